@@ -13,15 +13,18 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from parpass.adapters.dask.job_cost import JobCost
-from parpass.adapters.dask.job_places import Place, Places
-from parpass.runner.pool.schedule import Schedule
-from parpass.runner.pool.schedule_events import (
-    EndJob,
+from parpass.integrations.dask.dask_workers import (
+    DaskWorker,
+    DaskWorkers,
+    RoundTripEstimate,
+)
+from parpass.runner.pool.scheduler import Scheduler
+from parpass.runner.pool.scheduler_events import (
+    Abort,
+    CancelJob,
     Event,
     Finish,
     FunctionsReady,
-    GiveUp,
     JobFinished,
     JobLost,
     SubmitJob,
@@ -108,7 +111,7 @@ class _Queue:
 
 
 class _Worker:
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: DaskWorker) -> None:
         self.place = place
         self.queue = _Queue()
         self.jobs: set[int] = set()
@@ -130,14 +133,14 @@ class _Simulation:
         self.now = 0.0
         self.random = random.Random(cluster.seed)
         self.coordinator, self.scheduler = _Queue(), _Queue()
-        self.places, self.cost = Places(), JobCost()
+        self.places, self.cost = DaskWorkers(), RoundTripEstimate()
         self.workers: dict[str, _Worker] = {}
         self.jobs: dict[int, _Job] = {}
         self.waiting: list[SubmitJob] = []
         self.count = self.sent = self.lost = 0
         self._agenda: list[tuple[float, int, str, int]] = []
         least = self.cost.least_job_seconds if cluster.follows else 0.0
-        self.schedule = Schedule(
+        self.schedule = Scheduler(
             cluster.functions, cluster.workers, cluster.seconds, least
         )
         self.is_over = False
@@ -171,9 +174,9 @@ class _Simulation:
                     self._submit(command)
                 case Finish():
                     self.is_over = True
-                case GiveUp():
+                case Abort():
                     raise AssertionError("workers die faster than jobs are done")
-                case EndJob():
+                case CancelJob():
                     raise AssertionError("nothing fails here")
                 case _:
                     raise AssertionError(command)
@@ -224,7 +227,7 @@ class _Simulation:
         if job is None:
             return
         if job.at_once:
-            self.cost.learn(self.now - job.posted - job.work)
+            self.cost.update(self.now - job.posted - job.work)
         least = self.cost.least_job_seconds if self.cluster.follows else 0.0
         self._handle(JobFinished(number, job.work, least))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from parpass import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
-from parpass.ir.relay_expr import BaseFunc
-from parpass.transform import KeepOutside, Source
+from parpass.ir.typed_expr import BaseFunc
+from parpass.transform import BlobSink, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded
 
@@ -39,17 +39,15 @@ class CountingAdapter(IRModuleAdapter):
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def encode_function(self, function: BaseFunc, keep_outside: KeepOutside) -> bytes:
+    def encode_function(self, function: BaseFunc, blob_sink: BlobSink) -> bytes:
         """Return a function as bytes."""
-        encoded = super().encode_function(function, keep_outside)
+        encoded = super().encode_function(function, blob_sink)
         self._note(encoded=len(encoded))
         return encoded
 
-    def open_encoder(
-        self, keep_outside: KeepOutside
-    ) -> Callable[[BaseFunc], bytes | None]:
+    def open_encoder(self, blob_sink: BlobSink) -> Callable[[BaseFunc], bytes | None]:
         """Return what encodes functions in one run."""
-        encode = super().open_encoder(keep_outside)
+        encode = super().open_encoder(blob_sink)
 
         def counted(function: BaseFunc) -> bytes | None:
             encoded = encode(function)
@@ -59,18 +57,18 @@ class CountingAdapter(IRModuleAdapter):
         return counted
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: IRModule
     ) -> BaseFunc:
         """Return a function."""
         self._note(decoded=len(encoded), functions=1)
-        return super().decode_function(encoded, outside, mod)
+        return super().decode_function(encoded, sources, mod)
 
     def open_decoder(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: IRModule
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: IRModule
     ) -> Callable[[], BaseFunc]:
         """Return what decodes the functions of a run; all of its bytes count."""
         self._note(decoded=len(encoded))
-        decode = super().open_decoder(encoded, outside, mod)
+        decode = super().open_decoder(encoded, sources, mod)
 
         def counted() -> BaseFunc:
             self._note(functions=1)

@@ -20,9 +20,9 @@ from rich.table import Table
 from bench.work import generated_function
 from parpass import IRModule, relay
 from parpass.ir.node import count_nodes
-from parpass.ir.operators.op_attrs import TempOpAttr
+from parpass.ir.op_registration import TempOpAttr
 from parpass.relay import transform
-from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
+from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
 from parpass.transform import Pass, PassContext
 
 SIZES = (1_000, 10_000, 100_000)

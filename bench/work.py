@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from parpass import IRModule, relay
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
 
 UNARY = ("negative", "abs", "exp", "tanh", "sigmoid", "sqrt")

@@ -22,7 +22,7 @@ from typing import Any
 
 import parpass
 from parpass import relay
-from parpass.runner import JobEndedError, JobLostError, NoWorkersError, begin_worker
+from parpass.runner import JobCancelledError, JobLostError, NoWorkersError, begin_worker
 
 Run = Callable[[bytes], bytes]
 _start = multiprocessing.get_context("spawn")
@@ -112,7 +112,7 @@ class ProcessExecutor:
             self._jobs = deque(job for job in self._jobs if job[2] is not answer)
             for worker in [one for one in self._staff if one.answer is answer]:
                 worker.process.kill()
-        settle(answer.set_exception, JobEndedError())
+        settle(answer.set_exception, JobCancelledError())
 
     def kill(self) -> None:
         """End all jobs and all workers."""

@@ -20,7 +20,7 @@ from qiskit import QuantumCircuit, generate_preset_pass_manager
 from qiskit.circuit.library import quantum_volume
 from qiskit.providers.fake_provider import GenericBackendV2
 
-from parpass.adapters.qiskit import transpile_circuits_sync
+from parpass.integrations.qiskit import transpile_circuits_sync
 
 Circuits = Sequence[QuantumCircuit]
 

@@ -24,7 +24,7 @@ from xdsl.parser import Parser
 from xdsl.passes import PassPipeline
 from xdsl.transforms import get_all_passes
 
-from parpass.adapters.xdsl import ParallelPipeline
+from parpass.integrations.xdsl import ParallelPipeline
 from parpass.runner import open_runner
 
 PASSES = (

@@ -1,7 +1,8 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
-The names below are those of a first day; the rest is in the rooms `transform`,
-`instrument`, `runner`, `relay`, `te`, `target`, `tir`, `ir`, `runtime` and `errors`.
+The names below are those that a user of any IR needs first, and TVM's beside them; the
+rest is in the packages `transform`, `instrument`, `runner`, `relay`, `te`, `target`,
+`tir`, `ir`, `runtime` and `errors`, and in `spi` for integrations.
 All of them load when they are first used, so that importing parpass costs little.
 """
 
@@ -9,8 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
-from parpass.ir.declared import declare_ir
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass import (
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         relay,
         runner,
         runtime,
+        spi,
         target,
         te,
         testing,
@@ -29,21 +30,7 @@ if TYPE_CHECKING:
     )
     from parpass import errors as error
     from parpass.errors import ParpassError, TVMError
-    from parpass.instrument import PassInstrument, pass_instrument
-    from parpass.ir.module import IRModule
-    from parpass.ir.relay_expr import GlobalVar
-    from parpass.ir.serialization import load_json, save_json
-    from parpass.ir.structure.structural import (
-        assert_structural_equal,
-        structural_equal,
-        structural_hash,
-    )
-    from parpass.relay.tvm_names import parser
-    from parpass.runner import open_runner, propagate, run_pipeline, run_pipeline_sync
-    from parpass.runtime import ndarray as nd
-    from parpass.runtime.devices import cpu, device
-    from parpass.runtime.dlpack_type import DataType, DataTypeCode
-    from parpass.runtime.registry import (
+    from parpass.function_registry import (
         PackedFunc,
         convert,
         get_global_func,
@@ -51,30 +38,56 @@ if TYPE_CHECKING:
         register_func,
         remove_global_func,
     )
+    from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.ir.module import IRModule
+    from parpass.ir.serialization import load_json, save_json
+    from parpass.ir.structural import (
+        assert_structural_equal,
+        structural_equal,
+        structural_hash,
+    )
+    from parpass.ir.typed_expr import GlobalVar
+    from parpass.relay.tvm_names import parser
+    from parpass.runner import (
+        Executor,
+        Runner,
+        RunReport,
+        open_runner,
+        propagate,
+        run_pipeline,
+        run_pipeline_sync,
+    )
+    from parpass.runtime import ndarray as nd
+    from parpass.runtime.devices import cpu, device
+    from parpass.runtime.dtypes import DataType, DataTypeCode
     from parpass.target.build_library import build
     from parpass.tir import arith
     from parpass.transform import (
         FunctionPass,
+        ModuleAdapter,
         ModulePass,
         Pass,
         PassContext,
         PassInfo,
         Sequential,
+        create_pass,
         function_pass,
         module_pass,
+        parse_pipeline,
+        register_adapter,
+        register_pass,
     )
-
-declare_ir("parpass.relay.op")
-declare_ir("parpass.tir", prefix="tir.")
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DataType",
     "DataTypeCode",
+    "Executor",
     "FunctionPass",
     "GlobalVar",
     "IRModule",
+    "ModuleAdapter",
     "ModulePass",
     "PackedFunc",
     "ParpassError",
@@ -82,6 +95,8 @@ __all__ = [
     "PassContext",
     "PassInfo",
     "PassInstrument",
+    "RunReport",
+    "Runner",
     "Sequential",
     "TVMError",
     "arith",
@@ -90,6 +105,7 @@ __all__ = [
     "contrib",
     "convert",
     "cpu",
+    "create_pass",
     "device",
     "error",
     "errors",
@@ -102,10 +118,13 @@ __all__ = [
     "module_pass",
     "nd",
     "open_runner",
+    "parse_pipeline",
     "parser",
     "pass_instrument",
     "propagate",
+    "register_adapter",
     "register_func",
+    "register_pass",
     "relay",
     "remove_global_func",
     "run_pipeline",
@@ -113,6 +132,7 @@ __all__ = [
     "runner",
     "runtime",
     "save_json",
+    "spi",
     "structural_equal",
     "structural_hash",
     "target",
@@ -134,6 +154,7 @@ _ROOMS = {
                 "relay",
                 "runner",
                 "runtime",
+                "spi",
                 "testing",
             ),
             *("target", "te", "tir", "transform"),
@@ -169,14 +190,23 @@ _HOME = {
     "assert_structural_equal": "parpass.ir",
     "structural_equal": "parpass.ir",
     "structural_hash": "parpass.ir",
+    "Executor": "parpass.runner",
+    "RunReport": "parpass.runner",
+    "Runner": "parpass.runner",
     "open_runner": "parpass.runner",
     "propagate": "parpass.runner",
     "run_pipeline": "parpass.runner",
     "run_pipeline_sync": "parpass.runner",
 }
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = attach_lazy(
     __name__,
     {name: _HOME.get(name, "parpass.transform") for name in __all__},
-    rooms=_ROOMS,
+    submodules=_ROOMS,
+    hints={
+        "open_runner_sync": (
+            "open_runner is for both: 'with open_runner() as runner: "
+            "runner.run_sync(...)', or 'async with' and 'await runner.run(...)'"
+        )
+    },
 )

@@ -1,4 +1,4 @@
-"""Diagnostics: what a pass has to say about the user's program, and where.
+"""Diagnostics: messages of passes on spans of a program, and their rendering.
 
 A pass emits diagnostics on spans into the current `DiagnosticContext`; after the
 pass has run they are rendered in the order of a serial run, and errors among them
@@ -20,9 +20,9 @@ from parpass.errors import DiagnosticError
 
 
 class SourceName(str):
-    """What a text is called, or what something without a text is from.
+    """The name of a source text, or of another origin of a program.
 
-    TVM has a class for it; here it is a string, and any string will do.
+    TVM has a class for it; here it is a string, and any string is accepted.
     """
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class SourceName(str):
 
 
 class Span(msgspec.Struct, frozen=True, gc=False):
-    """A stretch of source text; lines and columns count from 1, ends are exclusive."""
+    """A range of source text; lines and columns count from 1, ends are exclusive."""
 
     source_name: str
     line: int
@@ -43,7 +43,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     end_column: int
 
     def same_as(self, other: object) -> bool:
-        """Return whether this is the very same object as `other`."""
+        """Return whether this is the object `other` (identity)."""
         return self is other
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
 
 class DiagnosticLevel(enum.IntEnum):
-    """How serious a diagnostic is; only ERROR ends the pass."""
+    """The severity of a diagnostic; only ERROR ends the pass."""
 
     BUG = 10
     ERROR = 20
@@ -61,7 +61,7 @@ class DiagnosticLevel(enum.IntEnum):
 
 
 class Diagnostic(msgspec.Struct, frozen=True):
-    """One message on one span; `span` is None where the place is unknown."""
+    """One message on one span; `span` is None if the place is unknown."""
 
     level: DiagnosticLevel
     span: Span | None
@@ -69,37 +69,37 @@ class Diagnostic(msgspec.Struct, frozen=True):
 
     @classmethod
     def bug(cls, span: Span | None, message: str) -> Diagnostic:
-        """Return what says that the compiler is at fault."""
+        """Return a diagnostic for a fault of the compiler."""
         return cls(DiagnosticLevel.BUG, span, message)
 
     @classmethod
     def error(cls, span: Span | None, message: str) -> Diagnostic:
-        """Return what ends the pass when it has seen everything."""
+        """Return a diagnostic that ends the pass when it is rendered."""
         return cls(DiagnosticLevel.ERROR, span, message)
 
     @classmethod
     def warning(cls, span: Span | None, message: str) -> Diagnostic:
-        """Return what the user should look at."""
+        """Return a diagnostic for a problem that does not end the pass."""
         return cls(DiagnosticLevel.WARNING, span, message)
 
     @classmethod
     def note(cls, span: Span | None, message: str) -> Diagnostic:
-        """Return what explains another diagnostic."""
+        """Return a diagnostic that explains another diagnostic."""
         return cls(DiagnosticLevel.NOTE, span, message)
 
     @classmethod
     def help(cls, span: Span | None, message: str) -> Diagnostic:
-        """Return what the user can do about another diagnostic."""
+        """Return a diagnostic with the user's remedy for another diagnostic."""
         return cls(DiagnosticLevel.HELP, span, message)
 
 
 class DiagnosticContext:
-    """Collects the diagnostics of one pass over one module and renders them.
+    """The diagnostics of one pass over one module, and the renderer for them.
 
     Args:
-        module: The module that the pass runs on; its `sources` mapping, where it
-            has one, gives the source text by name.
-        renderer: Called with this context; by default what `get_renderer` returns.
+        module: The module that the pass runs on; its `sources` mapping, if it has one,
+            has the source texts by name.
+        renderer: Called with this context; by default the result of `get_renderer`.
     """
 
     def __init__(self, module: Any, renderer: RenderFunction | None = None) -> None:
@@ -121,12 +121,12 @@ class DiagnosticContext:
         self.render()
 
     def render(self) -> None:
-        """Render what was emitted.
+        """Render the diagnostics.
 
         Raises:
             DiagnosticError: There is an ERROR among the diagnostics.
         """
-        keep = keeps_renderings.get()
+        keep = rendering_capture.get()
         if keep is None or self.renderer is not get_renderer():
             self.renderer(self)
         else:
@@ -137,15 +137,15 @@ class DiagnosticContext:
 
 RenderFunction = Callable[[DiagnosticContext], None]
 
-# Called instead of the renderer of this process, for a body that is run elsewhere or
-# out of its turn: what it renders is shown when and where a serial run would show it.
-keeps_renderings: ContextVar[RenderFunction | None] = ContextVar(
+# Called instead of the default renderer for a body that runs in a worker or out of
+# order, so that its diagnostics are rendered when and where a serial run renders them.
+rendering_capture: ContextVar[RenderFunction | None] = ContextVar(
     "parpass_keeps_renderings", default=None
 )
 
 
 class DiagnosticRenderer:
-    """A function that renders a context, under TVM's name for it.
+    """A renderer of contexts, with TVM's name and interface.
 
     Args:
         render_func: Called with the context.
@@ -160,7 +160,7 @@ class DiagnosticRenderer:
 
 
 def headline(diagnostic: Diagnostic) -> str:
-    """Return a diagnostic in one line: place, level, message."""
+    """Return a diagnostic as one line: place, level, message."""
     place = f"{diagnostic.span}: " if diagnostic.span is not None else ""
     return f"{place}{diagnostic.level.name.lower()}: {diagnostic.message}"
 
@@ -170,18 +170,21 @@ def _headlines(diagnostics: Iterable[Diagnostic]) -> str:
     return "\n".join(map(headline, errors))
 
 
-def tell_all(
-    error: BaseException, own: Sequence[Diagnostic], said: Sequence[Diagnostic]
+def extend_error(
+    error: BaseException, own: Sequence[Diagnostic], emitted: Sequence[Diagnostic]
 ) -> None:
-    """Have the error of a body that rendered tell of all that the pass has said.
+    """Extend the error of one body with the diagnostics on all functions so far.
+
+    Exceptions other than the `DiagnosticError` of the body's own diagnostics are left
+    unchanged.
 
     Args:
-        error: What ended the pass.
-        own: What the body said.
-        said: What the pass said up to there, on all functions.
+        error: The exception that ended the pass.
+        own: The diagnostics of the body that raised it.
+        emitted: The diagnostics of the pass up to there, on all functions.
     """
     if type(error) is DiagnosticError and list(error.diagnostics) == list(own):
-        error.args, error.diagnostics = (_headlines(said),), tuple(said)
+        error.args, error.diagnostics = (_headlines(emitted),), tuple(emitted)
 
 
 def format_diagnostic(
@@ -197,15 +200,15 @@ def format_diagnostic(
         2 | let %odd = 1;
           |     ^^^^
 
-    Without a span it is the first line, without its source (None) the first two. Of a
-    long line a part is shown.
+    Without a span it is the first line alone; without a source (None), the first two
+    lines. Long source lines are shown in part.
     """
     lines = _lines(source)
     return _formatted(diagnostic, lines, coloured=coloured)
 
 
 def _lines(source: str | None) -> list[str]:
-    # Only "\n" ends a line where spans are made; `splitlines` knows others, too.
+    # Spans count lines by "\n" alone; `splitlines` splits at other characters, too.
     return source.split("\n") if source is not None else []
 
 
@@ -229,12 +232,14 @@ def _formatted(diagnostic: Diagnostic, lines: list[str], *, coloured: bool) -> s
 
 
 def excerpt(line: str, at: int, most: int) -> tuple[str, int]:
-    """Return a line, of a long one the part around a place, and where that is in it.
+    """Return the part of a line around a position, and that position in it.
+
+    Lines of `most` characters or fewer are returned whole.
 
     Args:
         line: The line.
-        at: The place.
-        most: The characters to show of a line that is longer.
+        at: The position, an index into it.
+        most: The number of characters to show of a longer line.
     """
     first = max(0, at - most // 2) if len(line) > most else 0
     before = "..." if first else ""
@@ -242,7 +247,7 @@ def excerpt(line: str, at: int, most: int) -> tuple[str, int]:
     return f"{before}{line[first : first + most]}{after}", len(before) + at - first
 
 
-_SHOWN = 200  # characters of a line
+_SHOWN = 200  # characters of a source line
 _COLOURS = {
     DiagnosticLevel.BUG: 35,
     DiagnosticLevel.ERROR: 31,
@@ -256,7 +261,7 @@ def render_to_stderr(context: DiagnosticContext) -> None:
     """Write the diagnostics of a context to standard error, coloured on a terminal."""
     sources: dict[str, str] = getattr(context.module, "sources", None) or {}
     coloured = sys.stderr.isatty() and _takes_colour()
-    lines: dict[str, list[str]] = {}  # split once, as there may be many diagnostics
+    lines: dict[str, list[str]] = {}  # each source is split once
     for diagnostic in context.diagnostics:
         name = diagnostic.span.source_name if diagnostic.span is not None else ""
         if name not in lines:
@@ -266,7 +271,7 @@ def render_to_stderr(context: DiagnosticContext) -> None:
 
 
 def _takes_colour() -> bool:
-    """Return whether the user and the terminal want any; see no-color.org."""
+    """Return whether user and terminal allow colour (see no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -275,16 +280,16 @@ _renderer = _default_renderer
 
 
 def get_renderer() -> DiagnosticRenderer:
-    """Return the renderer for contexts that are not given one."""
+    """Return the renderer of contexts that are constructed without one."""
     return _renderer
 
 
 def renderer_is_overridden() -> bool:
-    """Return whether contexts are rendered otherwise than to standard error."""
+    """Return whether the default renderer has been replaced."""
     return _renderer is not _default_renderer
 
 
 def override_renderer(renderer: RenderFunction | None) -> None:
-    """Replace the renderer for contexts made from now on; None restores the default."""
+    """Set the renderer of contexts constructed from now on; None: the default."""
     global _renderer
     _renderer = _default_renderer if renderer is None else DiagnosticRenderer(renderer)

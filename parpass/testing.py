@@ -1,14 +1,59 @@
-"""`tvm.testing`, as far as programs that compare values need it."""
+"""The conformance kit for module adapters, and TVM's `tvm.testing.assert_allclose`.
+
+    def test_my_adapter():
+        check_adapter(program, [DropNoOps(), Inline()])
+
+The interface of adapters is described in `docs/writing-an-adapter.md`. The kit checks
+the law, that a parallel run gives the result of the serial run, and what it requires of
+an adapter: that passes cannot observe whether a function was encoded and decoded. Each
+check raises an error for the first fault: adapter, method, what was expected, what was
+found, what to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+from parpass.errors import AdapterError, LawError
+from parpass.fork_safety import fork_lock
+from parpass.runner import Runner, open_runner
+from parpass.runner.check.codec_check import (
+    CODEC,
+    codec_visible_error,
+    difference_of,
+    round_trip_fault,
+)
+from parpass.runner.ipc.pickling import pickle_by_value
+from parpass.transform import (
+    BatchCodec,
+    LargeValue,
+    ModuleAdapter,
+    Pass,
+    PassContext,
+    Sequential,
+    Source,
+    adapter_of,
+    as_pass,
+)
+from parpass.transform.adapter import keep_inline, round_trip_all
+from parpass.transform.checked_adapter import adapter_name, take_violations
+from parpass.transform.config import ASKING_WORKERS_SECONDS
 
-from parpass.errors.missing_names import refusing
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = [
+    "assert_allclose",
+    "check_adapter",
+    "check_codec",
+    "check_methods",
+    "check_parallel",
+    "check_passes",
+]
 
 
 def assert_allclose(
@@ -20,93 +65,350 @@ def assert_allclose(
     """Check that two arrays have one shape, and agree up to `atol + rtol * desired`.
 
     Raises:
-        AssertionError: They do not; it shows where.
+        AssertionError: They do not; the message shows where.
     """
+    with fork_lock:
+        import numpy as np  # the kit is for IRs that need no numpy
+
     found, wanted = np.asanyarray(actual), np.asanyarray(desired)
     if found.shape != wanted.shape:
         raise AssertionError(f"expected shape {wanted.shape}, got {found.shape}")
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
 
 
-def assert_prim_expr_equal(lhs: Any, rhs: Any) -> None:
-    """Check that two expressions of ints are found to be equal, whatever variables are.
-
-    Raises:
-        ValueError: They are not.
-    """
-    # It takes longer to load than all that compares arrays.
-    from parpass.tir.analysis import expr_deep_equal
-    from parpass.tir.arith import Analyzer
-
-    if not expr_deep_equal(lhs, rhs) and not Analyzer().can_prove_equal(lhs, rhs):
-        raise ValueError(f"expected equal expressions, got {lhs} and {rhs}")
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
-def check_bool_expr_is_true(
-    bool_expr: Any, vranges: Mapping[Any, Any], cond: Any = None
-) -> None:
-    """Check that a condition holds for all values of its variables.
+def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
+    """Run all checks: methods, codec, its invisibility to passes, a parallel run.
 
     Args:
-        bool_expr: The condition.
-        vranges: What each of its variables is within, a `Range` of constants.
-        cond: Another condition; where it does not hold nothing is checked.
+        mod: A module, best with functions of every kind that the IR has.
+        pipeline: Passes for it, best with module passes between function passes.
 
     Raises:
-        AssertionError: It does not hold; the message has values for which it does not.
+        AdapterError: A method returns a value that it must not.
+        LawError: The adapter breaks the law.
     """
-    from parpass.tir.interpreter.value_grid import value_grid  # as above
-    from parpass.tir.op import logical_not, logical_or
-
-    claim = bool_expr if cond is None else logical_or(logical_not(cond), bool_expr)
-    holds = np.asarray(value_grid(claim, vranges))
-    if not holds.all():
-        at = np.argwhere(~holds)[0]
-        values = {
-            var.name: int(within.min) + int(offset)
-            for (var, within), offset in zip(vranges.items(), at, strict=True)
-        }
-        raise AssertionError(f"expected {bool_expr} to hold, got a case: {values}")
+    check_methods(mod)
+    check_codec(mod)
+    check_passes(mod, pipeline)
+    check_parallel(mod, pipeline)
 
 
-def check_int_constraints_trans_consistency(
-    constraints_trans: Any, vranges: Mapping[Any, Any] | None = None
-) -> None:
-    """Check that each solution of one of two systems is one of the other.
-
-    Args:
-        constraints_trans: An `arith.IntConstraintsTransform`.
-        vranges: What variables are within that neither system has a range of.
+def check_methods(mod: Any) -> None:
+    """Check the results of each method on a module and on its functions.
 
     Raises:
-        AssertionError: There is a solution that is not, or comes back as another one.
+        AdapterError: A method returns a value that it must not.
     """
-    trans, others = constraints_trans, vranges or {}
-    _check_one_way(trans.src, trans.dst, trans.src_to_dst, trans.dst_to_src, others)
-    _check_one_way(trans.dst, trans.src, trans.dst_to_src, trans.src_to_dst, others)
-
-
-def _check_one_way(one: Any, other: Any, there: Any, back: Any, vranges: Any) -> None:
-    """Check that solutions of one system solve the other, and come back."""
-    from parpass.tir.op import all as conjunction
-    from parpass.tir.op import const
-    from parpass.tir.stmt_functor import substitute
-
-    true = const(1, "bool")
-    claims = [
-        var.equal(substitute(there[var], back)) for var in one.variables if var in there
-    ]
-    conditions = [*other.relations]
-    for var in other.variables:
-        if var in other.ranges:
-            within = other.ranges[var]
-            conditions += (var >= within.min, var < within.min + within.extent)
-    claims += [substitute(condition, back) for condition in conditions]
-    given = conjunction(true, *one.relations)
-    check_bool_expr_is_true(
-        conjunction(true, *claims), {**vranges, **one.ranges}, given
+    adapter = adapter_of(mod, "check_methods")
+    functions = adapter.functions(mod)
+    for name, function in functions.items():
+        _expect(adapter, "functions", "names that are str", name, type(name) is str)
+        is_function = adapter.is_function(function)
+        _expect(adapter, "is_function", "True of each function", False, is_function)
+        adapter.kind_of(function)
+        adapter.is_skipped(function)
+        small = adapter.size(function, 1)
+        adapter.size(function, 1_000_000)
+        expected = f"at most the limit of 1 for function '{name}'"
+        _expect(adapter, "size", expected, small, small <= 1)
+        adapter.signature(function)
+        is_kept = adapter.keeps_signature(function, function)
+        expected = f"True for function '{name}' and itself"
+        _expect(adapter, "keeps_signature", expected, is_kept, is_kept)
+    for violation in take_violations(adapter):
+        raise violation
+    for name, build in _MODULES.items():
+        _check_module(adapter, name, build, mod)
+    shown = adapter.functions(adapter.replace_functions(mod, {}))
+    expected = "the functions of the module where none is replaced"
+    _expect(
+        adapter, "replace_functions", expected, shown, _are_identical(functions, shown)
     )
 
 
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)
+_Build = Callable[[ModuleAdapter, Any, Mapping[str, Any]], Any]
+_MODULES: dict[str, _Build] = {
+    "with_functions": lambda adapter, mod, given: adapter.with_functions(mod, given),
+    "read_only": lambda adapter, mod, given: adapter.read_only(mod, given, "kit"),
+}
+
+
+def _check_module(adapter: ModuleAdapter, method: str, build: _Build, mod: Any) -> None:
+    before = dict(adapter.functions(mod))
+    given = _Lazy(before)
+    made = build(adapter, mod, given)
+    expected = "a module that keeps the mapping it is given, and loads none of it"
+    _expect(adapter, method, expected, "one that copies it", not given.loaded)
+    shown = adapter.functions(made)
+    expected = "a module with the functions it is given"
+    _expect(adapter, method, expected, list(shown), _are_identical(before, shown))
+    empty = adapter.functions(build(adapter, mod, {}))
+    _expect(adapter, method, f"{expected}, none", list(empty), not empty)
+    expected = "that the module it is given stays as it is"
+    unchanged = _are_identical(before, adapter.functions(mod))
+    _expect(adapter, method, expected, "another one", unchanged)
+
+
+class _Lazy(Mapping[str, Any]):
+    """A mapping as in workers, where access decodes a function; it records accesses."""
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self._functions = functions
+        self.loaded: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        self.loaded.append(name)
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+
+def _are_identical(functions: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    """Return whether the functions are identical objects, in equal order."""
+    return list(functions) == list(shown) and all(
+        one is shown[name] for name, one in functions.items()
+    )
+
+
+def _expect(
+    adapter: ModuleAdapter, method: str, expected: str, got: object, is_so: object
+) -> None:
+    if not is_so:
+        raise AdapterError(adapter_name(adapter), method, expected, got)
+
+
+def check_codec(mod: Any) -> None:
+    """Check that adapter, module and functions are unchanged by encoding and decoding.
+
+    Functions are encoded one by one, with large values in-band and out-of-band, and in
+    batches if the adapter has a `BatchCodec`.
+
+    Raises:
+        AdapterError: A method returns a value that it must not.
+        LawError: A decoded value differs from the encoded one.
+        Exception: Exceptions of the codec.
+    """
+    adapter = adapter_of(mod, "check_codec")
+    unpickled: ModuleAdapter = pickle.loads(pickle_by_value(adapter))
+    shell = _round_trip_shell(adapter, unpickled, mod)
+    functions = dict(adapter.functions(mod))
+    if adapter.round_trip_between_passes:
+        functions = dict(adapter.functions(round_trip_all(adapter, mod)))
+    for name, function in functions.items():
+        fault = round_trip_fault(adapter, name, function, shell)
+        if fault is not None:
+            raise fault
+        decoded = _round_trip_out_of_band(unpickled, function, shell)
+        _check_unchanged(adapter, name, function, decoded)
+        decoded = _round_trip_out_of_band(unpickled, function, shell)
+        is_equal = unpickled.signature(function) == unpickled.signature(decoded)
+        expected = f"the same for function '{name}' after 'decode_function'"
+        _expect(adapter, "signature", expected, "another", is_equal)
+    if isinstance(adapter, BatchCodec):
+        encode = adapter.open_encoder(keep_inline)
+        chunks = {name: encode(function) for name, function in functions.items()}
+        encoded = {name: chunk for name, chunk in chunks.items() if chunk is not None}
+        decode = adapter.open_decoder(b"".join(encoded.values()), (), shell)
+        for name in encoded:
+            methods = "open_encoder, open_decoder"
+            _check_unchanged(adapter, name, functions[name], decode(), methods)
+
+
+def _round_trip_shell(
+    adapter: ModuleAdapter, unpickled: ModuleAdapter, mod: Any
+) -> Any:
+    """Return the module without functions, decoded as in a worker."""
+    shell = unpickled.decode_shell(adapter.encode_shell(mod))
+    left = list(adapter.functions(shell))
+    _expect(adapter, "decode_shell", "a module without functions", left, not left)
+    whole = adapter.with_functions(shell, adapter.functions(mod))
+    programs = adapter.programs(mod)
+    texts = [_ADDRESS.sub("0x", programs.astext(one)) for one in (mod, whole)]
+    if texts[0] != texts[1]:
+        name = adapter_name(adapter)
+        raise LawError(
+            f"adapter '{name}': expected the module, but for its functions, from "
+            f"'decode_shell' as it was given to 'encode_shell', got another text: "
+            f"{_first_difference(*texts)}; let them keep all that passes can see",
+            adapter=name,
+            method="encode_shell, decode_shell",
+            difference=_first_difference(*texts),
+        )
+    return shell
+
+
+def _first_difference(one: str, other: str) -> str:
+    lines = zip([*one.splitlines(), ""], [*other.splitlines(), ""], strict=False)
+    pair = next(((left, right) for left, right in lines if left != right), ("", ""))
+    return f"{pair[0]!r} and {pair[1]!r}"
+
+
+def _round_trip_out_of_band(adapter: ModuleAdapter, function: Any, shell: Any) -> Any:
+    """Return a function decoded from its bytes, its large values out-of-band."""
+    sources: list[Source] = []
+
+    def blob_sink(value: LargeValue) -> int:
+        sources.append(_Sent(value))
+        return len(sources) - 1
+
+    encoded = adapter.encode_function(function, blob_sink)
+    return adapter.decode_function(memoryview(encoded), sources, shell)
+
+
+class _Sent:
+    """The source of a large value as another process has it."""
+
+    original = None
+
+    def __init__(self, value: LargeValue) -> None:
+        self._content = bytes(value.raw())
+
+    def fetch(self) -> memoryview:
+        return memoryview(self._content)
+
+
+def _check_unchanged(
+    adapter: ModuleAdapter, name: str, function: Any, decoded: Any, methods: str = CODEC
+) -> None:
+    found = difference_of(adapter, function, decoded)
+    if found is not None:
+        raise LawError(
+            f"adapter '{adapter_name(adapter)}': expected function '{name}' from "
+            f"{methods} as it was, got a different one: {found}; let them keep all "
+            "that passes can see",
+            adapter=adapter_name(adapter),
+            method=methods,
+            function=name,
+            difference=found,
+        )
+
+
+def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
+    """Check that no pass can observe that functions were encoded and decoded.
+
+    The passes run one after the other in this process, each on the result of the passes
+    before it and on that result after the codec. They should include enough passes of
+    the kinds that users of the IR write, and one of them twice.
+
+    Raises:
+        LawError: The results of a pass differ.
+        Exception: An exception that a pass raises on both.
+    """
+    adapter = adapter_of(mod, "check_passes")
+    direct, decoded = mod, mod
+    for one in _passes(as_pass(pipeline)):
+        decoded = round_trip_all(adapter, decoded)
+        direct, error = _result(one, direct)
+        decoded, other = _result(one, decoded)
+        name = one.info.name
+        if _text(error) != _text(other):
+            found = f"{_text(error)} and {_text(other)}"
+            raise codec_visible_error(adapter, name, None, found) from (error or other)
+        if error is not None:
+            raise error
+        _compare(adapter, name, direct, decoded)
+
+
+def _passes(root: Pass) -> Iterator[Pass]:
+    """Yield the passes of a pipeline, each in a `Sequential`.
+
+    So optimization levels and required passes apply to each.
+    """
+    if isinstance(root, Sequential):
+        for one in root.passes:
+            if one is not None:
+                yield from _passes(one)
+    else:
+        yield Sequential([root], name=root.info.name)
+
+
+def _result(one: Pass, mod: Any) -> tuple[Any, Exception | None]:
+    try:
+        return one(mod), None
+    except Exception as error:  # noqa: BLE001 -- it is compared, and raised
+        return mod, error
+
+
+def _text(error: Exception | None) -> str:
+    if error is None:
+        return "no error"
+    return _ADDRESS.sub("0x", f"{type(error).__name__}: {error}")
+
+
+def _compare(adapter: ModuleAdapter, name: str, one: Any, other: Any) -> None:
+    mine, others = adapter.functions(one), adapter.functions(other)
+    if list(mine) != list(others):
+        found = f"functions {list(mine)} and {list(others)}"
+        raise codec_visible_error(adapter, name, None, found)
+    for function in mine:
+        found = difference_of(adapter, mine[function], others[function])
+        if found is not None:
+            raise codec_visible_error(adapter, name, function, found)
+
+
+def check_parallel(
+    mod: Any, pipeline: Pass | Sequence[Pass] | str, runner: Runner | None = None
+) -> None:
+    """Check that a parallel run equals the serial run: functions, text, statistics.
+
+    Args:
+        mod: The module.
+        pipeline: The passes.
+        runner: The runner; by default a temporary one with two workers.
+
+    Raises:
+        LawError: The runs differ.
+        Exception: An exception that a pass raises in both.
+    """
+    adapter, root = adapter_of(mod, "check_parallel"), as_pass(pipeline)
+    with PassContext() as serial_context:
+        serial, error = _result(root, mod)
+    parallel_context = PassContext(config={ASKING_WORKERS_SECONDS: 0.0})
+    try:
+        with contextlib.ExitStack() as opened:
+            runner = runner or opened.enter_context(open_runner(workers=2))
+            parallel = runner.run_sync(mod, root, context=parallel_context)
+            other = None
+    except Exception as raised:  # noqa: BLE001 -- it is compared, and raised
+        parallel, other = mod, raised
+    differences = _differences(adapter, (serial, parallel), (error, other))
+    counts, other_counts = serial_context.statistics, parallel_context.statistics
+    if counts != other_counts:
+        differences.append((None, f"{counts} and {other_counts}"))
+    for function, found in differences:
+        on = "" if function is None else f" on function '{function}'"
+        raise LawError(
+            f"adapter '{adapter_name(adapter)}': expected the serial run's result of "
+            f"the parallel run{on}, got a different one: {found} "
+            "(the serial run's first); "
+            "if 'check_passes' finds nothing, run the pipeline under the option "
+            "parpass.check_contract, which looks at the passes",
+            adapter=adapter_name(adapter),
+            method=CODEC,
+            function=function,
+            difference=found,
+        )
+    if error is not None:
+        raise error
+
+
+def _differences(
+    adapter: ModuleAdapter,
+    mods: tuple[Any, Any],
+    errors: tuple[Exception | None, Exception | None],
+) -> list[tuple[str | None, str]]:
+    texts = [_text(error) for error in errors]
+    if texts[0] != texts[1]:
+        return [(None, f"{texts[0]} and {texts[1]}")]
+    mine, others = map(adapter.functions, mods)
+    if list(mine) != list(others):
+        return [(None, f"functions {list(mine)} and {list(others)}")]
+    pairs = [(name, difference_of(adapter, mine[name], others[name])) for name in mine]
+    return [(name, found) for name, found in pairs if found is not None]

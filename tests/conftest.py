@@ -1,37 +1,87 @@
-"""Pools that all tests share, as starting one takes long; and the limits of time."""
+"""Pools that all tests share, as starting one takes long; and which tests are run.
+
+* `-m hunt` runs the property tests alone, on examples that differ from run to run, and
+  begins no more of them when `--minutes` are over.
+* `--share K/N` runs those of N parts of the tests that are in part K (from 0): which
+  ones depends on their names alone.
+* `--update` has what cases of case files expect written anew (`tests/test_cases.py`).
+"""
 
 from __future__ import annotations
 
 import gc
+import importlib.util
 import signal
-from collections.abc import Callable, Iterator
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from parpass.ir import loop_options
+from parpass.replicated_tables import program_entries
 from parpass.runner import Runner, open_runner
+from tests.support import case_updates
+from tests.support.profiles import HUNT, profile_of, register_profiles
+from tests.support.registering import all_registered, take_out_but
 
 RunnerOf = Callable[[int], Runner]
 
-# Some of the hundred examples that Hypothesis takes: they are others in each run. How
-# long one takes says more of the machine than of the code.
-settings.register_profile("parpass", max_examples=20, deadline=None)
-settings.load_profile("parpass")
+register_profiles()
 
 # What a shell runs in the background ignores Ctrl-C, as does all that it starts. Tests
 # send it to programs that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+_BEGAN = time.monotonic()
 _LONG = 3600  # seconds, for a test in its long form
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give long forms a longer limit of time than `pyproject.toml` gives the others."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options that choose among the tests."""
+    parser.addoption("--minutes", type=float, help="of -m hunt", default=30.0)
+    parser.addoption("--share", help="K/N: one of N parts of the tests, from 0")
+    case_updates.declare_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the profile of the tests that are selected, unless another is named."""
+    case_updates.configure(config)
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile(profile_of(config.option.markexpr))
+    if config.option.markexpr == "hunt":
+        config.option.markexpr = "hunt and not stress"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Mark what is hunted with, give long forms their limit of time, take a share."""
+    hunting = profile_of(config.option.markexpr) == HUNT
     for item in items:
-        if item.get_closest_marker("stress"):
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.hunt)
+        if hunting or item.get_closest_marker("stress"):
             item.add_marker(pytest.mark.timeout(_LONG), append=False)
+    if share := config.getoption("--share"):
+        part, parts = map(int, share.split("/"))
+        taken = {
+            item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part
+        }
+        config.hook.pytest_deselected(items=[one for one in items if one not in taken])
+        items[:] = [item for item in items if item in taken]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Begin no test of a hunt whose time is over."""
+    option = item.config.option
+    if profile_of(option.markexpr) != HUNT:
+        return None
+    return time.monotonic() - _BEGAN > 60 * option.minutes or None
 
 
 def pytest_collection_finish() -> None:
@@ -61,6 +111,22 @@ def runner(runner_of: RunnerOf) -> Runner:
     return runner_of(2)
 
 
+@pytest.fixture(scope="session")
+def _registered_first() -> Mapping[str, Mapping[Any, Any]]:
+    return all_registered()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_registered(
+    _registered_first: Mapping[str, Mapping[Any, Any]],
+) -> Iterator[None]:
+    """Take out what a test registers: it would go to all workers after that."""
+    before = program_entries()
+    yield
+    if program_entries() is not before:
+        take_out_but(before, _registered_first)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have objects be kept in a folder of the tests' own."""
@@ -75,6 +141,11 @@ def _no_kernel_leaves_its_buffers() -> Iterator[None]:
 
     A test that looks at the code itself sets `tir.instrument_bound_checkers` to False.
     """
+    if importlib.util.find_spec("parpass.ir") is None:  # see test_core_alone.py
+        yield
+        return
+    from parpass.ir import tir_config
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop_options, "CHECKS_BOUNDS", True)
+        patch.setattr(tir_config, "CHECKS_BOUNDS", True)
         yield

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from parpass import errors
-from parpass.errors import ParpassError
+from parpass.errors import Hint, HintedMessage, ParpassError, core, render_hints
+from parpass.errors.hints import Hinted
 
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "AdapterError": {
+        "adapter": "Stack",
+        "method": "size",
+        "expected": "an int",
+        "got": "text",
+    },
     "UnknownPassError": {
         "name": "Fold",
         "known": ["FoldConstant"],
@@ -27,6 +34,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 ALSO = {
+    "AdapterError": TypeError,
     "ArgumentError": TypeError,
     "ConfigError": AttributeError,
     "ConfigValueError": TypeError,
@@ -36,6 +44,7 @@ ALSO = {
     "InstrumentError": TypeError,
     "InternalError": RuntimeError,
     "KernelError": RuntimeError,
+    "LawError": AssertionError,
     "MalformedJSONError": ValueError,
     "MalformedModelError": ValueError,
     "MemoryLimitError": MemoryError,
@@ -46,6 +55,7 @@ ALSO = {
     "PassResultError": TypeError,
     "PipelineSyntaxError": ValueError,
     "ReproducerError": ValueError,
+    "EntryPointError": LookupError,
     "RuntimeUseError": RuntimeError,
     "SizeLimitError": ValueError,
     "TargetError": ValueError,
@@ -117,9 +127,10 @@ def test_is_what_the_tree_in_the_docstring_says(kind: type[ParpassError]):
 def test_every_error_and_warning_is_documented():
     documented = errors.__doc__ or ""
     for name, value in vars(errors).items():
-        if inspect.isclass(value) and value.__module__ == errors.__name__:
+        if inspect.isclass(value) and issubclass(value, BaseException):
             assert name in documented
             assert issubclass(value, ParpassError | Warning)
+            assert issubclass(value, Hinted)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +158,9 @@ def test_every_error_and_warning_is_documented():
             "WorkerDiedError",
             (
                 "a worker process died (SIGSEGV) while pass 'Fold' ran on function "
-                "'main', and again when that function ran alone; run the pipeline "
-                "with workers=0 to see it fail in this process"
+                "'main', and again when that function ran alone; to see it fail in a "
+                "process of its own, replay its reproducer (option "
+                "parpass.reproducer) by 'parpass replay'"
             ),
         ),
         (
@@ -170,20 +182,49 @@ def test_a_module_without_a_near_name_lists_what_it_has():
 
 def test_near_names_are_found_whatever_their_case():
     known = ["FoldConstant", "FuseOps", "Inline"]
-    assert errors.nearest("foldconstants", known) == ["FoldConstant"]
-    assert errors.nearest("xyzzy", known) == []
-    assert errors.did_you_mean("xyzzy", known) == ""
+    assert core.nearest("foldconstants", known) == ["FoldConstant"]
+    assert core.nearest("xyzzy", known) == []
+    assert core.did_you_mean("xyzzy", known) == ""
 
 
 def test_far_names_are_not_named_behind_the_near_one():
-    assert errors.nearest("ad", ["nn.pad", "add"]) == ["add"]
-    assert errors.nearest("Pointr", ["int8", "uint8", "Pointer"]) == ["Pointer"]
+    assert core.nearest("ad", ["nn.pad", "add"]) == ["add"]
+    assert core.nearest("Pointr", ["int8", "uint8", "Pointer"]) == ["Pointer"]
 
 
 def test_names_that_are_as_near_are_all_named():
     known = ["int32", "int16", "float32"]
-    assert {*errors.nearest("int36", known)} == {"int32", "int16"}
+    assert {*core.nearest("int36", known)} == {"int32", "int16"}
 
 
 def test_an_error_without_arguments_has_an_empty_text():
     assert str(ParpassError()) == ""
+
+
+def test_a_hint_is_a_key_and_each_front_end_has_its_phrase():
+    error = example(errors.FunctionTimeoutError)
+    copy = pickle.loads(pickle.dumps(error))
+    assert copy.hints == error.hints == (Hint.SKIP_FUNCTION,)
+    told = str(error)
+    assert told.endswith(f"allow it more, or {Hint.SKIP_FUNCTION.value}")
+    for one in (error, copy):
+        assert render_hints(one, {}) == told
+        phrased = render_hints(one, {Hint.SKIP_FUNCTION: "tick 'skip {}'"})
+        assert phrased == told.replace(Hint.SKIP_FUNCTION.value, "tick 'skip {}'")
+
+
+def test_a_hint_may_have_a_subject_and_a_message_several_hints():
+    message = HintedMessage("{x}: ", (Hint.INPUT_SHAPE, "{y}"), "; ", Hint.OPSET)
+    assert message == "{x}: give one: shape={'{y}': (...)}; give it as opset="
+    longer = HintedMessage("m.onnx: ", message)
+    error = errors.FrontendError(longer, source="")
+    assert error.hints == (Hint.INPUT_SHAPE, Hint.OPSET)
+    assert str(error) == f"m.onnx: {message}"
+    phrases = {Hint.INPUT_SHAPE: "say {}", Hint.OPSET: "its {}"}
+    assert render_hints(error, phrases) == "m.onnx: {x}: say {y}; its {}"
+
+
+@pytest.mark.parametrize("message", ["it is wrong", ValueError("it is wrong")])
+def test_what_has_no_hints_is_its_text(message: object):
+    assert render_hints(message, {}) == "it is wrong"
+    assert ParpassError("it is wrong").hints == ParpassError().hints == ()

@@ -11,25 +11,27 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from parpass.relay.analysis.components import strong_components
+from parpass.relay.analysis.call_graph import strong_components
 
 ROOT = Path(__file__).parents[1]
 
 # Rooms that have a module for each thing that another room has one of: ONNX converters,
 # dynamic forms and rules of operators, errors of what raises them, what the command
-# runs.
+# runs, texts of both embedded IRs.
 COUNTERPARTS = (
     "parpass.cli.",
     "parpass.errors.",
     "parpass.relay.backend.lowering.rules.",
     "parpass.relay.frontend.onnx.operators.",
     "parpass.relay.op.dyn.",
+    "parpass.relay.text.",
+    "parpass.tir.text.",
 )
 
 # Names that two modules have all the same, and why.
 SHARED = {
     "adt": "of types, and of matches, as in TVM",
-    "interpreter": "of programs, and the name under which TVM has its values",
+    "interpreter": "of programs, and of the passes of a stage",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
 }
@@ -45,13 +47,41 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return a module's tree."""
+    return ast.parse(path.read_text())
+
+
+Import = ast.Import | ast.ImportFrom
+
+
+@functools.cache
+def import_statements(path: Path) -> tuple[list[Import], set[int]]:
+    """Return the imports of a module, and the lines of those inside of functions."""
+    found: list[Import] = []
+    late: set[int] = set()
+
+    def visit(body: ast.AST, *, is_late: bool) -> None:
+        for node in ast.iter_child_nodes(body):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found.append(node)
+                late.update([node.lineno] if is_late else [])
+            elif not isinstance(node, ast.expr):  # which has none
+                is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                visit(node, is_late=is_late or is_function)
+
+    visit(parsed(path), is_late=False)
+    return found, late
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the modules that a module imports, wherever it does."""
     known = modules()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in import_statements(path)[0]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
+        elif node.module in known:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in known else node.module
@@ -94,23 +124,78 @@ EXPLAINED = (
 )
 
 
-def late_imports(path: Path) -> Iterator[int]:
-    """Yield the lines of imports inside of functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inside = (part for part in ast.walk(node) if part is not node)
-            for part in inside:
-                if isinstance(part, ast.Import | ast.ImportFrom):
-                    yield part.lineno
-
-
 def test_an_import_inside_of_a_function_says_why():
     unexplained = [
         f"{path.relative_to(ROOT)}:{line}"
         for name, path in modules().items()
         if name.startswith(EXPLAINED)
         for lines in [path.read_text().splitlines()]
-        for line in late_imports(path)
+        for line in sorted(import_statements(path)[1])
         if "#" not in lines[line - 1] and "#" not in lines[line - 2]
     ]
     assert not unexplained
+
+
+# The command is a process of its own, in which nobody forks beside it.
+UNFORKED = ("parpass.cli",)
+
+
+def loads_of(node: ast.AST, *, has_calls: bool = True) -> Iterator[int]:
+    """Yield the lines of imports inside of functions for which no fork waits.
+
+    Both statements and calls of `importlib` count.
+
+    Args:
+        node: The tree.
+        has_calls: Whether its expressions, which are most of it, may have such calls.
+    """
+    parts = [(node, False, False)]
+    while parts:
+        part, is_late, is_waited_for = parts.pop()
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_late, is_waited_for = True, False
+        elif isinstance(part, ast.With):
+            names = [ast.unparse(item.context_expr) for item in part.items]
+            is_waited_for = is_waited_for or "fork_lock" in names
+        is_import = isinstance(part, ast.Import | ast.ImportFrom) or (
+            isinstance(part, ast.Call) and ast.unparse(part.func) in IMPORTERS
+        )
+        if is_import and is_late and not is_waited_for:
+            yield getattr(part, "lineno", 0)
+        parts += [
+            (inner, is_late, is_waited_for)
+            for inner in ast.iter_child_nodes(part)
+            if has_calls or not isinstance(inner, ast.expr)
+        ]
+
+
+IMPORTERS = ("importlib.import_module", "importlib.reload", "importlib.util.find_spec")
+
+
+def test_a_fork_waits_for_all_that_is_loaded_late():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for name, path in modules().items()
+        if not name.startswith(UNFORKED)
+        for line in loads_of(parsed(path), has_calls="importlib" in path.read_text())
+    ]
+    assert not found
+
+
+def test_a_late_import_that_no_fork_waits_for_would_be_found():
+    text = "import a\ndef f():\n  import b\n  with fork_lock:\n    import c"
+    assert [*loads_of(ast.parse(text))] == [3]
+    assert [*loads_of(ast.parse(text), has_calls=False)] == [3]
+    called = ast.parse("import importlib\ndef f():\n  x = importlib.import_module('b')")
+    assert [*loads_of(called)] == [3]
+
+
+def test_no_lock_of_the_librarys_is_in_a_cached_property():
+    # Before Python 3.12 it has one, in which a child may wait for ever.
+    found = [
+        str(path)
+        for path in modules().values()
+        if "functools.cached_property" in path.read_text()
+        and path.stem != "fork_safety"
+    ]
+    assert not found

@@ -26,11 +26,22 @@ def test_other_names_are_refused():
         _ = parpass.nope  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
+@pytest.mark.parametrize(
+    "use", ["from parpass import open_runner_sync", "parpass.open_runner_sync"]
+)
+def test_who_guesses_open_runner_sync_is_told_that_open_runner_is_for_both(use: str):
+    with pytest.raises(
+        ImportError, match=r"with open_runner\(\) as runner: runner\.run_sync"
+    ):
+        exec(use, {"parpass": parpass})
+    assert "open_runner_sync" not in dir(parpass)
+
+
 # Those whose names load when they are first asked for.
 PACKAGES = [
     *("parpass", "parpass.ir", "parpass.relay", "parpass.relay.frontend"),
     *("parpass.relay.transform", "parpass.runner", "parpass.runtime"),
-    *("parpass.tir", "parpass.tir.transform"),
+    *("parpass.spi", "parpass.tir", "parpass.tir.transform"),
 ]
 
 
@@ -51,8 +62,12 @@ def test_names_that_load_late_are_shown_and_there_and_others_refused(package: st
     [
         ("parpass", "click loky msgspec numpy onnx rich trio parpass.transform"),
         ("parpass.transform, parpass.instrument", "numpy onnx trio loky rich click"),
+        ("parpass.spi", "msgspec numpy trio loky parpass.transform parpass.runner"),
         ("parpass.relay", "onnx trio loky rich click"),
-        ("parpass.runner.worker.jobs", "onnx trio loky rich click parpass.adapters"),
+        (
+            "parpass.runner.worker.jobs",
+            "onnx trio loky rich click parpass.integrations",
+        ),
         ("parpass.cli", "numpy onnx trio loky rich parpass.relay"),
     ],
 )

@@ -120,7 +120,7 @@ def test_errors_that_no_body_raised_keep_their_frames():
     error = caught(lambda: Add()(7))
     assert isinstance(error, PassInputError)
     assert frames(error)[:2] == ["<lambda>", "__call__"]
-    assert frames(error)[-1] == "adapter_of"
+    assert frames(error)[-1] == "adapter_for"
 
 
 def test_all_frames_are_shown_on_request(monkeypatch: pytest.MonkeyPatch):

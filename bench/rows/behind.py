@@ -1,8 +1,8 @@
 """Row `behind`: a run with workers is not slower than the serial one, on any machine.
 
-Default settings, and a runner that is opened for the run, as `run_pipeline_sync` does
-it. Free cores are those of this machine; taken ones are kept busy by other programs, or
-there is only one for the run and all of its workers.
+Default settings, and a runner that is opened for the run, so that no workers are kept
+from one to the next. Free cores are those of this machine; taken ones are kept busy by
+other programs, or there is only one for the run and all of its workers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 
-import parpass
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, light_pass, no_pass
-from parpass import IRModule, Sequential
+from parpass import IRModule, Sequential, open_runner
 
 _FUNCTIONS = 10_000
 _NODES = 10
@@ -69,9 +68,14 @@ def _run(
         mod = module()
         if workers is None:
             return clocked(lambda: root(mod))()
-        return clocked(lambda: parpass.run_pipeline_sync(mod, root, workers=workers))()
+        return clocked(lambda: _run_alone(mod, root, workers))()
 
     return seconds
+
+
+def _run_alone(mod: IRModule, root: Sequential, workers: int | None) -> None:
+    with open_runner(workers=workers) as runner:
+        runner.run_sync(mod, root)
 
 
 def _untyped(count: int) -> IRModule:

@@ -36,7 +36,7 @@ def _dask(setting: Setting) -> Iterator[Line]:
 
 def _measured(work: Work, workers: int, rounds: int) -> dict[str, list[float]]:
     distributed: Any = import_module("distributed")  # in nobody's process but this
-    executor_of: Any = import_module("parpass.adapters.dask").DaskExecutor
+    executor_of: Any = import_module("parpass.integrations.dask").DaskExecutor
     mod, passes = work.module(), Sequential(work.passes())
     few = work.share(0, max(1, work.functions // (8 * workers)))
     context = PassContext(config=USE_WORKERS)

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 from bench.measure import Figure, Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from parpass import IRModule, relay, te, tir
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from parpass.relay.typing.infer import infer_type

@@ -14,7 +14,7 @@ from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from parpass import IRModule, PassContext, relay
 from parpass.ir.node import post_order
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.transform import default_pipeline
 from parpass.runner import Runner

@@ -9,10 +9,10 @@ from bench.measure import Figure, Setting, Times, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, no_pass
 from parpass import IRModule, relay
-from parpass.runner.travel.bundles import Packed
-from parpass.runner.travel.retained import Held, Retainer
+from parpass.runner.ipc.batch import EncodedFunction
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.transform import Optimizations, adapter_of
-from parpass.transform.collector import paused_collector
+from parpass.transform.process_patch import gc_paused
 
 _NODES = 30_000  # of all functions together
 _GOAL = Goal(15)  # us, for functions of ten nodes
@@ -22,27 +22,27 @@ class _Side:
     """Packs and unpacks functions, together or each alone."""
 
     def __init__(self, mod: IRModule, functions: Sequence[relay.Function], how: bool):
-        self._retainer = Retainer(adapter_of(mod, "bench"), Optimizations(bundles=how))
+        self._store = ModuleStore(adapter_of(mod, "bench"), Optimizations(batches=how))
         self._mod = mod
         self._functions = functions
         self.packed = self.pack()
 
-    def pack(self) -> list[Packed]:
-        packer, held = self._retainer.packer(), map(Held, self._functions)
-        packed = [self._retainer.packed(one, packer) for one in held]
-        packer.close()
+    def pack(self) -> list[EncodedFunction]:
+        encoder, held = self._store.encoder(), map(FunctionHandle, self._functions)
+        packed = [self._store.encode(one, encoder) for one in held]
+        encoder.close()
         return packed
 
     def unpack(self) -> list[relay.Function]:
-        held = [Held(packed=packed) for packed in self.packed]
-        return [self._retainer.function(one, self._mod) for one in held]
+        held = [FunctionHandle(encoded=packed) for packed in self.packed]
+        return [self._store.load(one, self._mod) for one in held]
 
     def bytes_each(self) -> float:
-        bundles = dict.fromkeys(packed.bundle for packed in self.packed)
+        bundles = dict.fromkeys(packed.batch for packed in self.packed)
         return sum(len(one.payload) for one in bundles) / len(self._functions)
 
     def close(self) -> None:
-        self._retainer.close()
+        self._store.close()
 
 
 def _packing(setting: Setting) -> Iterator[Line]:
@@ -66,7 +66,7 @@ def _measured(
         "unpacked": _clocked(together.unpack),
         "unpacked alone": _clocked(alone.unpack),
     }
-    with paused_collector:  # as the runner does for each function
+    with gc_paused:  # as the runner does for each function
         times: Times = interleaved(sides, runs)
     for done in ("packed", "unpacked"):
         yield Line(

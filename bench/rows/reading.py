@@ -9,8 +9,8 @@ from bench.table import Goal, Line, Row
 from bench.work import Step, generated_function, random_program
 from parpass import IRModule, relay
 from parpass.diagnostic import Span
-from parpass.ir.operators.op_table import Op
-from parpass.ir.text.pieces import piece_at
+from parpass.ir.op_table import Op
+from parpass.ir.text.lexer import chunk_at
 from tests.support.lark_text.parser import parse as parse_by_lark
 
 _NODES = 300
@@ -79,7 +79,7 @@ def _scan(text: str) -> int:
     """Return how many tokens a text has, lines counted as such."""
     end, tokens = 0, 0
     while end < len(text):
-        piece = piece_at(text, end)
+        piece = chunk_at(text, end)
         tokens += len(piece.tokens.texts)
         end = piece.end
     return tokens

@@ -20,7 +20,7 @@ import parpass
 from bench.limit import Limit
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
-from parpass.adapters.xdsl import ParallelPipeline
+from parpass.integrations.xdsl import ParallelPipeline
 
 _EXAMPLE = Path(__file__).parents[2] / "examples" / "xdsl_functions.py"
 _SCRIPTS = Path(sys.executable).parent

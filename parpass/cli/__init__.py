@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass.cli.group import main
 
 __all__ = ["main"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"main": "parpass.cli.group"})
+__getattr__, __dir__ = attach_lazy(__name__, {"main": "parpass.cli.group"})

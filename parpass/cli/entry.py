@@ -1,7 +1,7 @@
-"""Where the command begins as a program of its own.
+"""The entry point of the command.
 
-Workers load this too, being what the program begins with, and those that are needed
-early wait for what comes before them. So it loads next to nothing by itself.
+Workers load this module, too, since it is the main module of the program, and are
+delayed by what it imports. So it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -12,31 +12,35 @@ import gc
 import sys
 
 # The process is the command's own; what it loads, 100,000 objects, stays to its end.
-_SELDOM_COLLECTED = 200_000, 5, 100
+_GC_THRESHOLDS = 200_000, 5, 100
 # In which passes run in this process that may crash it; who replays a crash wants it.
-_MINDED = ("opt", "bisect")
+_SUPERVISED = ("opt", "bisect")
 
 
 def run() -> None:
-    """Run the command line; a crash in a pass is told by a process that outlives it.
+    """Run the command line; a supervisor process reports a crash in a pass.
 
-    At its end Python would look for circles among all objects, classes mostly, to free
-    them one by one: a tenth of a second and more, for memory that goes anyway.
+    Garbage collection at exit is avoided: it takes a tenth of a second and more.
     """
-    gc.set_threshold(*_SELDOM_COLLECTED)
+    gc.set_threshold(*_GC_THRESHOLDS)
     atexit.register(gc.freeze)
-    with _doubled():
-        from parpass.cli.group import main
+    try:
+        with _supervised():
+            from parpass.cli.group import main
 
-        main(prog_name="parpass")
+            main(prog_name="parpass")
+    except KeyboardInterrupt:  # before there is a group that ends so
+        sys.exit(130)
 
 
-def _doubled() -> contextlib.AbstractContextManager[None]:
-    from parpass.cli.minding import can_mind, doubled
-    from parpass.cli.work.early_workers import load_ahead
+def _supervised() -> contextlib.AbstractContextManager[None]:
+    from parpass.cli.operations.preload import preload_from_argv
+    from parpass.cli.supervisor import can_supervise, fork_supervised
 
     telling = contextlib.nullcontext()
-    if sys.argv[1:2] and sys.argv[1] in _MINDED and can_mind():
-        telling = doubled(shows_all="--traceback" in sys.argv)
-    load_ahead(sys.argv[1:])  # before click, and all else that this process needs
+    if sys.argv[1:2] and sys.argv[1] in _SUPERVISED and can_supervise():
+        telling = fork_supervised(shows_all="--traceback" in sys.argv)
+    preload_from_argv(
+        sys.argv[1:]
+    )  # before click, and all else that this process needs
     return telling

@@ -1,38 +1,137 @@
-"""The group of commands."""
+"""The group of subcommands, each imported when it is used.
+
+Shipped subcommands are in a table, so that running one reads no installed
+distribution's metadata. Others come by entry points of the group `parpass.commands`:
+the name of the entry point is that of the subcommand, and its object a `click.Command`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import os
 import sys
 import warnings
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parpass import __version__
-from parpass.cli.commands.bisect import bisect
-from parpass.cli.commands.build import build
-from parpass.cli.commands.cache import cache
-from parpass.cli.commands.diff import diff
-from parpass.cli.commands.opt import opt
-from parpass.cli.commands.reduce import reduce
-from parpass.cli.commands.replay import replay
-from parpass.cli.commands.run import run
-from parpass.cli.files.streams import whole_streams
-from parpass.cli.showing.wording import spoken
+from parpass.cli.output.failure import InputError, command_text
+from parpass.entry_points import installed
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "parpass.commands"
+
+# Subcommands and their short help; `pyproject.toml` declares the same ones.
+SHIPPED = {
+    "bisect": "Find the pass and the function that make a result wrong.",
+    "build": "Compile a network to a library, on every core.",
+    "cache": "Show how many kernels are kept for the next build, and where.",
+    "diff": "Compare two programs by their structure.",
+    "opt": "Run PASSES on models and write the module that comes out.",
+    "reduce": "Make the program of a reproducer smaller while it still fails.",
+    "replay": "Run the pipeline of a reproducer on its program, in this process.",
+    "run": "Evaluate a function of a program, operator by operator, on numpy.",
+}
+_MAX_SHORT_HELP = 100  # characters, of an installed subcommand
 
 
-class _Interruptible(click.Group):
-    """Ends with the shells' exit code for Ctrl-C, and without a word."""
+@contextlib.contextmanager
+def ensure_std_streams() -> Generator[None]:
+    """Open missing standard streams while the block runs.
+
+    Free descriptors 0 to 2 are taken: otherwise a file that is opened would get one of
+    them, and standard error would be written to it. They are read-only, so writing
+    output to them fails. Text for a closed standard error is dropped.
+    """
+    missing = sys.stderr is None  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
+    with contextlib.ExitStack() as stack:
+        if missing or sys.stdout is None or sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+            taken = _occupy_free_fds()
+            stack.callback(lambda: [os.close(number) for number in taken])
+        if missing:
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        yield
+
+
+def _occupy_free_fds() -> list[int]:
+    taken: list[int] = []
+    while (number := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        taken.append(number)
+    os.close(number)
+    return taken
+
+
+class _Group(click.Group):
+    """Imports a subcommand to run it or to show its help, and no other.
+
+    Ends with the shells' exit code for Ctrl-C, and without a word.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands, shipped and installed."""
+        return sorted({*super().list_commands(ctx), *SHIPPED, *_installed()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a subcommand, None if there is none of that name.
+
+        Raises:
+            InputError: It is of another distribution, and cannot be loaded.
+        """
+        if cmd_name in SHIPPED:
+            module = import_module(f"parpass.cli.commands.{cmd_name}")
+            return getattr(module, cmd_name)
+        known = super().get_command(ctx, cmd_name)
+        if known is not None or cmd_name.startswith("-"):
+            return known
+        found = _installed().get(cmd_name)
+        if found is None:
+            return None
+        try:
+            return _load(found)
+        except InputError:
+            if ctx.resilient_parsing:  # to offer names to a shell
+                return None
+            raise
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the subcommand that the first argument names, and its arguments."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            name = error.command_name
+            if os.path.isfile(name):
+                message = f"no such command: {name}; a program goes to 'parpass opt'"
+                raise click.UsageError(message, ctx) from None
+            names = self.list_commands(ctx)
+            raise click.NoSuchCommand(name, possibilities=names, ctx=ctx) from None
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the subcommands with their short help; load only installed ones."""
+        rows = {
+            **SHIPPED,
+            **{name: _short_help(one) for name, one in _installed().items()},
+        }
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(rows.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command, with standard streams that are there."""
-        with whole_streams():
+        with ensure_std_streams():
             return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand."""
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
             faulthandler.enable(sys.__stderr__)  # a pass may crash this process
         with _plain_warnings():
@@ -42,14 +141,47 @@ class _Interruptible(click.Group):
                 ctx.exit(130)
 
 
+def _installed() -> Mapping[str, EntryPoint]:
+    """Return the entry points of subcommands that are not shipped, by their names."""
+    found = installed(ENTRY_POINTS)
+    return {name: one for name, one in found.items() if name not in SHIPPED}
+
+
+def _load(entry_point: EntryPoint) -> click.Command:
+    """Return the subcommand of an entry point.
+
+    Raises:
+        InputError: It cannot be imported, or is no command of click.
+    """
+    owner = "" if entry_point.dist is None else f" of '{entry_point.dist.name}'"
+    what = f"command '{entry_point.name}'{owner} cannot be loaded"
+    try:
+        command = entry_point.load()
+    except (Exception, SystemExit) as error:  # a distribution may raise anything
+        raise InputError(f"{what}: {type(error).__name__}: {error}") from error
+    if not isinstance(command, click.Command):
+        kind = type(command).__name__
+        raise InputError(
+            f"{what}: expected a click.Command at '{entry_point.value}', got a {kind}"
+        )
+    return command
+
+
+def _short_help(entry_point: EntryPoint) -> str:
+    try:
+        return _load(entry_point).get_short_help_str(_MAX_SHORT_HELP)
+    except InputError as error:  # the others are still shown
+        return f"({error.message})"
+
+
 @contextlib.contextmanager
 def _plain_warnings() -> Generator[None]:
-    """Have warnings of parpass itself shown without a line of its code."""
+    """Show warnings of parpass itself without the line of code."""
     usual = warnings.formatwarning
 
     def format_plainly(message: Any, category: Any, *args: Any, **kwargs: Any) -> str:
         if category.__module__.startswith("parpass.errors"):
-            return f"Warning: {spoken(str(message))}\n"
+            return f"Warning: {command_text(message)}\n"
         return usual(message, category, *args, **kwargs)
 
     warnings.formatwarning = format_plainly
@@ -59,9 +191,7 @@ def _plain_warnings() -> Generator[None]:
         warnings.formatwarning = usual
 
 
-@click.group(
-    cls=_Interruptible, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="parpass")
 def main() -> None:
     """Run pipelines of compiler passes on models, on every core.
@@ -72,7 +202,3 @@ def main() -> None:
 
     See 'parpass opt --help' for more.
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-
-
-for command in (bisect, build, cache, diff, opt, reduce, replay, run):
-    main.add_command(command)

@@ -1,28 +1,30 @@
-"""Every exception that parpass raises.
+"""The exceptions and warnings that parpass raises.
 
 ::
 
     ParpassError                  TVM's name for it: TVMError
     ├── PassError                 a pass broke its contract
     │   ├── PassResultError       it returned the wrong kind (also TypeError)
-    │   ├── PassInputError        it was given no module of its IR (also TypeError)
+    │   ├── PassInputError        its argument is no module of its IR (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
-    │   ├── InputChangedError     it changed what it was given, in place
+    │   ├── InputChangedError     it changed its argument in place
     │   ├── ContractError         a function pass depends on what it must not
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)
     ├── UnknownFunctionError      no global function of that name (also ValueError)
-    ├── PassContextError          a context was left out of order (also RuntimeError)
+    ├── PassContextError          a context was exited out of order (also RuntimeError)
     ├── ArgumentError             a value of the wrong kind (also TypeError)
+    ├── AdapterError              an IR's adapter returned one (also TypeError)
+    ├── LawError                  passes can observe its codec (also AssertionError)
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
     │   └── ConfigValueError      ... a value of the wrong type (also TypeError)
     ├── InstrumentError           an instrument is not fit for use (also TypeError)
     ├── DiagnosticError           errors of the user's program were reported
     │   └── ParseError            ... its text cannot be read (also ValueError)
-    │       └── UnreadFunctionError   ... which a pass was first to find out
-    ├── ModuleError               a module cannot hold what it was given
+    │       └── UnreadFunctionError   ... found when a pass accessed the function
+    ├── ModuleError               a module cannot hold a value or key
     │   ├── UnknownGlobalError    no function of that name (also ValueError)
     │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
     ├── IRError                   a node is used against its rules
@@ -34,15 +36,15 @@
     │   ├── UnknownOpError        ... no operator of that name (also AttributeError)
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── MalformedJSONError        text that load_json cannot read (also ValueError)
-    ├── EvaluationError           the interpreter met a program it cannot evaluate
+    ├── EvaluationError           the interpreter cannot evaluate a program
     │   ├── CallLimitError        it calls more functions than it may
     │   └── StepLimitError        it takes more steps than it may
     ├── TargetError               no target of that name or kind (also ValueError)
-    ├── CodeGenError              no machine code can be made of a function
+    ├── CodeGenError              no machine code can be generated for a function
     ├── LibraryError              a compiled library cannot be loaded
-    │   ├── DamagedLibraryError   ... changed, or not whole (also ValueError)
+    │   ├── DamagedLibraryError   ... changed, or truncated (also ValueError)
     │   └── ForeignLibraryError   ... for another machine, or of another version
-    │       └── CPUFeatureError   ... that has what this processor has not
+    │       └── CPUFeatureError   ... with features that this processor lacks
     ├── KernelError               a compiled function found a fault (also RuntimeError)
     ├── FrontendError             an input file cannot be imported
     │   ├── MalformedModelError   ... truncated, or not of its format (also ValueError)
@@ -50,101 +52,89 @@
     ├── PipelineSyntaxError       pipeline text that cannot be read (also ValueError)
     ├── ReproducerError           a reproducer that cannot be used (also ValueError)
     ├── RuntimeUseError           the runner cannot run here or now (also RuntimeError)
-    ├── FunctionFailure           what a pass did on one function ended it from outside
-    │   ├── WorkerDiedError       ... a worker died, again and again (also RuntimeError)
+    ├── EntryPointError           no IR, or executor, of that name (also LookupError)
+    ├── FunctionFailure           a pass on one function was ended from outside
+    │   ├── WorkerDiedError       ... workers died repeatedly (also RuntimeError)
     │   ├── FunctionTimeoutError  ... it took longer than it may (also TimeoutError)
     │   └── MemoryLimitError      ... it took more memory than it may (also MemoryError)
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
-`BudgetWarning`, `BlockedLoopWarning`.
+`BudgetWarning`, `BlockedLoopWarning`, `AdapterWarning`.
 
-Every error keeps its values as attributes and survives pickling, because errors
-travel from the workers to the coordinator.
+Every error keeps its values as attributes and survives pickling, because workers send
+errors to the coordinator. Errors and warnings have `hints`: keys of the phrases in
+their messages that name a setting, which each front end spells its way
+(`render_hints`). Helpers for error messages are in `errors.core`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.base import (
-    ParpassError,
-    add_note,
-    did_you_mean,
-    kind_of,
-    nearest,
-    quoted,
-)
-from parpass.errors.compiling import (
-    CodeGenError,
-    CPUFeatureError,
-    DamagedLibraryError,
-    ForeignLibraryError,
-    KernelError,
-    LibraryError,
-    TargetError,
-)
-from parpass.errors.missing_names import refusing
-from parpass.errors.passes import (
+from parpass.errors.adapters import AdapterError, LawError
+from parpass.errors.core import (
+    ArgumentError,
+    ConfigError,
+    ConfigValueError,
     ContractError,
+    DiagnosticError,
+    EntryPointError,
+    FunctionFailure,
+    FunctionTimeoutError,
     InputChangedError,
+    InstrumentError,
+    InternalError,
+    MemoryLimitError,
+    ParpassError,
+    ParseError,
+    PassContextError,
     PassError,
     PassInputError,
     PassResultError,
+    PipelineSyntaxError,
     ReadOnlyModuleError,
+    ReproducerError,
+    RuntimeUseError,
     UndefinedPassError,
     UnknownFunctionError,
     UnknownPassError,
     UnprintablePassError,
+    UnreadFunctionError,
     WellFormedError,
+    WorkerDiedError,
+    WorkerError,
+    other_failures,
 )
-from parpass.errors.program import (
+from parpass.errors.hints import Hint, HintedMessage, render_hints
+from parpass.errors.ir import (
     CallLimitError,
-    DiagnosticError,
+    CodeGenError,
+    CPUFeatureError,
+    DamagedLibraryError,
     EvaluationError,
+    ForeignLibraryError,
+    FrontendError,
     IRError,
     IRTypeError,
+    KernelError,
+    LibraryError,
+    MalformedJSONError,
+    MalformedModelError,
     ModuleError,
     ModuleTypeError,
     ScopeBuilderError,
     SizeLimitError,
     StepLimitError,
     StructuralMismatchError,
+    TargetError,
     UnknownAttrError,
     UnknownGlobalError,
     UnknownOpError,
+    UnsupportedOpsError,
     UntypedError,
 )
-from parpass.errors.reading import (
-    FrontendError,
-    MalformedJSONError,
-    MalformedModelError,
-    ParseError,
-    PipelineSyntaxError,
-    ReproducerError,
-    UnreadFunctionError,
-    UnsupportedOpsError,
-)
-from parpass.errors.running import (
-    FunctionFailure,
-    FunctionTimeoutError,
-    InternalError,
-    MemoryLimitError,
-    RuntimeUseError,
-    WorkerDiedError,
-    WorkerError,
-    attach_others,
-    other_failures,
-)
-from parpass.errors.settings import (
-    ArgumentError,
-    ConfigError,
-    ConfigValueError,
-    InstrumentError,
-    PassContextError,
-)
 from parpass.errors.warning import (
+    AdapterWarning,
     BlockedLoopWarning,
     BudgetWarning,
     PassStateWarning,
@@ -153,6 +143,8 @@ from parpass.errors.warning import (
 )
 
 __all__ = [
+    "AdapterError",
+    "AdapterWarning",
     "ArgumentError",
     "BlockedLoopWarning",
     "BudgetWarning",
@@ -164,17 +156,21 @@ __all__ = [
     "ContractError",
     "DamagedLibraryError",
     "DiagnosticError",
+    "EntryPointError",
     "EvaluationError",
     "ForeignLibraryError",
     "FrontendError",
     "FunctionFailure",
     "FunctionTimeoutError",
+    "Hint",
+    "HintedMessage",
     "IRError",
     "IRTypeError",
     "InputChangedError",
     "InstrumentError",
     "InternalError",
     "KernelError",
+    "LawError",
     "LibraryError",
     "MalformedJSONError",
     "MalformedModelError",
@@ -212,20 +208,17 @@ __all__ = [
     "WellFormedError",
     "WorkerDiedError",
     "WorkerError",
-    "add_note",
-    "attach_others",
-    "did_you_mean",
-    "kind_of",
-    "nearest",
     "other_failures",
-    "quoted",
+    "render_hints",
 ]
 
-# Tracebacks and pickles name errors by the path that users import them from.
-for _name in __all__:
-    globals()[_name].__module__ = __name__
+
+def _publish() -> None:
+    # Tracebacks and pickles name errors by the path that users import them from.
+    for name in __all__:
+        globals()[name].__module__ = __name__
+
+
+_publish()
 
 TVMError = ParpassError  # under TVM's name, too
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

@@ -1,8 +1,8 @@
-"""Tracebacks of passes that fail: from the user's call straight to the user's body.
+"""Folding of tracebacks: the frames of parpass between user code are left out.
 
-Between the two are a dozen frames of the machine, and an event loop's besides where
-workers are asked. They tell nobody what is wrong with a pass. With
-`PARPASS_FULL_TRACEBACKS=1` in the environment they are shown.
+Between the user's call and a failing pass body are a dozen frames of parpass, and those
+of an event loop in a parallel run, which do not help to find a fault in the pass. The
+environment variable `PARPASS_FULL_TRACEBACKS=1` keeps them.
 """
 
 from __future__ import annotations
@@ -18,78 +18,79 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 _SHOW_ALL = "PARPASS_FULL_TRACEBACKS"
 
 _package = Path(__file__).parents[1]
-_MACHINE = tuple(f"{_package / room}{os.sep}" for room in ("transform", "runner"))
+_INTERNAL = tuple(f"{_package / room}{os.sep}" for room in ("transform", "runner"))
 
-# Frames are known by file and name, as one from a worker has nothing else of its own.
+# Frames are identified by file and name, all that is known of frames from workers.
 _callers: set[tuple[str, str]] = set()
 
 
-def calls_users_code(function: FunctionT) -> FunctionT:
-    """Say that what a function of the machine calls was written by users."""
+def calls_user_code(function: FunctionT) -> FunctionT:
+    """Mark a function of parpass as a caller of user code (a decorator)."""
     code = function.__code__  # pyright: ignore[reportFunctionMemberAccess]
     _callers.add((code.co_filename, code.co_name))
     return function
 
 
-def fold(error: BaseException) -> None:
-    """Leave the machine's frames out of the traceback of what users' code raised.
+def fold_traceback(error: BaseException) -> None:
+    """Remove parpass's frames from the traceback of an error raised by user code.
 
-    To be called where that leaves the machine: in an `except` that raises it again, so
-    that the frame there is left out too. Errors of the machine's own keep all frames.
+    Linked errors (causes and contexts) are folded, too. To be called where the error
+    leaves parpass, in an `except` block that raises it again, so that the frame of that
+    block is removed, too. Errors that parpass itself raises keep all frames.
     """
     if os.environ.get(_SHOW_ALL):
         return
-    last = _last_of_the_machine(error.__traceback__)
+    last = _last_internal_frame(error.__traceback__)
     if last is None:
         return
-    _put(error, _users(last.tb_next))
-    for linked in _linked(error):
-        frames = _users(linked.__traceback__)
+    _set_traceback(error, _user_frames(last.tb_next))
+    for linked in _linked_errors(error):
+        frames = _user_frames(linked.__traceback__)
         if frames is not None:
-            _put(linked, frames)
+            _set_traceback(linked, frames)
 
 
 class _Folding:
-    """Folds what is raised while the block runs; it has no state."""
+    """A context manager, without state, that folds the traceback of an exception."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _: object) -> None:
         if error is not None:
-            fold(error)
+            fold_traceback(error)
 
 
-folding = _Folding()
+folding_tracebacks = _Folding()
 
 
-def _last_of_the_machine(tb: TracebackType | None) -> TracebackType | None:
-    """Return the frame that calls what users wrote, None if there is none."""
-    if tb is not None and tb.tb_next is not None and not _is_machines(tb.tb_next):
-        return tb  # it was folded below, in a call that this one has made
-    while tb is not None and _place(tb) not in _callers:
+def _last_internal_frame(tb: TracebackType | None) -> TracebackType | None:
+    """Return the last frame that calls user code; None if there is none."""
+    if tb is not None and tb.tb_next is not None and not _is_internal(tb.tb_next):
+        return tb  # a nested call has folded it already
+    while tb is not None and _location(tb) not in _callers:
         tb = tb.tb_next
     return tb
 
 
-def _users(tb: TracebackType | None) -> TracebackType | None:
-    """Return the frames from the first one on that is not the machine's."""
-    while tb is not None and _is_machines(tb):
+def _user_frames(tb: TracebackType | None) -> TracebackType | None:
+    """Return the traceback from its first frame outside of parpass on."""
+    while tb is not None and _is_internal(tb):
         tb = tb.tb_next
     return tb
 
 
-def _is_machines(tb: TracebackType) -> bool:
-    return _place(tb)[0].startswith(_MACHINE)
+def _is_internal(tb: TracebackType) -> bool:
+    return _location(tb)[0].startswith(_INTERNAL)
 
 
-def _place(tb: TracebackType) -> tuple[str, str]:
+def _location(tb: TracebackType) -> tuple[str, str]:
     code = tb.tb_frame.f_code
     return code.co_filename, code.co_name
 
 
-def _linked(error: BaseException) -> Iterator[BaseException]:
-    """Yield the causes and contexts of an error, and theirs, each once."""
+def _linked_errors(error: BaseException) -> Iterator[BaseException]:
+    """Yield the causes and contexts of an error, transitively, each once."""
     seen, waiting = {id(error)}, [error.__cause__, error.__context__]
     while waiting:
         one = waiting.pop()
@@ -99,5 +100,5 @@ def _linked(error: BaseException) -> Iterator[BaseException]:
             yield one
 
 
-def _put(error: BaseException, tb: TracebackType | None) -> None:
-    BaseException.with_traceback(error, tb)  # a class may be frozen, or have its own
+def _set_traceback(error: BaseException, tb: TracebackType | None) -> None:
+    BaseException.with_traceback(error, tb)  # classes may be frozen, or override it

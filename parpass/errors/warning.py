@@ -1,4 +1,4 @@
-"""Warnings: the run goes on, and its user should know."""
+"""The warnings of parpass, and their attribution to lines of user code."""
 
 from __future__ import annotations
 
@@ -7,29 +7,36 @@ from contextvars import ContextVar, Token
 from types import FrameType
 from typing import Any, NamedTuple
 
-
-class UnpicklablePassWarning(RuntimeWarning):
-    """A pass cannot travel to the workers, so it runs in this process."""
-
-
-class PassStateWarning(RuntimeWarning):
-    """A function pass changed itself in a worker; the change does not come back."""
+from parpass.errors.hints import Hinted
+from parpass.fork_safety import fork_lock
 
 
-class SlowerRunWarning(RuntimeWarning):
-    """A run goes on by a slower road than was asked for; its result is the same."""
+class UnpicklablePassWarning(Hinted, RuntimeWarning):
+    """A pass cannot be pickled for the workers, so it runs in this process."""
 
 
-class BlockedLoopWarning(RuntimeWarning):
-    """An event loop stands still while it runs a pipeline; it could await it."""
+class PassStateWarning(Hinted, RuntimeWarning):
+    """A function pass changed its state in a worker; the change is not sent back."""
 
 
-class BudgetWarning(RuntimeWarning):
-    """A budget was set that nothing can enforce where the passes run."""
+class SlowerRunWarning(Hinted, RuntimeWarning):
+    """A run falls back to a slower path than requested, with an equal result."""
 
 
-class _Line(NamedTuple):
-    """A line of the user's, as `warnings.warn_explicit` takes it."""
+class BlockedLoopWarning(Hinted, RuntimeWarning):
+    """An event loop is blocked by a synchronous run that it could await instead."""
+
+
+class BudgetWarning(Hinted, RuntimeWarning):
+    """A budget is set that cannot be enforced where the passes run."""
+
+
+class AdapterWarning(Hinted, RuntimeWarning):
+    """An optional method of an adapter failed; the run is right, but may be slower."""
+
+
+class _CallSite(NamedTuple):
+    """A line of user code, in the form that `warnings.warn_explicit` takes."""
 
     filename: str
     lineno: int
@@ -37,50 +44,59 @@ class _Line(NamedTuple):
     registry: dict[Any, Any]
 
 
-_called_from: ContextVar[_Line | None] = ContextVar("parpass_called_from", default=None)
+_call_site: ContextVar[_CallSite | None] = ContextVar(
+    "parpass_called_from", default=None
+)
 
-_OURS = frozenset({"parpass", "contextlib"})  # packages whose frames are passed over
-# Where these call us there is no more of the user's: it is a thread, or an event loop.
-_LOOPS = frozenset({"asyncio", "concurrent", "outcome", "threading", "trio"})
+# Frames of these packages are skipped.
+_INTERNAL_PACKAGES = frozenset({"parpass", "contextlib"})
+# Below their frames, those of a thread or an event loop, there is no user code.
+_EVENT_LOOP_PACKAGES = frozenset(
+    {"asyncio", "concurrent", "outcome", "threading", "trio"}
+)
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn of something at the line of the user's that it comes from.
+    """Issue a warning at the line of user code that caused it.
 
-    That is the innermost one outside of parpass, or, in a thread or task of ours, the
-    one from which a run was awaited.
+    That is the innermost frame outside of parpass; in a thread or task of parpass, the
+    line that awaits the run (`warn_at_call_site`).
     """
-    line = _users_line() or _called_from.get()
+    line = _user_call_site() or _call_site.get()
     if line is None:
         warnings.warn(message, category, stacklevel=2)
     else:
         warnings.warn_explicit(message, category, *line)
 
 
-class called_from_here:  # noqa: N801 -- used like a function, as contextlib's own
-    """Have what runs elsewhere for the block's code warn at the line that called it."""
+class warn_at_call_site:  # noqa: N801 -- used like a function, as contextlib's own
+    """A context manager: other threads and tasks warn at the line that entered it.
+
+    It applies to threads and tasks that inherit the block's context.
+    """
 
     __slots__ = ("_token",)
 
     def __enter__(self) -> None:
-        line = _users_line() or _called_from.get()
-        self._token: Token[_Line | None] = _called_from.set(line)
+        line = _user_call_site() or _call_site.get()
+        self._token: Token[_CallSite | None] = _call_site.set(line)
 
     def __exit__(self, *_: object) -> None:
-        _called_from.reset(self._token)
+        _call_site.reset(self._token)
 
 
-def _users_line() -> _Line | None:
-    import inspect  # it takes long to load, and warnings are rare
+def _user_call_site() -> _CallSite | None:
+    with fork_lock:
+        import inspect  # it takes long to load, and warnings are rare
 
     frame: FrameType | None = inspect.currentframe()
     while frame is not None:
         module: str = frame.f_globals.get("__name__") or "<string>"
         package = module.partition(".")[0]
-        if package in _LOOPS:
+        if package in _EVENT_LOOP_PACKAGES:
             break
-        if package not in _OURS:
+        if package not in _INTERNAL_PACKAGES:
             registry = frame.f_globals.setdefault("__warningregistry__", {})
-            return _Line(frame.f_code.co_filename, frame.f_lineno, module, registry)
+            return _CallSite(frame.f_code.co_filename, frame.f_lineno, module, registry)
         frame = frame.f_back
     return None

@@ -1,14 +1,17 @@
 """Watchers of passes; TVM's `tvm.instrument`."""
 
-from parpass.instrument.dump import DumpIR
-from parpass.instrument.printing import (
+from parpass.instrument.ir_printing import (
+    DumpIR,
     PassPrintingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
 )
+from parpass.instrument.profiling import (
+    PassProfile,
+    PassStatisticsInstrument,
+    PassTimingInstrument,
+)
 from parpass.instrument.protocol import PassInstrument, pass_instrument
-from parpass.instrument.statistics import PassStatisticsInstrument
-from parpass.instrument.timing import PassProfile, PassTimingInstrument
 from parpass.instrument.well_formed import WellFormedInstrument
 
 __all__ = [

@@ -1,15 +1,15 @@
-"""What an instrument is: the base class and the decorator; TVM's `pass_instrument`."""
+"""The instrument protocol: the base class, and TVM's decorator `pass_instrument`."""
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
+from parpass.fork_safety import cached_property
 from parpass.transform import PassInfo
-from parpass.transform.hooks import Hooks
+from parpass.transform.instrument_hooks import Hooks
 
 _HOOK_NAMES = (
     "enter_pass_ctx",
@@ -40,7 +40,7 @@ class PassInstrument:
 
     observes_ir: ClassVar[bool] = True
 
-    @functools.cached_property
+    @cached_property
     def bound_hooks(self) -> Hooks:
         """The hooks that the class overrides, bound to this."""
         kind = type(self)

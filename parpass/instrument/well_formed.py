@@ -34,10 +34,10 @@ class WellFormedInstrument(PassInstrument):
         self._open = []
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Check what the pass is given.
+        """Check the argument of the pass.
 
-        What another pass, that has begun with a sound module, hands to a pass within
-        it, is that other pass's fault.
+        If an outer pass began with a sound module, an unsound argument of a nested pass
+        is a fault of the outer one.
         """
         if self._before and self._open:
             self._check(mod, self._open[-1], "after")

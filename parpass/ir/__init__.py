@@ -1,17 +1,16 @@
-"""The base of every IR here, and TVM's `tvm.ir` names, from where they live.
+"""Base classes that all IRs share, and the names of TVM's `tvm.ir`.
 
-Nothing is loaded before it is asked for: those who build on the base import its modules
-by their names, and workers go without what they do not use. Who asks for a name of
-TVM's gets the IRs besides that the program has, so that texts and names of theirs are
-known.
+Names are imported lazily: IRs import the modules of this package directly, and workers
+load only what they use. A lookup of one of TVM's names also loads the program's
+dialects, so that their texts and operators are known.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
-from parpass.ir.declared import load_irs
+from parpass.ir.dialect import declare_dialect, load_dialects
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass.diagnostic import (
@@ -21,44 +20,41 @@ if TYPE_CHECKING:
         SourceName,
         Span,
     )
-    from parpass.instrument import PassInstrument, pass_instrument
-    from parpass.ir import diagnostics, instrument, transform
-    from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
-    from parpass.ir.attrs import Attrs, DictAttrs
-    from parpass.ir.module import IRModule
-    from parpass.ir.node import Node
-    from parpass.ir.operators.op_attrs import register_op_attr
-    from parpass.ir.operators.op_table import Op
-    from parpass.ir.relay_expr import BaseFunc, GlobalVar, RelayExpr
-    from parpass.ir.serialization import load_json, make_node, save_json
-    from parpass.ir.structure.structural import (
-        assert_structural_equal,
-        structural_equal,
-        structural_hash,
-    )
-    from parpass.ir.type_constraint import (
-        EnvFunc,
-        TypeConstraint,
-        TypeRelation,
-    )
-    from parpass.ir.types.prim_ty import PointerType, PrimType
-    from parpass.ir.types.ty import (
-        FuncType,
-        IncompleteType,
-        RelayRefType,
-        TensorType,
-        TupleType,
-        Type,
-        TypeKind,
-        TypeVar,
-    )
-    from parpass.runtime.registry import (
+    from parpass.function_registry import (
         PackedFunc,
         convert,
         get_global_func,
         list_global_func_names,
         register_func,
         remove_global_func,
+    )
+    from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.ir import diagnostics, instrument, transform
+    from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
+    from parpass.ir.attrs import Attrs, DictAttrs
+    from parpass.ir.module import IRModule
+    from parpass.ir.node import Node
+    from parpass.ir.op_registration import register_op_attr
+    from parpass.ir.op_table import Op
+    from parpass.ir.serialization import load_json, make_node, save_json
+    from parpass.ir.structural import (
+        assert_structural_equal,
+        structural_equal,
+        structural_hash,
+    )
+    from parpass.ir.type_relation import EnvFunc, TypeConstraint, TypeRelation
+    from parpass.ir.typed_expr import BaseFunc, GlobalVar, RelayExpr
+    from parpass.ir.types import (
+        FuncType,
+        IncompleteType,
+        PointerType,
+        PrimType,
+        RelayRefType,
+        TensorType,
+        TupleType,
+        Type,
+        TypeKind,
+        TypeVar,
     )
     from parpass.transform import (
         ModulePass,
@@ -68,6 +64,9 @@ if TYPE_CHECKING:
         Sequential,
         module_pass,
     )
+
+declare_dialect("parpass.relay.op")
+declare_dialect("parpass.tir", prefix="tir.")
 
 __all__ = [
     "Attrs",
@@ -133,58 +132,60 @@ _ROOMS["expr"] = __name__  # whose names are a part of this package's
 
 _HOME = {
     "Attrs": "parpass.ir.attrs",
-    "BaseFunc": "parpass.ir.relay_expr",
+    "BaseFunc": "parpass.ir.typed_expr",
     "Constructor": "parpass.ir.adt",
     "Diagnostic": "parpass.diagnostic",
     "DiagnosticContext": "parpass.diagnostic",
     "DiagnosticLevel": "parpass.diagnostic",
     "DictAttrs": "parpass.ir.attrs",
-    "EnvFunc": "parpass.ir.type_constraint",
-    "FuncType": "parpass.ir.types.ty",
+    "EnvFunc": "parpass.ir.type_relation",
+    "FuncType": "parpass.ir.types",
     "GlobalTypeVar": "parpass.ir.adt",
-    "GlobalVar": "parpass.ir.relay_expr",
+    "GlobalVar": "parpass.ir.typed_expr",
     "IRModule": "parpass.ir.module",
-    "IncompleteType": "parpass.ir.types.ty",
+    "IncompleteType": "parpass.ir.types",
     "ModulePass": "parpass.transform",
     "Node": "parpass.ir.node",
-    "Op": "parpass.ir.operators.op_table",
-    "PackedFunc": "parpass.runtime.registry",
+    "Op": "parpass.ir.op_table",
+    "PackedFunc": "parpass.function_registry",
     "Pass": "parpass.transform",
     "PassContext": "parpass.transform",
     "PassInfo": "parpass.transform",
     "PassInstrument": "parpass.instrument",
-    "PointerType": "parpass.ir.types.prim_ty",
-    "PrimType": "parpass.ir.types.prim_ty",
+    "PointerType": "parpass.ir.types",
+    "PrimType": "parpass.ir.types",
     "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
     "Range": "parpass.tir",
-    "RelayExpr": "parpass.ir.relay_expr",
-    "RelayRefType": "parpass.ir.types.ty",
+    "RelayExpr": "parpass.ir.typed_expr",
+    "RelayRefType": "parpass.ir.types",
     "Sequential": "parpass.transform",
     "SourceName": "parpass.diagnostic",
     "Span": "parpass.diagnostic",
-    "TensorType": "parpass.ir.types.ty",
-    "TupleType": "parpass.ir.types.ty",
-    "Type": "parpass.ir.types.ty",
+    "TensorType": "parpass.ir.types",
+    "TupleType": "parpass.ir.types",
+    "Type": "parpass.ir.types",
     "TypeCall": "parpass.ir.adt",
-    "TypeConstraint": "parpass.ir.type_constraint",
+    "TypeConstraint": "parpass.ir.type_relation",
     "TypeData": "parpass.ir.adt",
-    "TypeKind": "parpass.ir.types.ty",
-    "TypeRelation": "parpass.ir.type_constraint",
-    "TypeVar": "parpass.ir.types.ty",
-    "assert_structural_equal": "parpass.ir.structure.structural",
-    "convert": "parpass.runtime.registry",
-    "get_global_func": "parpass.runtime.registry",
-    "list_global_func_names": "parpass.runtime.registry",
+    "TypeKind": "parpass.ir.types",
+    "TypeRelation": "parpass.ir.type_relation",
+    "TypeVar": "parpass.ir.types",
+    "assert_structural_equal": "parpass.ir.structural",
+    "convert": "parpass.function_registry",
+    "get_global_func": "parpass.function_registry",
+    "list_global_func_names": "parpass.function_registry",
     "load_json": "parpass.ir.serialization",
     "make_node": "parpass.ir.serialization",
     "module_pass": "parpass.transform",
     "pass_instrument": "parpass.instrument",
-    "register_func": "parpass.runtime.registry",
-    "register_op_attr": "parpass.ir.operators.op_attrs",
-    "remove_global_func": "parpass.runtime.registry",
+    "register_func": "parpass.function_registry",
+    "register_op_attr": "parpass.ir.op_registration",
+    "remove_global_func": "parpass.function_registry",
     "save_json": "parpass.ir.serialization",
-    "structural_equal": "parpass.ir.structure.structural",
-    "structural_hash": "parpass.ir.structure.structural",
+    "structural_equal": "parpass.ir.structural",
+    "structural_hash": "parpass.ir.structural",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME, rooms=_ROOMS, before=load_irs)
+__getattr__, __dir__ = attach_lazy(
+    __name__, _HOME, submodules=_ROOMS, before_lookup=load_dialects
+)

@@ -1,8 +1,8 @@
-"""Algebraic data types: their definitions, and the types that are made of them.
+"""Algebraic data types: definitions, constructors and the types made of them.
 
-A definition is known by its name: two `GlobalTypeVar`s of one name mean the same type,
-and a constructor is told from others by the type's name and its own. Recursive types,
-also mutually, refer to each other by name, so nothing here contains itself.
+A definition is identified by its name: two `GlobalTypeVar`s of one name mean one type,
+and a constructor is identified by the type's name and its own. Recursive types, also
+mutually recursive ones, refer to each other by name, so no definition contains itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, quoted
-from parpass.ir.node import Role, reflected
-from parpass.ir.relay_expr import RelayExpr
-from parpass.ir.types.ty import ComposedType, FuncType, Type
-from parpass.ir.types.type_structure import TypeKind, TypeVar, type_vars_in
+from parpass.errors import IRTypeError
+from parpass.errors.core import quoted
+from parpass.ir.node import FieldKind, reflected
+from parpass.ir.type_structure import TypeKind, TypeVar, type_vars_in
+from parpass.ir.typed_expr import RelayExpr
+from parpass.ir.types import ComposedType, FuncType, Type
 
 
 class GlobalTypeVar(Type, frozen=True):
-    """The name of a type that a module defines; called, it gives a `TypeCall`."""
+    """The name of a type that a module defines; a call of it gives a `TypeCall`."""
 
     visitor: ClassVar[str] = "visit_global_type_var"
 
@@ -30,7 +31,7 @@ class GlobalTypeVar(Type, frozen=True):
     kind: int = TypeKind.AdtHandle
 
     def __call__(self, *args: Type) -> TypeCall:
-        """Return the type of these type arguments."""
+        """Return the defined type applied to type arguments."""
         return TypeCall(self, args)
 
     def __str__(self) -> str:
@@ -38,7 +39,7 @@ class GlobalTypeVar(Type, frozen=True):
 
 
 class TypeCall(ComposedType, frozen=True, eq=False, dict=True):
-    """A defined type with types for its parameters: `List[int32]`.
+    """A defined type applied to type arguments: `List[int32]`.
 
     Raises:
         SizeLimitError: Types would be nested too deep.
@@ -60,15 +61,15 @@ class TypeCall(ComposedType, frozen=True, eq=False, dict=True):
 
     @property
     def parts(self) -> tuple[Type, ...]:
-        """The defined type, and the arguments."""
+        """The defined type, followed by the type arguments."""
         return (self.func, *self.args)
 
     def rebuilt(self, parts: Sequence[Type], binders: tuple[TypeVar, ...]) -> TypeCall:
-        """Return a call of another type, or with other arguments."""
+        """Return a call with another defined type or other arguments."""
         return TypeCall(parts[0], tuple(parts[1:]))
 
     def worded(self, texts: Sequence[str]) -> str:
-        """Return the name, and the arguments in brackets."""
+        """Return the name followed by the arguments in brackets."""
         return f"{texts[0]}[{', '.join(texts[1:])}]" if texts[1:] else texts[0]
 
 
@@ -76,16 +77,16 @@ class TypeCall(ComposedType, frozen=True, eq=False, dict=True):
     is_graph=False,
     # As that of a global variable, its name tells what it is.
     structure=lambda constructor: [constructor.name_hint, None, constructor.belong_to],
-    tag=Role.DERIVED,
+    tag=FieldKind.DERIVED,
 )
 class Constructor(RelayExpr, frozen=True, eq=False):
-    """Makes values of a defined type; as an expression, it is a function.
+    """Constructor of a defined type's values; as an expression, a function.
 
     Attributes:
-        name_hint: Its name, which no other constructor in the module has.
+        name_hint: Its name, unique in the module.
         inputs: The types of its arguments, in terms of the definition's type variables.
-        belong_to: The type that it makes values of.
-        tag: Tells it from all others; -1 as long as no definition has it.
+        belong_to: The defined type.
+        tag: Unique number; -1 until a definition owns the constructor.
     """
 
     name_hint: str
@@ -117,18 +118,18 @@ class Constructor(RelayExpr, frozen=True, eq=False):
 def constructor_of(
     name: str, inputs: tuple[Type, ...], belong_to: GlobalTypeVar, tag: int
 ) -> Constructor:
-    """Return a new constructor; a decoder takes that of its module instead."""
+    """Return a new constructor; a decoder substitutes its module's constructor."""
     made = Constructor(name, inputs, belong_to)
     force_setattr(made, "tag", tag)
     return made
 
 
 class TypeData(ComposedType, frozen=True, eq=False, dict=True):
-    """The definition of a type: its parameters, and the constructors of its values.
+    """Definition of a type: its type parameters and its constructors.
 
     Raises:
-        IRTypeError: A constructor is of another type, two have one name, or one takes
-            what the type variables do not say.
+        IRTypeError: A constructor belongs to another type, two have one name, or one
+            uses a type variable that the definition does not bind.
         SizeLimitError: Types would be nested too deep.
     """
 
@@ -186,7 +187,7 @@ class TypeData(ComposedType, frozen=True, eq=False, dict=True):
 
     @property
     def parts(self) -> tuple[Type, ...]:
-        """The types that constructors take, one constructor after the other."""
+        """The argument types of all constructors, in order."""
         return tuple([typ for one in self.constructors for typ in one.inputs])
 
     @property
@@ -196,12 +197,12 @@ class TypeData(ComposedType, frozen=True, eq=False, dict=True):
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The names, and how many types each constructor takes."""
+        """The names, and the number of types that each constructor takes."""
         takes = [(one.name_hint, len(one.inputs)) for one in self.constructors]
         return (self.header.name_hint, tuple(takes))
 
     def rebuilt(self, parts: Sequence[Type], binders: tuple[TypeVar, ...]) -> TypeData:
-        """Return a definition with other types, and new constructors."""
+        """Return a definition with other types and new constructors."""
         rest = [*parts]
         made: list[Constructor] = []
         for one in self.constructors:
@@ -223,11 +224,11 @@ class TypeData(ComposedType, frozen=True, eq=False, dict=True):
 
     @property
     def made(self) -> TypeCall:
-        """The type of what the constructors make."""
+        """The type of the constructed values."""
         return TypeCall(self.header, self.type_vars)
 
     def type_of(self, constructor: Constructor) -> FuncType:
-        """Return the type of one of the constructors, as a function."""
+        """Return the function type of one of the constructors."""
         return FuncType(constructor.inputs, self.made, self.type_vars)
 
 

@@ -1,4 +1,4 @@
-"""Attributes: of calls of operators, and of functions and modules."""
+"""Attributes of operator calls, functions and modules."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError, SizeLimitError, UnknownAttrError
-from parpass.ir.types.type_structure import MAX_NESTING, Type
+from parpass.ir.type_structure import MAX_NESTING, Type
 
+_MAX_COPIES = 2**15  # of values that are shared, which they are no more
 INTS = range(-(2**63), 2**64)  # that attributes may have
 
 
 class Attrs(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of operators' attributes: immutable, compared by value.
+    """Base of operators' attributes: immutable, compared by value.
 
-    A subclass lists the attributes of one kind of operator under TVM's names, with
-    defaults; sequences are tuples. They are read as `attrs.strides`, and by name as
-    those of a mapping: `attrs["strides"]`.
+    A subclass declares the attributes of one kind of operator under TVM's names, with
+    defaults; sequences are tuples. They are read as fields, `attrs.strides`, or as
+    items, `attrs["strides"]`.
     """
 
     namespace: ClassVar[str] = "relay.attrs"
@@ -29,7 +30,7 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         return self.__struct_fields__
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the attribute of that name, `default` if there is none."""
+        """Return the attribute of that name, `default` if it is missing."""
         return getattr(self, name) if name in self else default
 
     def get_int(self, name: str) -> int:
@@ -45,10 +46,10 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         return str(self[name])
 
     def check(self) -> None:
-        """Reject values that do not go together; each alone is what its field says.
+        """Check the attributes against each other; each field is valid by itself.
 
         Raises:
-            IRTypeError: They do not.
+            IRTypeError: They are inconsistent.
         """
 
     def __getitem__(self, name: str) -> Any:
@@ -66,14 +67,14 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
 class DictAttrs(Mapping[str, Any]):
     """An immutable mapping of attributes by name, compared by content.
 
-    Values are what programs can be written down with: None, bools, ints of 64 bits,
-    floats, strings, types, and tuples and mappings of such. Numbers of numpy, and of
-    classes of their own, become Python's, lists become tuples. What has `as_attribute`,
-    such as a target, says itself which of these stands for it.
+    Values are those that a program's text can hold: None, bools, 64-bit ints, floats,
+    strings, types, and tuples and mappings of these. Numbers of numpy and of other
+    classes are converted to Python's, lists to tuples. An object with a method
+    `as_attribute`, such as a target, is replaced by the value that this returns.
 
     Raises:
         IRTypeError: A value is none of these, or a name is no string.
-        SizeLimitError: Values would be nested too deep.
+        SizeLimitError: Values would be nested too deep, or shared too often.
     """
 
     __slots__ = ("_items",)
@@ -106,8 +107,33 @@ class DictAttrs(Mapping[str, Any]):
         return f"DictAttrs({self._items})"
 
 
-def _plain(value: Any, name: str, nesting: int = 0) -> Any:
-    """Return a value in its one full form; `name` is the attribute's, for messages."""
+class _Met:
+    """Counts copies of the tuples and mappings in one value, one for each use."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, Any] = {}  # by id, which is theirs as they are kept
+        self._copies = 0
+
+    def take(self, value: Any, name: str) -> None:
+        """Count one more copy of a value.
+
+        Raises:
+            SizeLimitError: Values that several others share are copied too often.
+        """
+        if not value:
+            return
+        self._values[id(value)] = value
+        self._copies += 1
+        if self._copies - len(self._values) > _MAX_COPIES:
+            raise SizeLimitError(
+                f"expected at most {_MAX_COPIES} tuples and mappings in attribute "
+                f"'{name}' beyond the first use of each, as each is copied where it "
+                "stands; one that holds a second one twice doubles it"
+            )
+
+
+def _plain(value: Any, name: str, nesting: int = 0, met: _Met | None = None) -> Any:
+    """Return a value in canonical form; `name` is the attribute's, for messages."""
     if value is None or isinstance(value, bool | Type):
         return value
     value = _number(value.as_attribute() if hasattr(value, "as_attribute") else value)
@@ -122,23 +148,26 @@ def _plain(value: Any, name: str, nesting: int = 0) -> Any:
         raise SizeLimitError(
             f"attribute '{name}' is nested more than {MAX_NESTING} deep"
         )
+    met = met or _Met()
     if isinstance(value, tuple | list):
+        met.take(value, name)
         items = cast("Sequence[Any]", value)
-        return tuple([_plain(item, name, nesting + 1) for item in items])
+        return tuple([_plain(item, name, nesting + 1, met) for item in items])
     if isinstance(value, Mapping):
+        met.take(value, name)
         entries = cast("Mapping[Any, Any]", value).items()
         return {
-            _plain(key, name, nesting + 1): _plain(one, name, nesting + 1)
+            _plain(key, name, nesting + 1, met): _plain(one, name, nesting + 1, met)
             for key, one in entries
         }
     raise IRTypeError(
-        "expected what a program can be written down with (numbers, strings, types, "
+        "expected a value that program text can express (numbers, strings, types, "
         f"tuples, mappings) for attribute '{name}', got {type(value).__name__}"
     )
 
 
 def _number(value: Any) -> Any:
-    """Return what a number of numpy's, or of an IR such as `tir.IntImm`, holds."""
+    """Convert a number of numpy, or of an IR such as `tir.IntImm`, to Python."""
     if isinstance(value, np.generic):
         return cast("np.generic[Any]", value).item()
     if hasattr(value, "value") and hasattr(value, "dtype"):

@@ -1,4 +1,4 @@
-"""TVM's `tvm.ir.diagnostics` names, from where they live."""
+"""TVM's module path `tvm.ir.diagnostics`; each name is defined in another module."""
 
 from parpass.diagnostic import (
     Diagnostic,

@@ -1,4 +1,4 @@
-"""TVM's `tvm.ir.instrument` names, from where they live."""
+"""TVM's module path `tvm.ir.instrument`; each name is defined in another module."""
 
 from parpass.instrument import (
     DumpIR,

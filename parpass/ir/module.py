@@ -1,33 +1,38 @@
-"""The module: functions by global name, in the order in which they were added."""
+"""`IRModule`: functions by global name, in order of insertion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from parpass.errors import ModuleTypeError, kind_of
-from parpass.ir import wire
+from parpass.errors import ModuleTypeError
+from parpass.errors.core import describe_kind
+from parpass.ir import function_codec
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.closedness import check_closed
-from parpass.ir.function_definitions import FunctionDefinitions, ToldOfGlobal, name_of
+from parpass.ir.dialect import Annotate, dialect_of
+from parpass.ir.free_vars import check_closed
+from parpass.ir.module_definitions import (
+    FunctionDefinitions,
+    GlobalVarInfo,
+    TypeDefinitions,
+    name_of,
+)
 from parpass.ir.node import Node, with_replaced
-from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Annotate, tenant_of
-from parpass.ir.text.module_text import header_text, module_text
-from parpass.ir.type_definitions import TypeDefinitions
-from parpass.ir.types.ty import FuncType
+from parpass.ir.text.printer import header_text, module_text
+from parpass.ir.typed_expr import BaseFunc, GlobalVar
+from parpass.ir.types import FuncType
 
 Key = str | GlobalVar | GlobalTypeVar
-_UNTOLD: ToldOfGlobal = (None, None)
+_NO_INFO: GlobalVarInfo = (None, None)
 
 
 class IRModule:
-    """The unit that passes work on: functions and types by name, attributes, texts.
+    """The unit that passes transform: functions and types by name, attributes, sources.
 
-    Functions are immutable and shared; the module itself may be changed, save the one
-    that a function pass is given to read. They may be of several IRs: their class is
-    known to who looks one up.
+    Functions are immutable and shared; the module itself is mutable, except for the one
+    that a function pass receives. The functions may be of several IRs, each of its
+    class.
 
     Args:
         functions: Functions by `GlobalVar` or by name.
@@ -78,9 +83,9 @@ class IRModule:
             ModuleTypeError: `expr` is no expression.
         """
         if not isinstance(cast("object", expr), Node):
-            raise ModuleTypeError(f"expected an expression, got {kind_of(expr)}")
+            raise ModuleTypeError(f"expected an expression, got {describe_kind(expr)}")
         module = cls(functions, type_definitions=type_defs)
-        function = expr if isinstance(expr, BaseFunc) else tenant_of(expr).closed(expr)
+        function = expr if isinstance(expr, BaseFunc) else dialect_of(expr).closed(expr)
         wanted = str(function.attributes.get("global_symbol", "main"))
         name, tries = wanted, 0
         while name in module:
@@ -97,9 +102,9 @@ class IRModule:
         sources: Mapping[str, str],
         types: Iterable[TypeData] = (),
     ) -> IRModule:
-        """Return a module of functions that are known to bind all that they use.
+        """Return a module of functions known to be closed, without a check.
 
-        What a parser made is: it has refused names that nothing binds.
+        A parser's functions are: it rejects names that are not bound.
         """
         named = {var.name_hint: function for var, function in functions.items()}
         global_vars = {var.name_hint: var for var in functions}
@@ -114,7 +119,7 @@ class IRModule:
         attrs: DictAttrs | None,
         sources: Mapping[str, str],
     ) -> IRModule:
-        """Return a module of what needs no check: each stage makes several."""
+        """Return a module without checks; each stage makes several."""
         module = cls.__new__(cls)
         module._functions = functions  # noqa: SLF001 -- of this very class
         module._types = TypeDefinitions(types)  # noqa: SLF001
@@ -130,17 +135,16 @@ class IRModule:
         *,
         reader: str | None = None,
     ) -> IRModule:
-        """Return a module like another one, but with these functions.
+        """Return a module with the metadata of a module and these functions.
 
-        Global variables are kept by name. This is how the runner makes modules; the
-        mapping is used as it is, so that it may load functions when asked for them.
+        Global variables are kept by name. The runner makes its modules here; the
+        mapping is used without a copy, so it may load functions lazily.
 
         Args:
             like: Gives types, attributes, sources and global variables.
             functions: The functions.
-            reader: The function pass that may only read the new module, which then
-                has functions of the same names as `like`; None for a module that may
-                be changed.
+            reader: The function pass that receives the new module read-only, with
+                functions of the same names as `like`; None for a mutable module.
         """
         made = like._functions.with_functions(functions, reader)
         return cls._of(made, like._types.by_name.values(), like.attrs, like.sources)
@@ -151,18 +155,17 @@ class IRModule:
         names: Iterable[str],
         attrs: Mapping[str, Any] | None,
         sources: Mapping[str, str],
-        told: Mapping[str, ToldOfGlobal],
+        infos: Mapping[str, GlobalVarInfo],
         types: Iterable[TypeData] = (),
     ) -> IRModule:
-        """Return a module that has types, and names of functions, but no functions.
+        """Return a module with types and function names, but without functions.
 
-        `told` is what `told_of_globals` was.
-
-        Functions that are read from bytes are bound to these, so they refer to the same
-        objects as the modules that `assemble` makes of it.
+        `infos` is the value of `global_var_infos`. Decoded functions are bound to the
+        shell's global variables and types, so they share them with the modules that
+        `assemble` makes of it.
         """
         global_vars = {
-            name: GlobalVar(name, *told.get(name, _UNTOLD)) for name in names
+            name: GlobalVar(name, *infos.get(name, _NO_INFO)) for name in names
         }
         known = DictAttrs(attrs) if attrs else None
         return cls._of(FunctionDefinitions({}, global_vars), types, known, sources)
@@ -185,13 +188,13 @@ class IRModule:
 
     @property
     def derived(self) -> dict[str, Any]:
-        """What passes derive from the functions, kept as long as these stay."""
+        """Values that passes derived from the functions, while these are unchanged."""
         return self._functions.derived
 
     @property
-    def told_of_globals(self) -> dict[str, ToldOfGlobal]:
+    def global_var_infos(self) -> dict[str, GlobalVarInfo]:
         """The spans and types of the global variables that have any, by name."""
-        return self._functions.told
+        return self._functions.infos
 
     @property
     def type_definitions(self) -> Mapping[GlobalTypeVar, TypeData]:
@@ -217,7 +220,7 @@ class IRModule:
         return [known[name].header for name in sorted(known)]
 
     def get_type(self, name: str) -> tuple[Any, ...]:
-        """Return the name of a type and its constructors, one after the other.
+        """Return the name of a type, followed by its constructors.
 
         Raises:
             UnknownGlobalError: The module defines none of that name.
@@ -237,12 +240,12 @@ class IRModule:
         """Add the types and functions of a file of the standard library.
 
         Args:
-            file_name: `prelude.rly`, say; what is there already stays.
+            file_name: For example `prelude.rly`; existing definitions are kept.
 
         Raises:
             ModuleError: There is no such file.
         """
-        library = tenant_of(GlobalVar).library(file_name)
+        library = dialect_of(GlobalVar).library(file_name)
         new = library.functions
         functions = {var: new[var] for var in new if var not in self}
         known, types = self._types.by_name, library.types.by_name
@@ -267,9 +270,9 @@ class IRModule:
         return IRModule.assemble(self, dict(self._functions.by_name))
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
-        """Take over functions and types of another module, which win where names meet.
+        """Add another module's functions and types, replacing those of equal names.
 
-        Where they do, this module's global variable stays, and references to the
+        On equal names this module's global variable stays, and references to the
         other's, in the incoming functions, become references to it.
         """
         incoming = other if isinstance(other, IRModule) else IRModule(other)
@@ -292,7 +295,7 @@ class IRModule:
         self[var] = func
 
     def remove(self, key: Key) -> None:
-        """Take a function out."""
+        """Remove a function."""
         self._functions.remove(key)
 
     def astext(
@@ -301,9 +304,10 @@ class IRModule:
         """Return the module as text, each function in the format of its IR.
 
         Args:
-            show_meta_data: Whether large constants are shown, in a section at the end.
-            annotate: Returns what is written behind a node, such as `/* here */`; by
-                default that is the type of a call or a constant, where it is known.
+            show_meta_data: Whether large constants are included, in a section at the
+                end.
+            annotate: Returns a comment for a node, such as `/* here */`; by default the
+                type of a call or a constant, where it is known.
         """
         text = self.text(show_meta_data=show_meta_data, annotate=annotate)
         return header_text(self._functions.by_name.values()) + text
@@ -311,7 +315,7 @@ class IRModule:
     def text(
         self, *, show_meta_data: bool = False, annotate: Annotate | None = None
     ) -> str:
-        """Return `astext` without what a text of its own begins with."""
+        """Return `astext` without the header of a text that stands alone."""
         return module_text(
             self._functions.by_name,
             self._types.by_name.values(),
@@ -321,7 +325,7 @@ class IRModule:
         )
 
     def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
-        """Return the module as text; TVM's `script` is Python, which is not written."""
+        """Return the module as text; the Python of TVM's `script` is not supported."""
         del tir_prefix
         return self.text(show_meta_data=show_meta)
 
@@ -373,13 +377,13 @@ class IRModule:
     def __reduce__(self) -> tuple[Any, ...]:
         # Function by function, because pickle would recurse along an expression.
         functions = self._functions.by_name
-        encoded = {name: wire.encode(fn) for name, fn in functions.items()}
-        told, types = self.told_of_globals, tuple(self._types.by_name.values())
-        return _unpickled, (self.attrs, self.sources, encoded, told, types)
+        encoded = {name: function_codec.encode(fn) for name, fn in functions.items()}
+        infos, types = self.global_var_infos, tuple(self._types.by_name.values())
+        return _unpickled, (self.attrs, self.sources, encoded, infos, types)
 
     def _as_function(self, value: Any, name: str) -> BaseFunc:
         if isinstance(value, Node) and not isinstance(value, BaseFunc):
-            value = tenant_of(value).as_function(value, self)
+            value = dialect_of(value).as_function(value, self)
         if not isinstance(value, BaseFunc):
             raise ModuleTypeError(
                 f"expected a function of an IR for '{name}', such as a relay.Function "
@@ -391,9 +395,9 @@ class IRModule:
 
 
 def stated_type(functions: Mapping[str, Any], name: str) -> FuncType | None:
-    """Return the type that a function is annotated with, without reading it.
+    """Return the annotated type of a function, without reading the function.
 
-    In a parallel run reading a function may mean making it first.
+    In a parallel run reading a function may decode it.
     """
     ask = getattr(functions, "signature", None)
     return functions[name].annotated_type if ask is None else ask(name)
@@ -403,12 +407,14 @@ def _unpickled(
     attrs: Mapping[str, Any] | None,
     sources: Mapping[str, str],
     encoded: Mapping[str, bytes],
-    told: Mapping[str, ToldOfGlobal],
+    infos: Mapping[str, GlobalVarInfo],
     types: tuple[TypeData, ...] = (),
 ) -> IRModule:
-    shell = IRModule.shell(encoded, attrs, sources, told, types)
+    shell = IRModule.shell(encoded, attrs, sources, infos, types)
     known = shell.global_vars_by_name, shell.types.constructors
-    functions = {name: wire.decode(data, (), *known) for name, data in encoded.items()}
+    functions = {
+        name: function_codec.decode(data, (), *known) for name, data in encoded.items()
+    }
     return IRModule.assemble(shell, functions)
 
 

@@ -1,17 +1,17 @@
-"""What visitors and mutators of every IR are made of; they do not recurse.
+"""Base classes of the visitors and mutators of all IRs, without deep recursion.
 
-A functor gives each node a result, and remembers it, as TVM's `ExprFunctor` does.
-Before a node is dispatched, the nodes that it depends on have been, from an explicit
-stack: an override that calls `self.visit(child)` finds the result there, so
-expressions of any depth are visited in Python's ordinary recursion depth.
+A functor computes a result for each node and memoizes it, like TVM's `ExprFunctor`.
+Before a node is dispatched, the nodes that it depends on are, from an explicit stack:
+an override that calls `self.visit(child)` finds the result in the memo, so expressions
+of any depth are visited within Python's ordinary recursion limit.
 
-What "depends on" means is one method, `visited_before`; an override of a `visit_...`
-method for a kind that opens a scope (`let`, `if`, function) takes over the visiting
-of its children, in its own order.
+The dependencies are one method, `visited_before`; an override of a `visit_...` method
+for a kind that opens a scope (`let`, `if`, function) takes over the visiting of its
+children, in its own order.
 
-It goes down by Python's recursion then, unless it is a generator: that yields a node,
-and is sent its result. So a `visit_...` may do something before its children, between
-them and after them, at any depth:
+Such an override recurses on Python's stack, unless it is a generator: that yields a
+node and is sent its result. So a `visit_...` can act before its children, between them
+and after them, at any depth:
 
     def visit_for_(self, loop):
         self.loops.append(loop.loop_var)
@@ -32,19 +32,34 @@ from parpass.errors import IRTypeError
 from parpass.ir.node import Node, reflection
 
 NodeT = TypeVar("NodeT", bound=Node)
+KindT = TypeVar("KindT")
 ResultT = TypeVar("ResultT")
 
 
-class NodeFunctor(Generic[NodeT, ResultT]):
-    """Gives every node of one IR a result, once.
+def visits(*kinds: type[KindT]) -> Callable[[Any, KindT], Any]:
+    """Declare a method of a functor: that for nodes of these kinds.
 
-    An IR makes its own functor of this, with a method for each of its kinds, which are
-    told by class: `class ExprFunctor(NodeFunctor[Expr, T], kinds={Var: "visit_var"})`.
-    Subclasses of that override methods. Of `leaves` the children are not visited.
+    Returns:
+        The method by default: it returns `visit_default` of the node.
+    """
+
+    def visit(functor: Any, node: KindT) -> Any:
+        return functor.visit_default(node)
+
+    visit.__dict__["visited_kinds"] = kinds
+    return visit
+
+
+class NodeFunctor(Generic[NodeT, ResultT]):
+    """Computes one result for every node of one IR.
+
+    An IR derives its own functor, and declares a method for each of its kinds of nodes:
+    `visit_var = visits(Var)`. Subclasses of that override methods. The children of
+    `leaves` are not visited.
 
     Attributes:
-        memo_map: The results so far. An override may add to it: FoldConstant, for
-            one, enters the value of a `let`-bound variable.
+        memo_map: The results so far. An override may add to it: FoldConstant, for one,
+            enters the value of a `let`-bound variable.
     """
 
     # The methods of a class are looked up once, instead of at every node.
@@ -58,20 +73,28 @@ class NodeFunctor(Generic[NodeT, ResultT]):
         frozenset[type[Node]]
     ]  # the kinds whose methods are generators
 
-    # Whether `visited_before` is asked again once what it gave was visited: it may then
-    # give more, such as the branch that a condition turned out to take.
+    # Whether `visited_before` is called again after its nodes were visited: it may then
+    # return more, such as the branch that a condition selects.
     asks_again: ClassVar[bool] = False
 
     def __init_subclass__(
-        cls,
-        kinds: Mapping[type[Node], str] | None = None,
-        leaves: Sequence[type[Node]] = (),
-        **kwargs: Any,
+        cls, leaves: Sequence[type[Node]] = (), **kwargs: Any
     ) -> None:
         super().__init_subclass__(**kwargs)
-        if kinds is not None:
-            cls._kinds, cls._leaves = kinds, frozenset(leaves)
-            cls._by_default = {name: getattr(cls, name) for name in kinds.values()}
+        declared = {
+            name: method
+            for name, method in vars(cls).items()
+            if hasattr(method, "visited_kinds")
+        }
+        cls._by_default = _of_bases(cls, "_by_default") | declared
+        cls._kinds = _of_bases(cls, "_kinds") | {
+            kind: name
+            for name, method in declared.items()
+            for kind in method.visited_kinds
+        }
+        cls._leaves = frozenset(leaves).union(
+            *(getattr(base, "_leaves", ()) for base in cls.__bases__)
+        )
         cls._visit_methods, cls._children_first = {}, {}
         for kind, name in cls._kinds.items():
             method = getattr(cls, name)
@@ -94,22 +117,21 @@ class NodeFunctor(Generic[NodeT, ResultT]):
 
     @staticmethod
     def below(kind: type[Node]) -> Callable[[Any], Sequence[Any]]:
-        """Return what gives the children of a node that are visited, by its kind."""
+        """Return a function from a node of this kind to its visited children."""
         return reflection(kind).children
 
     def visited_before(self, expr: NodeT) -> Sequence[NodeT]:
         """Return the nodes to visit before `expr` itself is dispatched.
 
-        By default these are the operator and the arguments of a call, the fields of a
-        tuple and the tuple of a projection; and all children of a `let`, an `if` or a
-        function whose `visit_...` method is not overridden. Override it, giving `()`,
-        to see a node before its children; the depth is then limited by Python's
-        recursion limit.
+        By default the operator and the arguments of a call, the fields of a tuple and
+        the tuple of a projection; and all children of a `let`, an `if` or a function
+        whose `visit_...` method is not overridden. An override that returns `()` sees a
+        node before its children; the depth is then limited by Python's recursion limit.
         """
         return self._children_first[type(expr)](expr)
 
     def visit(self, expr: NodeT) -> ResultT:
-        """Return the result for an expression, from memory if it was visited.
+        """Return the result for an expression, from the memo if it was visited.
 
         Raises:
             IRTypeError: This is no expression of the functor's IR.
@@ -126,7 +148,7 @@ class NodeFunctor(Generic[NodeT, ResultT]):
         if self._decides_order:
             before = dict.fromkeys(before, self.visited_before)
         asks_again = self.asks_again
-        # A node is on the stack twice: plain, to push what it depends on; then marked,
+        # A node is on the stack twice: plain, to push its dependencies; then marked,
         # to be dispatched. None marks the node under it.
         stack: list[Any] = [expr]
         pop, push = stack.pop, stack.append
@@ -151,8 +173,7 @@ class NodeFunctor(Generic[NodeT, ResultT]):
     def _visit_suspended(self, root: NodeT) -> ResultT:
         """Return the result for a node, where some methods are generators.
 
-        Such a method may put another mapping in the place of `memo_map`, for as long
-        as it visits what is in a scope.
+        Such a method may replace `memo_map` while it visits the nodes of a scope.
         """
         methods, suspended = self._visit_methods, self._suspended
         before = self._children_first
@@ -203,15 +224,23 @@ class NodeFunctor(Generic[NodeT, ResultT]):
             stack += (node, wanted, generator, wanted)
 
     def visit_leaf(self, leaf: NodeT) -> ResultT:
-        """Give the result for a leaf whose kind has no override."""
+        """Return the result for a leaf whose kind has no override."""
         return self.visit_default(leaf)
 
     def visit_default(self, expr: NodeT) -> ResultT:
-        """Give the result for a node whose kind has no override."""
+        """Return the result for a node whose kind has no override."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say what to do with "
             f"a {type(expr).__name__}; override {self._kinds[type(expr)]}"
         )
+
+
+def _of_bases(cls: type, name: str) -> dict[Any, Any]:
+    """Return the mappings that the bases of a class have by a name, as one."""
+    found: dict[Any, Any] = {}
+    for base in cls.__bases__:
+        found |= getattr(base, name, {})
+    return found
 
 
 def _close(stack: list[Any]) -> None:
@@ -248,7 +277,7 @@ class NodeVisitor(NodeFunctor[NodeT, None]):
 
 
 class NodeMutator(NodeFunctor[NodeT, NodeT]):
-    """Rewrites bottom-up; what does not change stays the same object."""
+    """Rewrites bottom-up; an unchanged node stays the same object."""
 
     def visit_leaf(self, leaf: NodeT) -> NodeT:
         """Return a leaf as it is."""
@@ -270,7 +299,7 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
         return fields.rebuild(expr, new)
 
     def visit_children(self, expr: NodeT) -> Generator[NodeT, NodeT, Any]:
-        """Return the same, for methods that are generators: `yield from` this."""
+        """Return `expr` with rewritten children, for generators: `yield from` this."""
         fields = reflection(type(expr))
         old, new = fields.children(expr), list[NodeT]()
         for child in old:
@@ -280,5 +309,5 @@ class NodeMutator(NodeFunctor[NodeT, NodeT]):
         return fields.rebuild(expr, new)
 
     def visit_child(self, child: NodeT) -> Generator[NodeT, Any, Any]:
-        """Return one node rewritten, for methods that are generators: `yield from`."""
+        """Return one node rewritten, for generators: `yield from` this."""
         return (yield child)

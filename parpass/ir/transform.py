@@ -1,4 +1,4 @@
-"""TVM's `tvm.ir.transform` names, from where they live."""
+"""TVM's module path `tvm.ir.transform`; each name is defined in another module."""
 
 from parpass.transform import (
     ModulePass,

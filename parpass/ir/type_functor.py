@@ -1,7 +1,7 @@
 """Visitors and mutators of types, under TVM's names.
 
 They recurse along the nesting of a type, which is shallow where a program is deep, and
-visit a part once, however often it is shared.
+visit a shared part once.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.type_constraint import TypeRelation
-from parpass.ir.types.ty import (
+from parpass.ir.node_functor import visits
+from parpass.ir.type_relation import TypeRelation
+from parpass.ir.types import (
     FuncType,
     IncompleteType,
     RelayRefType,
@@ -19,24 +20,23 @@ from parpass.ir.types.ty import (
     TupleType,
     Type,
 )
-from parpass.ir.types.ty import TypeVar as RelayTypeVar
+from parpass.ir.types import TypeVar as RelayTypeVar
 
 ResultT = TypeVar("ResultT")
 
 
 class TypeFunctor(Generic[ResultT]):
-    """Gives a type a result, by its kind: subclass it and override `visit_...`.
+    """Computes a result for a type, by its kind; subclasses override `visit_...`.
 
-    An object that is made of types is dispatched once, and its result remembered. What
-    depends on the scope that a type is in needs a functor for each scope.
+    An object that is made of types is dispatched once, and its result memoized. Results
+    that depend on the scope of a type need a functor for each scope.
 
-    Which method is for a kind, the kind says (`Type.visitor`). So a functor for the
-    types of another IR has methods for these besides; one that has none gives such a
-    type to `visit_default`.
+    `Type.visitor` names the method for a kind. A functor for the types of another IR
+    has methods for these besides; without one, a type goes to `visit_default`.
     """
 
     def visit(self, typ: Type) -> ResultT:
-        """Return the result for a type, from memory if the same object was visited.
+        """Return the result for a type, from the memo if the object was visited.
 
         Raises:
             IRTypeError: This is no type.
@@ -46,54 +46,25 @@ class TypeFunctor(Generic[ResultT]):
         method = getattr(self, typ.visitor, self.visit_default)
         if not typ.parts:
             return method(typ)
-        # With the type itself, or another one could get its id.
+        # With the type itself: after its deletion another one could get its id.
         memo: dict[int, tuple[Type, ResultT]] = self.__dict__.setdefault("_memo", {})
         if id(typ) not in memo:
             memo[id(typ)] = (typ, method(typ))
         return memo[id(typ)][1]
 
-    def visit_type_var(self, tv: RelayTypeVar) -> ResultT:
-        """Give the result for a type variable."""
-        return self.visit_default(tv)
-
-    def visit_incomplete_type(self, it: IncompleteType) -> ResultT:
-        """Give the result for a type that is not known yet."""
-        return self.visit_default(it)
-
-    def visit_tensor_type(self, tt: TensorType) -> ResultT:
-        """Give the result for the type of a tensor."""
-        return self.visit_default(tt)
-
-    def visit_func_type(self, ft: FuncType) -> ResultT:
-        """Give the result for the type of a function."""
-        return self.visit_default(ft)
-
-    def visit_tuple_type(self, tt: TupleType) -> ResultT:
-        """Give the result for the type of a tuple."""
-        return self.visit_default(tt)
-
-    def visit_ref_type(self, rt: RelayRefType) -> ResultT:
-        """Give the result for the type of a reference."""
-        return self.visit_default(rt)
-
-    def visit_global_type_var(self, gtv: GlobalTypeVar) -> ResultT:
-        """Give the result for the name of a defined type."""
-        return self.visit_default(gtv)
-
-    def visit_type_call(self, tc: TypeCall) -> ResultT:
-        """Give the result for a defined type with types for its parameters."""
-        return self.visit_default(tc)
-
-    def visit_type_data(self, td: TypeData) -> ResultT:
-        """Give the result for the definition of a type."""
-        return self.visit_default(td)
-
-    def visit_type_relation(self, tr: TypeRelation) -> ResultT:
-        """Give the result for a relation of types."""
-        return self.visit_default(tr)
+    visit_type_var = visits(RelayTypeVar)
+    visit_incomplete_type = visits(IncompleteType)
+    visit_tensor_type = visits(TensorType)
+    visit_func_type = visits(FuncType)
+    visit_tuple_type = visits(TupleType)
+    visit_ref_type = visits(RelayRefType)
+    visit_global_type_var = visits(GlobalTypeVar)
+    visit_type_call = visits(TypeCall)
+    visit_type_data = visits(TypeData)
+    visit_type_relation = visits(TypeRelation)
 
     def visit_default(self, typ: Type) -> ResultT:
-        """Give the result for a type whose kind has no override."""
+        """Return the result for a type whose kind has no override."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say what to do with "
             f"a {type(typ).__name__}; override {typ.visitor}"
@@ -101,7 +72,7 @@ class TypeFunctor(Generic[ResultT]):
 
 
 class TypeVisitor(TypeFunctor[None]):
-    """Visits all parts of a type; override the `visit_...` of what you look at."""
+    """Visits all parts of a type; subclasses override `visit_...`."""
 
     def visit_default(self, typ: Type) -> None:
         """Visit the parts of a type: a function's parameters before its result."""
@@ -110,10 +81,11 @@ class TypeVisitor(TypeFunctor[None]):
 
 
 class TypeMutator(TypeFunctor[Type]):
-    """Rewrites a type; what does not change stays the same object.
+    """Rewrites a type; an unchanged type stays the same object.
 
-    Override the `visit_...` of the kinds you rewrite; `super().visit_...` gives the
-    type with its parts rewritten. Type parameters are binders, and are not visited.
+    Subclasses override the `visit_...` of the kinds they rewrite; `super().visit_...`
+    returns the type with its parts rewritten. Type parameters are binders, and are not
+    visited.
     """
 
     def visit_default(self, typ: Type) -> Type:

@@ -11,11 +11,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 from parpass.diagnostic import SourceName, Span
-from parpass.errors.lazy_names import lazy_names
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.type_constraint import TypeConstraint, TypeRelation
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
-from parpass.ir.types.ty import (
+from parpass.ir.type_relation import TypeConstraint, TypeRelation
+from parpass.ir.types import (
     Any,
     FuncType,
     IncompleteType,
@@ -27,6 +26,7 @@ from parpass.ir.types.ty import (
     TypeVar,
     scalar_type,
 )
+from parpass.lazy_loader import attach_lazy
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -75,21 +75,19 @@ if TYPE_CHECKING:
         data_dep_optimization,
         dataflow_pattern,
         frontend,
-        ir_pass,
         op,
         prelude,
         scope_builder,
-        testing,
         transform,
     )
-    from parpass.relay.build_module import build, build_async, optimize
+    from parpass.relay.build_module import build, build_async, build_config, optimize
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
     from parpass.relay.prelude import Prelude
     from parpass.relay.text.parser import fromtext, parse, parse_expr
     from parpass.relay.text.printer import astext
-    from parpass.relay.tvm_names.build_config import build_config
+    from parpass.relay.tvm_names import ir_pass
     from parpass.runtime.params import load_param_dict, save_param_dict
 
 __all__: list[str] = [
@@ -167,7 +165,6 @@ __all__: list[str] = [
     "save_param_dict",
     "scalar_type",
     "scope_builder",
-    "testing",
     "transform",
     "var",
 ]
@@ -179,24 +176,17 @@ _ROOMS = {
     "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
-    "base": "parpass.diagnostic",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.build_module",
     "data_dep_optimization": "parpass.relay.data_dep_optimization",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
-    "expr_functor": "parpass.relay.functor",
-    "function": "parpass.relay.expr",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
     "nn": "parpass.relay.op.nn",
     "op": "parpass.relay.op",
-    "param_dict": "parpass.runtime.params",
     "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
-    "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
-    "ty": "parpass.relay.tvm_names.relay_types",
-    "type_functor": "parpass.ir.type_functor",
 }
 
 _HOME = {
@@ -205,7 +195,7 @@ _HOME = {
     "astext": "parpass.relay.text.printer",
     "build": "parpass.relay.build_module",
     "build_async": "parpass.relay.build_module",
-    "build_config": "parpass.relay.tvm_names.build_config",
+    "build_config": "parpass.relay.build_module",
     "create_executor": "parpass.relay.interpreter.interpreter",
     "optimize": "parpass.relay.build_module",
     "fromtext": "parpass.relay.text.parser",
@@ -215,16 +205,10 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-__getattr__, __dir__ = lazy_names(
-    __name__, _HOME, rooms=_ROOMS, rest="parpass.relay.op"
+__getattr__, __dir__ = attach_lazy(
+    __name__, _HOME, submodules=_ROOMS, reexport_from="parpass.relay.op"
 )
 
-
-importlib.import_module("parpass.relay.registered.tenant")  # of the base of IRs
+importlib.import_module("parpass.relay.plugin")  # dialect, formats, wrapping, options
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules
-importlib.import_module("parpass.relay.registered.programs")  # of their texts
-importlib.import_module("parpass.relay.registered.wrapping")  # and on expressions
-importlib.import_module(
-    "parpass.relay.registered.config_options"
-)  # makes contexts accept TVM's options
-importlib.import_module("parpass.ir.loop_options")  # and those of its loop passes
+importlib.import_module("parpass.ir.tir_config")  # declares the options of loop passes

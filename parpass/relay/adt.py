@@ -1,6 +1,6 @@
-"""Matches of algebraic data types: patterns, clauses, and the expression.
+"""Matches on algebraic data types: patterns, clauses, and the match expression.
 
-A pattern is no expression. A clause binds the variables of its pattern in its
+A pattern is not an expression. A clause binds the variables of its pattern in its
 expression, as a function binds its parameters; so it is a node that opens a scope, and
 a match is a node whose children are a value and clauses.
 """
@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, SizeLimitError, kind_of
-from parpass.errors.missing_names import refusing
+from parpass.errors import IRTypeError, SizeLimitError
+from parpass.errors.core import describe_kind
 from parpass.ir.adt import Constructor, TypeData
-from parpass.ir.node import Node, Role, reflected
-from parpass.ir.types.ty import Type
-from parpass.ir.types.type_structure import MAX_NESTING
+from parpass.ir.node import FieldKind, Node, reflected
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types import Type
 from parpass.relay.expr import Expr, Var
 
 
 class Pattern(Node, frozen=True, eq=False):
-    """What a value may look like, and variables for parts of it."""
+    """Base of patterns: the shape of a value, with variables for parts of it."""
 
     namespace: ClassVar[str] = "relay"
 
     @property
     def inside(self) -> tuple[Pattern, ...]:
-        """The patterns for the parts of the value."""
+        """The sub-patterns, for the parts of the value."""
         return ()
 
     @property
@@ -39,12 +39,12 @@ class Pattern(Node, frozen=True, eq=False):
 
     @property
     def depth(self) -> int:
-        """How deep patterns are nested in it."""
+        """The nesting depth of its sub-patterns."""
         return max([1 + part.depth for part in self.inside], default=0)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """What it matches, whatever the names and types of its variables."""
+        """The structure of the pattern without names and types of variables."""
         return (type(self).__name__, *(part.shape for part in self.inside))
 
     def with_variables(self, variables: Sequence[Var]) -> Pattern:
@@ -59,7 +59,7 @@ class Pattern(Node, frozen=True, eq=False):
         return self.rebuilt(parts)
 
     def rebuilt(self, inside: Sequence[Pattern]) -> Pattern:
-        """Return this pattern with others for the parts of the value."""
+        """Return this pattern with other sub-patterns."""
         del inside
         return self
 
@@ -71,7 +71,7 @@ class PatternWildcard(Pattern, frozen=True, eq=False):
     span: Span | None = None
 
 
-@reflected(is_graph=False, var=Role.BINDING)
+@reflected(is_graph=False, var=FieldKind.BINDING)
 class PatternVar(Pattern, frozen=True, eq=False):
     """Matches every value, and binds a variable to it."""
 
@@ -89,9 +89,9 @@ class PatternVar(Pattern, frozen=True, eq=False):
         return self if var is self.var else PatternVar(var, self.span)
 
 
-@reflected(is_graph=False, constructor=Role.CHILD, patterns=Role.CHILDREN)
+@reflected(is_graph=False, constructor=FieldKind.CHILD, patterns=FieldKind.CHILDREN)
 class PatternConstructor(Pattern, frozen=True, eq=False):
-    """Matches what a constructor has made of what the patterns match.
+    """Matches a constructor's value whose fields match the sub-patterns.
 
     Raises:
         SizeLimitError: Patterns would be nested too deep.
@@ -115,24 +115,24 @@ class PatternConstructor(Pattern, frozen=True, eq=False):
 
     @property
     def inside(self) -> tuple[Pattern, ...]:
-        """The patterns for what the constructor was given."""
+        """The patterns for the constructor's arguments."""
         return self.patterns
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The names of the type and of the constructor, and the shapes inside."""
+        """The names of the type and the constructor, and the sub-patterns' shapes."""
         made = self.constructor
         names = (made.belong_to.name_hint, made.name_hint)
         return (*names, *(part.shape for part in self.patterns))
 
     def rebuilt(self, inside: Sequence[Pattern]) -> PatternConstructor:
-        """Return this pattern with others inside."""
+        """Return this pattern with other sub-patterns."""
         return PatternConstructor(self.constructor, inside, self.span)
 
 
-@reflected(is_graph=False, patterns=Role.CHILDREN)
+@reflected(is_graph=False, patterns=FieldKind.CHILDREN)
 class PatternTuple(Pattern, frozen=True, eq=False):
-    """Matches a tuple of what the patterns match.
+    """Matches a tuple whose fields match the sub-patterns.
 
     Raises:
         SizeLimitError: Patterns would be nested too deep.
@@ -158,7 +158,7 @@ class PatternTuple(Pattern, frozen=True, eq=False):
         return self.patterns
 
     def rebuilt(self, inside: Sequence[Pattern]) -> PatternTuple:
-        """Return this pattern with others inside."""
+        """Return this pattern with other sub-patterns."""
         return PatternTuple(inside, self.span)
 
 
@@ -166,7 +166,9 @@ def _check_parts(pattern: PatternConstructor | PatternTuple) -> None:
     force_setattr(pattern, "patterns", tuple(pattern.patterns or ()))
     for part in pattern.patterns:
         if not isinstance(cast("object", part), Pattern):
-            raise IRTypeError(f"expected patterns in a pattern, got {kind_of(part)}")
+            raise IRTypeError(
+                f"expected patterns in a pattern, got {describe_kind(part)}"
+            )
     if pattern.depth > MAX_NESTING:
         raise SizeLimitError(
             f"expected patterns in each other at most {MAX_NESTING} deep; match what "
@@ -178,11 +180,14 @@ def _check_parts(pattern: PatternConstructor | PatternTuple) -> None:
     is_graph=True,
     scopes=1,
     structure=lambda clause: [clause.lhs.shape],
-    lhs=Role.PATTERN,
-    rhs=Role.CHILD,
+    lhs=FieldKind.PATTERN,
+    rhs=FieldKind.CHILD,
 )
 class Clause(Node, frozen=True, eq=False):
-    """An expression, for the values that a pattern matches; `checked_type_` is its."""
+    """A pattern and the expression for values that match it.
+
+    `checked_type_` is the type of the expression.
+    """
 
     namespace: ClassVar[str] = "relay"
 
@@ -192,7 +197,7 @@ class Clause(Node, frozen=True, eq=False):
     checked_type_: Type | None = None
 
 
-@reflected(is_graph=True, data=Role.CHILD, clauses=Role.CHILDREN)
+@reflected(is_graph=True, data=FieldKind.CHILD, clauses=FieldKind.CHILDREN)
 class Match(Expr, frozen=True, eq=False):
     """The value of the first clause whose pattern matches `data`.
 
@@ -235,6 +240,3 @@ __all__ = [
     "PatternWildcard",
     "TypeData",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

@@ -1,4 +1,4 @@
-"""Expressions in the place of variables, and copies that have their own variables."""
+"""Substitution: expressions for variables, and copies with fresh variables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any, TypeVar, cast
 
 import numpy.typing as npt
 
-from parpass.errors import IRTypeError, did_you_mean, kind_of
+from parpass.errors import IRTypeError
+from parpass.errors.core import describe_kind, did_you_mean
+from parpass.fork_safety import fork_lock
 from parpass.ir.node import Node, bindings, children, post_order, reflection
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -32,10 +34,10 @@ OldT = TypeVar("OldT", Var, Constant)
 
 
 def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
-    """Return an expression with values in the place of free variables or parameters.
+    """Return an expression with values substituted for free variables or parameters.
 
     A function loses the parameters that are bound, and gets one for each new free
-    variable that comes with the values.
+    variable of the values.
 
     Args:
         expr: A function, or another expression.
@@ -43,11 +45,12 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
             stands for a parameter of the function, or for a free variable.
 
     Raises:
-        IRTypeError: A key is neither, a name means none or several of the variables,
-            or a value cannot be an expression.
+        IRTypeError: A key is neither, a name means none or several of the variables, or
+            a value cannot be an expression.
     """
-    # Analyses are loaded when first used, which is not by importing relay.
-    from parpass.relay.analysis import free_vars
+    with fork_lock:
+        # Analyses are loaded when first used, which is not by importing relay.
+        from parpass.relay.analysis import free_vars
 
     free = free_vars(expr)
     params = expr.params if isinstance(expr, Function) else ()
@@ -77,10 +80,10 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
 def bind_params_by_name(
     func: Function, params: Mapping[str, NDArray | npt.ArrayLike]
 ) -> Function:
-    """Return a function with constants in the place of the parameters named.
+    """Return a function with constants substituted for the named parameters.
 
-    As in TVM, a name that no parameter has is passed over: `params` may have what
-    several functions need.
+    As in TVM, names that are no parameters are ignored: `params` may hold the values of
+    several functions.
 
     Args:
         func: The function.
@@ -97,7 +100,7 @@ def bind_params_by_name(
             f"{type(func).__name__}; of a module it may be mod['main']"
         )
     if not isinstance(cast("object", params), Mapping):
-        raise IRTypeError(f"expected params by name, got {kind_of(params)}")
+        raise IRTypeError(f"expected params by name, got {describe_kind(params)}")
     wanted = {param.name_hint for param in func.params} & {*params}
     binds = {_variable(name, [*func.params]): const(params[name]) for name in wanted}
     for param, value in binds.items():
@@ -121,7 +124,7 @@ def _check_fits(param: Var, value: NDArray) -> None:
 
 
 def substitute(expr: ExprT, values: Mapping[OldT, Expr]) -> ExprT:
-    """Return an expression with others in the place of variables or constants."""
+    """Return an expression with variables or constants replaced by expressions."""
     mutator = ExprMutator()
     for old, value in values.items():
         mutator.memo_map[old] = value
@@ -129,14 +132,14 @@ def substitute(expr: ExprT, values: Mapping[OldT, Expr]) -> ExprT:
 
 
 def with_new_variables(expr: NodeT, values: Mapping[Var, Expr] | None = None) -> NodeT:
-    """Return a copy to be used beside the original: its own variables, its own effects.
+    """Return a copy with fresh variables, which may be used beside the original.
 
-    Calls with effects are its own even where nothing in them changes, or what happens
-    in two places would happen once.
+    Calls with effects are copied even where nothing in them changes; otherwise one call
+    would stand for the effects of two places.
 
     Args:
         expr: The expression, or a clause.
-        values: What to put in the place of some variables.
+        values: The expressions to substitute for some variables.
     """
     bound = {var for node in post_order(expr) for var in bindings(node)}
     new = {

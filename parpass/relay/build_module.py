@@ -1,16 +1,19 @@
-"""`relay.build` and what is around it: from a network to a library of machine code."""
+"""`relay.build`: compiles a network to a library of machine code.
+
+`build_config` is the deprecated name of PassContext.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parpass.errors import ArgumentError
-from parpass.errors.missing_names import refusing
+from parpass.errors.warning import warn
 from parpass.ir.module import IRModule
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
-from parpass.relay.backend.network_library import Run, library_runs
+from parpass.relay.backend.network_library import PipelineRun, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import create_executor
@@ -21,6 +24,33 @@ from parpass.runtime.compiled_module import Module
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.transform import Pass, PassContext, Sequential
+
+__all__ = [
+    "bind_params_by_name",
+    "build",
+    "build_async",
+    "create_executor",
+    "network_pipeline",
+    "network_runs",
+    "optimize",
+]
+
+
+def build_config(
+    opt_level: int = 2,
+    required_pass: Iterable[str] | None = None,
+    disabled_pass: Iterable[str] | None = None,
+) -> PassContext:
+    """Return a `PassContext`; deprecated.
+
+    TVM's fourth argument, `trace`, is gone: give instruments to the PassContext.
+    """
+    warn(
+        "relay.build_config is deprecated; use parpass.transform.PassContext",
+        DeprecationWarning,
+    )
+    return PassContext(opt_level, required_pass, disabled_pass)
+
 
 _Report = Callable[[RunReport], object]
 
@@ -49,32 +79,32 @@ def build(
         module = tvm.runtime.graph_executor.GraphModule(lib["default"](tvm.cpu()))
 
     The network is simplified and its operators are fused, as the context's level says;
-    each kernel that comes of it is lowered, optimised and compiled by a worker. What
-    has no rule of lowering is computed by numpy: `numpy_functions` has the names. The
-    library is the same, to the byte, whatever the number of workers.
+    each resulting kernel is lowered, optimised and compiled by a worker. Operators
+    without a lowering rule are computed by numpy: `numpy_functions` has their names.
+    The library is byte for byte equal for every number of workers.
 
     Args:
         ir_mod: The network: a module whose `main` has no control flow, or a function.
-        target: The machine; the current target, or this machine, if none is given.
-        target_host: The machine that calls; the same one.
+        target: The machine; by default the current target, or this machine.
+        target_host: The machine that calls; must equal `target`.
         params: Values of parameters of `main`, by name.
         mod_name: Under which name the library has the network.
         executor: What runs the library: `graph` for the graph executor; with `aot` the
-            library has a function, `default_run`, that C calls, too, and `c_header`
-            gives what declares it.
-        workers: How many processes may work; None for as many as there are cores, 0
-            for none but this one.
-        runner: Whose processes work, so that several builds start them once; then
-            `workers` says nothing.
-        cache: Whether kernels that an earlier build compiled are taken from disk, and
-            new ones kept there; see `parpass.target.object_store`.
-        report: Called with the report of each of the two runs: of the passes of Relay,
-            and of those from its kernels to machine code, unless all are known.
+            library also has a function, `default_run`, that C can call, and `c_header`
+            gives its declaration.
+        workers: The number of worker processes; None for as many as there are cores, 0
+            for this process alone.
+        runner: A runner whose workers are used, so that several builds start them once;
+            `workers` is ignored then.
+        cache: Whether kernels that an earlier build compiled are read from disk, and
+            new ones stored; see `parpass.target.object_store`.
+        report: Called with the report of each of the two runs: of Relay's passes, and
+            of those from its kernels to machine code, unless all kernels are cached.
 
     Raises:
-        ArgumentError: `executor` or `mod_name` is none.
-        CodeGenError: The network has control flow, or shapes that are not known, or
-            something has no machine code, or llvmlite is not installed.
+        ArgumentError: `executor` or `mod_name` is invalid.
+        CodeGenError: The network has control flow or unknown shapes, an operation has
+            no machine code, or llvmlite is not installed.
         TargetError: There is no such target.
     """
     del target_host
@@ -106,7 +136,7 @@ async def build_async(
 ) -> GraphExecutorFactoryModule:
     """Compile a network to a library, on every core; await it under trio or asyncio.
 
-    `build` says what the arguments are, and what comes of them.
+    See `build` for arguments, result and errors.
     """
     wanted = _resolved(target)
     runs = network_runs(
@@ -125,9 +155,9 @@ async def build_async(
 
 
 def network_pipeline() -> Sequential:
-    """Return the passes from a network to a module of kernels, which Relay describes.
+    """Return the passes from a network to a module of kernels in Relay.
 
-    Those are the passes of the current context's level, which end with fusion, and
+    These are the passes of the current context's level, which end with fusion, and
     `FunctionsFromFusion`.
     """
     context = PassContext.current()
@@ -146,11 +176,11 @@ def network_runs(
     *,
     executor: str = "graph",
     cache: bool = True,
-) -> Generator[Run, Any, GraphExecutorFactoryModule]:
-    """Yield what is to be run, be sent what comes of it, and return the library.
+) -> Generator[PipelineRun, Any, GraphExecutorFactoryModule]:
+    """Yield the runs of a build, receive their results, and return the library.
 
-    For whoever drives a build by a runner of their own; the target, which is to be the
-    current one meanwhile, is resolved. See `build` for arguments and errors.
+    For callers that drive a build with their own runner. The target is resolved, and
+    has to be the current one meanwhile. See `build` for arguments and errors.
     """
     if executor not in ("graph", "aot"):
         raise ArgumentError(f"expected executor 'graph' or 'aot', got {executor!r}")
@@ -158,7 +188,7 @@ def network_runs(
         raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
     what = "simplifying the network, and fusing its operators"
-    fused = yield Run(mod, network_pipeline(), what)
+    fused = yield PipelineRun(mod, network_pipeline(), what)
     store = ObjectStore() if cache else None
     image = yield from library_runs(fused, target, mod_name, store, executor)
     return GraphExecutorFactoryModule(Module(image))
@@ -181,36 +211,22 @@ def optimize(
     target: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Any]]:
-    """Return a module as the passes of the context's level leave it.
+    """Return a module after the passes of the context's level.
 
-    Those are the passes of `relay.transform.default_pipeline`, and of those of higher
-    levels in it the ones that the context requires. They run in this process; on every
-    core they do by `run_pipeline(mod, default_pipeline(3))`.
+    These are the passes of `relay.transform.default_pipeline`, and those of its higher
+    levels that the context requires. They run in this process; to use every core, call
+    `run_pipeline(mod, default_pipeline(3))`.
 
     Args:
         mod: The module, or a function.
-        target: The machine, whose layouts AlterOpLayout chooses; the current target,
-            or none, if none is given.
+        target: The machine, whose layouts AlterOpLayout chooses; by default the current
+            target, if there is one.
         params: Values of parameters of `main`, by name; they become constants.
 
     Returns:
-        The module, and the values that have not become constants, which are none.
+        The module, and the parameters that have not become constants: always none.
     """
     context = PassContext.current()
     pipeline = default_pipeline(context.opt_level, required=context.required_pass)
     with nullcontext() if target is None else Target(target):
         return pipeline(_bound(mod, params)), {}
-
-
-__all__ = [
-    "bind_params_by_name",
-    "build",
-    "build_async",
-    "create_executor",
-    "network_pipeline",
-    "network_runs",
-    "optimize",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

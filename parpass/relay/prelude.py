@@ -1,22 +1,19 @@
-"""The prelude: types and functions that programs often begin with, as in TVM."""
+"""The prelude: types and functions that programs often start from, as in TVM."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
-from parpass.ir.relay_expr import GlobalVar
+from parpass.ir.typed_expr import GlobalVar
 
 
 class Prelude:
-    """Puts the prelude into a module; each function is an attribute of its name.
+    """Adds the prelude to a module; its functions are attributes of this object.
 
     The types are `List` (`Cons`, `Nil`), `Option` (`Some`, `None`) and `Tree` (`Rose`);
     `mod.get_type("List")` returns one with its constructors.
 
     Args:
-        mod: The module; a new one if not given. What it has already stays.
+        mod: The module; by default a new one. Existing definitions stay.
 
     Attributes:
         mod: The module.
@@ -55,6 +52,3 @@ class Prelude:
 
 
 __all__ = ["Prelude"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

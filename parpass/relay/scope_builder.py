@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from parpass.errors import IRTypeError, ScopeBuilderError
-from parpass.errors.missing_names import refusing
-from parpass.ir.types.ty import Type
+from parpass.fork_safety import fork_lock
+from parpass.ir.types import Type
 from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
 
 
@@ -68,7 +67,7 @@ class ScopeBuilder:
 
     @contextmanager
     def else_scope(self) -> Generator[None]:
-        """Open the other branch, right after that of `if_scope`.
+        """Open the second branch, directly after that of `if_scope`.
 
         Raises:
             ScopeBuilderError: There was no `if_scope` before.
@@ -89,8 +88,9 @@ class ScopeBuilder:
         """
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
-        # Inference is loaded when first used, which is not by importing relay.
-        from parpass.relay.typing.infer import infer_type
+        with fork_lock:
+            # Inference is loaded when first used, which is not by importing relay.
+            from parpass.relay.typing.infer import infer_type
 
         return infer_type(expr).checked_type
 
@@ -98,7 +98,7 @@ class ScopeBuilder:
         """Set the value of this scope.
 
         Raises:
-            ScopeBuilderError: It has one already.
+            ScopeBuilderError: It is set already.
         """
         self._open("ret").result = as_expr(value)
 
@@ -134,7 +134,3 @@ def _expression(scope: _Scope) -> Expr:
     for var, value in reversed(scope.lets):
         result = Let(var, value, result)
     return result
-
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

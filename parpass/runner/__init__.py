@@ -8,35 +8,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
-    from parpass.runner.executor import (
-        Executor,
-        JobEndedError,
-        JobLostError,
-        NoWorkersError,
-    )
-    from parpass.runner.report.report import RunReport
-    from parpass.runner.run import (
+    from parpass.runner.api import (
         Runner,
+        end_idle_workers,
         open_runner,
         run_pipeline,
         run_pipeline_sync,
     )
+    from parpass.runner.executor import (
+        Executor,
+        JobCancelledError,
+        JobLostError,
+        NoWorkersError,
+    )
+    from parpass.runner.ipc.propagation import propagate
+    from parpass.runner.report.report import RunReport
     from parpass.runner.stage.progress import Progress, watching_progress
-    from parpass.runner.travel.propagation import propagate
     from parpass.runner.worker.jobs import begin_worker
 
 __all__ = [
     "Executor",
-    "JobEndedError",
+    "JobCancelledError",
     "JobLostError",
     "NoWorkersError",
     "Progress",
     "RunReport",
     "Runner",
     "begin_worker",
+    "end_idle_workers",
     "open_runner",
     "propagate",
     "run_pipeline",
@@ -47,17 +49,17 @@ __all__ = [
 
 _HOMES = {
     "Executor": "executor",
-    "JobEndedError": "executor",
+    "JobCancelledError": "executor",
     "JobLostError": "executor",
     "NoWorkersError": "executor",
     "Progress": "stage.progress",
     "RunReport": "report.report",
     "begin_worker": "worker.jobs",
-    "propagate": "travel.propagation",
+    "propagate": "ipc.propagation",
     "watching_progress": "stage.progress",
 }
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = attach_lazy(
     __name__,
-    {name: f"parpass.runner.{_HOMES.get(name, 'run')}" for name in __all__},
+    {name: f"parpass.runner.{_HOMES.get(name, 'api')}" for name in __all__},
 )

@@ -1,16 +1,16 @@
-"""Where jobs run: the protocol that executors implement."""
+"""The executor protocol: where jobs run."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-# Constants are folded with one native thread everywhere, so that results are equal to
-# the bit, and so that W workers of W threads each do not fight for W cores.
+# Constants are folded with one native thread in every process, so that results are
+# equal to the bit, and W workers do not run W threads each on W cores.
 ONE_THREAD = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -18,35 +18,43 @@ ONE_THREAD = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
-    "RAYON_NUM_THREADS",  # of what is written in Rust
+    "RAYON_NUM_THREADS",  # of libraries written in Rust
 )
-OF_WORKERS = ("PYTHONHASHSEED", *ONE_THREAD)  # what workers have in their environment
+WORKER_VARIABLES = ("PYTHONHASHSEED", *ONE_THREAD)  # set for workers
 
-START_SECONDS = 60.0  # for a worker to start, and to load what a stage needs, at most
+DEFAULT_START_SECONDS = 60.0  # limit for a worker to start, and to load a stage
 
 
 class Executor(Protocol):
-    """A pool of workers that run jobs, for one run or for several at once.
+    """A pool of workers that run jobs, for one run or several concurrent ones.
 
-    What becomes of one job is no concern of the others: a worker that dies, or is
-    killed, takes the job with it that it was running, and no other.
+    Jobs are independent: a worker that dies, or is killed, loses the job that it was
+    running, and no other.
 
     The methods are called from several threads. Only `submit` and `end` are called on
-    event loops, so these two do not wait for anything.
+    event loops, so they must not block.
 
-    Workers see the folder of a run, and jobs only name what is in it. An executor whose
-    workers do not brings it to them.
+    Jobs name files in the directory of their run. An executor whose workers do not see
+    this directory transfers the files.
 
-    One whose workers are on other machines has a method `ask_where`, as
-    `runner.travel.notes.Notes` has: it returns where workers are that hang.
+    An executor with workers on other machines has a method `dump_tracebacks`, like that
+    of `runner.ipc.status_board.StatusBoard`: it returns the tracebacks of workers that
+    hang.
 
-    One whose jobs cost milliseconds has an attribute `least_job_seconds`: jobs that are
-    expected to take less are put together, even where workers have nothing to do.
+    An executor with a queue has a method `withdraw(answer)`: it removes a job that is
+    not assigned to a worker, without completing its future, and returns whether it did.
+    It is called on event loops, too. Without it, queued jobs run before more urgent
+    ones after a pass has failed: the error of a function that hangs is found later, by
+    the time limit of a function.
+
+    An executor whose jobs have an overhead of milliseconds has an attribute
+    `least_job_seconds`: functions are grouped into jobs of at least this expected time,
+    even if workers are idle.
     """
 
     @property
     def workers(self) -> int:
-        """How many jobs run at once."""
+        """The number of jobs that run at once."""
         ...
 
     @property
@@ -54,11 +62,11 @@ class Executor(Protocol):
         """Whether workers have been started."""
         ...
 
-    def start(self, seconds: float = START_SECONDS) -> None:
-        """Have all workers started, and do not wait for it.
+    def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
+        """Start all workers, without waiting for them.
 
         Args:
-            seconds: How long one may take until it begins.
+            seconds: The time limit for a worker to be ready.
 
         Raises:
             RuntimeUseError: The executor is closed.
@@ -68,16 +76,16 @@ class Executor(Protocol):
     def submit(
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
     ) -> Future[bytes]:
-        """Have a worker call `run(job)`.
+        """Submit a call of `run(job)` in a worker; return the future of its result.
 
-        The future fails with what that raised; with `JobLostError` if the worker died;
-        with `JobEndedError` if `end` or `kill` ended the job; and with `NoWorkersError`
-        if no worker comes to begin.
+        The future fails with the exception that the call raised; with `JobLostError` if
+        the worker died; with `JobCancelledError` if `end` or `kill` cancelled the job;
+        and with `NoWorkersError` if no worker can be started.
 
         Args:
             run: A function that a worker can import.
-            job: What it is given.
-            seconds: How long that is expected to take, if anything is known.
+            job: The argument of the call.
+            seconds: The expected time of the call; infinite if not known.
 
         Raises:
             RuntimeUseError: The executor is closed.
@@ -85,28 +93,30 @@ class Executor(Protocol):
         ...
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """End a job that was submitted: its future fails now, its worker is killed.
+        """Cancel a job: its future fails now, its worker is killed.
 
-        Unless that is to be at once, a worker that is done with it sooner than another
-        one could be started may be left to end it, and nobody hears of it.
+        Args:
+            answer: The future of the job.
+            at_once: Whether the worker must be killed. If not, it may finish a job that
+                takes less time than starting another worker; the result is dropped.
         """
         ...
 
     def kill(self) -> None:
-        """Kill all workers, and so end all jobs; `submit` makes new ones."""
+        """Kill all workers, which cancels all jobs; `submit` starts new ones."""
         ...
 
     def close(self) -> None:
-        """Let the workers finish, and end them; there will be no others."""
+        """Let workers finish their jobs, and end them; no more jobs are accepted."""
         ...
 
 
-def environment_of_workers(hash_seed: int | None = None) -> dict[str, str]:
-    """Return what workers start with in their environment, all of a program the same.
+def worker_env(hash_seed: int | None = None) -> dict[str, str]:
+    """Return the variables that workers have set in their environment.
 
-    Options that this interpreter was given (`-O`, `-X utf8`) are those of the workers.
-    One hash seed for all, so that nothing depends on which worker ran; by default that
-    of this process, if it is set, or 0.
+    Options of this interpreter (`-O`, `-X utf8`) are options of the workers. All have
+    one hash seed, so that no result depends on which worker ran a function:
+    `hash_seed`; by default that of this process if it is set, else 0.
     """
     seed = os.environ.get("PYTHONHASHSEED", "random")
     if hash_seed is not None:
@@ -125,37 +135,57 @@ def _interpreter_options() -> dict[str, str]:
     }
 
 
-class Asking:
-    """What a pool may be besides: a thread can wait for one job by itself.
+class DirectExecutor:
+    """Base class of executors in which a thread can wait for one job by itself.
 
-    No other thread has a part in it then; to wake one takes as long as a small job.
+    No other thread takes part, since waking one takes as long as a small job.
     """
 
     def expect(self) -> None:
-        """Hear that a small job comes soon, so that a worker can be awake by then.
-
-        Nothing is promised by that: it may never come.
-        """
+        """Announce a small job, so that a worker is awake when it arrives."""
 
     def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
-        """Have a worker call `run(job)`, and wait for it; None if it went wrong.
+        """Run `run(job)` in a worker and wait; return its result, None if it failed.
 
-        If this is interrupted the job is ended.
+        If this is interrupted, the job is cancelled.
 
         Raises:
-            RuntimeUseError: The pool is closed.
+            RuntimeUseError: The executor is closed.
         """
         raise NotImplementedError
+
+
+async def submit_and_wait(
+    executor: Executor,
+    run: Callable[[bytes], bytes],
+    job: bytes,
+    wait: Callable[[Future[Any]], Awaitable[None]],
+) -> bytes | None:
+    """Return the result of `run(job)` in a worker; None if it failed.
+
+    Args:
+        executor: The executor.
+        run: A function that a worker can import.
+        job: The argument of the call.
+        wait: Waits for the future; if it is interrupted the job is cancelled.
+    """
+    answer = executor.submit(run, job)
+    try:
+        await wait(answer)
+    finally:
+        if not answer.done():
+            executor.end(answer)
+    return None if answer.exception() is not None else answer.result()
 
 
 class JobLostError(Exception):
     """The worker that ran a job died.
 
     Args:
-        cause: How it ended, as `SIGSEGV(-11)`.
-        process: Its number.
-        host_died: Whether it went with its host, which is the machine, or what ran the
-            worker there. Where hosts are many some die, and not of what they ran.
+        cause: How it ended, such as `SIGSEGV(-11)`.
+        process: Its process ID.
+        host_died: Whether it died with its host: the machine, or the process that ran
+            the worker there. With many hosts some die for reasons of their own.
     """
 
     def __init__(self, cause: str, process: int, *, host_died: bool = False) -> None:
@@ -168,22 +198,23 @@ class JobLostError(Exception):
 def was_killed(cause: str) -> bool:
     """Return whether a worker that ended was killed, mostly by the system or a user.
 
-    It can do it itself; but then it does it for ever.
+    A worker that kills itself with the same signal does so at each attempt.
     """
     return cause.startswith(("SIGKILL", "SIGTERM"))
 
 
-class JobEndedError(Exception):
-    """A job was ended on purpose."""
+class JobCancelledError(Exception):
+    """A job was cancelled."""
 
 
 class NoWorkersError(Exception):
-    """No worker comes to begin with a job.
+    """No worker can be started.
 
     Args:
-        why: Whether processes cannot be had, so that work is to be done without them,
-            or end, or hang, for which there may be a reason in what they load.
-        cause: What is known of it.
+        why: "none" if no process can be created, so that the work is to be done without
+            workers; "end" or "hang" if processes end, or hang, before they are ready,
+            for which the modules that they import may be the reason.
+        cause: How the last process ended, or the error.
     """
 
     def __init__(self, why: Literal["none", "end", "hang"], cause: str) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
-    from parpass.runtime import container, graph_executor
+    from parpass.function_registry import PackedFunc, convert
+    from parpass.runtime import graph_executor
     from parpass.runtime.compiled_module import Module, load_module
     from parpass.runtime.devices import Device, cpu, device
-    from parpass.runtime.dlpack_type import DataType, DataTypeCode
+    from parpass.runtime.dtypes import DataType, DataTypeCode
     from parpass.runtime.ndarray import NDArray
     from parpass.runtime.params import load_param_dict, save_param_dict
-    from parpass.runtime.registry import PackedFunc, convert
 
 __all__ = [
     "DataType",
@@ -22,7 +22,6 @@ __all__ = [
     "Module",
     "NDArray",
     "PackedFunc",
-    "container",
     "convert",
     "cpu",
     "device",
@@ -33,13 +32,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "DataType": "parpass.runtime.dlpack_type",
-    "DataTypeCode": "parpass.runtime.dlpack_type",
+    "DataType": "parpass.runtime.dtypes",
+    "DataTypeCode": "parpass.runtime.dtypes",
     "Device": "parpass.runtime.devices",
     "Module": "parpass.runtime.compiled_module",
     "NDArray": "parpass.runtime.ndarray",
-    "PackedFunc": "parpass.runtime.registry",
-    "convert": "parpass.runtime.registry",
+    "PackedFunc": "parpass.function_registry",
+    "convert": "parpass.function_registry",
     "cpu": "parpass.runtime.devices",
     "device": "parpass.runtime.devices",
     "load_module": "parpass.runtime.compiled_module",
@@ -47,9 +46,6 @@ _HOME = {
     "save_param_dict": "parpass.runtime.params",
 }
 
-_ROOMS = {
-    "container": "parpass.runtime.container",
-    "graph_executor": "parpass.runtime.graph_executor",
-}
+_ROOMS = {"graph_executor": "parpass.runtime.graph_executor"}
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME, rooms=_ROOMS)
+__getattr__, __dir__ = attach_lazy(__name__, _HOME, submodules=_ROOMS)

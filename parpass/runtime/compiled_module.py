@@ -1,19 +1,29 @@
-"""`Module`: compiled functions by name, in memory or from a file, under TVM's names."""
+"""`Module`: compiled functions by name, in memory or from a file, under TVM's names.
+
+Machine code is loaded from the bytes that were checked. A loader identifies libraries
+by path, and may return one that was loaded earlier though the file has changed. So each
+is loaded from memory under a unique name, and unloaded when nothing uses it.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import ctypes
 import importlib
 import os
-from collections.abc import Callable, Sequence
+import tempfile
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from parpass.errors import ArgumentError, LibraryError, UnknownFunctionError
+from parpass.fork_safety import cached_property, fork_lock
+from parpass.function_registry import PackedFunc
 from parpass.runtime.graph_executor import check_device
 from parpass.runtime.graph_json import read_graph
-from parpass.runtime.graph_runs import GraphRuns
+from parpass.runtime.graph_runner import GraphRunner
 from parpass.runtime.kernel_call import KernelCall
 from parpass.runtime.library_file import (
     LibraryImage,
@@ -22,9 +32,88 @@ from parpass.runtime.library_file import (
     write_library,
 )
 from parpass.runtime.ndarray import NDArray
-from parpass.runtime.registry import PackedFunc
-from parpass.runtime.shared_object import SharedObject
 from parpass.runtime.time_evaluator import BenchmarkResult, timed
+from parpass.trusted_paths import UntrustedPathError, check_above
+
+
+class SharedObject:
+    """A shared library of this system, loaded.
+
+    Args:
+        code: Its bytes.
+
+    Raises:
+        LibraryError: The system's loader refuses it, or it would have to be in a
+            temporary folder where another user could exchange it.
+    """
+
+    def __init__(self, code: bytes) -> None:
+        file = _in_memory(code)
+        try:
+            # The system's loader has a lock, which a child would find held.
+            with _path_of(file, code) as path, fork_lock:
+                self._library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except (OSError, AttributeError, UntrustedPathError) as error:
+            if file is not None:
+                os.close(file)
+            raise LibraryError(f"a library cannot be loaded: {error}") from None
+        handle = self._library._handle  # noqa: SLF001 -- documented
+        self._unload = weakref.finalize(self, _unload, handle, file)
+        self._unload.atexit = False
+
+    def address(self, symbol: str) -> int:
+        """Return where a function is.
+
+        Raises:
+            LibraryError: There is none of that name.
+        """
+        try:
+            found = getattr(self._library, symbol)
+        except AttributeError:
+            raise LibraryError(f"the library has no function '{symbol}'") from None
+        return ctypes.cast(found, ctypes.c_void_p).value or 0
+
+
+def _in_memory(code: bytes) -> int | None:
+    """Return a file in memory; None where the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    file = os.memfd_create("parpass")
+    try:
+        with open(file, "wb", closefd=False) as stream:
+            stream.write(code)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+@contextmanager
+def _path_of(file: int | None, code: bytes) -> Generator[str]:
+    if file is not None:
+        # The number is taken for as long as the library is loaded.
+        yield f"/proc/{os.getpid()}/fd/{file}"
+        return
+    with fork_lock:  # the library's names of temporary files are locked
+        made = tempfile.NamedTemporaryFile(prefix="parpass-", suffix=".so")  # noqa: SIM115 -- below
+    with made as stream:
+        check_above(Path(stream.name))  # the loader opens it once more, by its name
+        stream.write(code)
+        stream.flush()
+        yield stream.name
+
+
+def _unload(handle: int, file: int | None) -> None:
+    if hasattr(os, "RTLD_NOW"):  # elsewhere libraries stay
+        unload = ctypes.CDLL(None).dlclose
+        unload.argtypes = [ctypes.c_void_p]
+        with fork_lock:
+            unload(handle)
+    if file is not None:
+        os.close(file)
+
+
+_NUMPY_FUNCTION = "parpass.relay.backend.numpy_function"
 
 
 class Module:
@@ -52,7 +141,7 @@ class Module:
 
     @property
     def manifest(self) -> Manifest:
-        """What the library says of itself: its functions, its target."""
+        """The manifest of the library: its functions, its target."""
         return self.image.manifest
 
     @property
@@ -70,18 +159,19 @@ class Module:
         """Whether it can be exported as a library."""
         return True
 
-    @functools.cached_property
+    @cached_property
     def _code(self) -> Any:
         image = self.image
         if image.manifest.format == "so":
             return SharedObject(image.code)
         # By name: a program that needs no LLVM does not load what needs it.
-        loader = importlib.import_module("parpass.target.object_loader")
+        with fork_lock:
+            loader = importlib.import_module("parpass.target.object_loader")
         symbols = [one.symbol for one in image.manifest.functions.values()]
         return loader.LoadedObjects(image.code, symbols)
 
     def import_module(self, module: Module) -> None:
-        """Have the functions of another module found here, too, if asked for."""
+        """Add the functions of a module to those that are looked up here."""
         self.imported_modules.append(module)
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
@@ -116,16 +206,17 @@ class Module:
         said = self.manifest
         if name in said.numpy_functions:
             # By name: only what is not machine code needs what computes it.
-            loader = importlib.import_module("parpass.relay.backend.numpy_function")
+            with fork_lock:
+                loader = importlib.import_module(_NUMPY_FUNCTION)
             return PackedFunc(loader.NumpyFunction.restored(said.numpy_functions[name]))
         signature = said.functions[name]
         address = self._code.address(signature.symbol)
         return PackedFunc(KernelCall(signature, address, self._code))
 
-    def _executor(self, device: Any) -> GraphRuns:
+    def _executor(self, device: Any) -> GraphRunner:
         """Return the network with memory for a run, for `GraphModule`."""
         check_device(device)
-        return GraphRuns(read_graph(self.manifest.graph), self, self.image.weights)
+        return GraphRunner(read_graph(self.manifest.graph), self, self.image.weights)
 
     def export_library(
         self,

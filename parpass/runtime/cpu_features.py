@@ -1,7 +1,7 @@
-"""What a processor has beyond its architecture's least: features, by LLVM's names.
+"""Features of a processor beyond its architecture's baseline, by LLVM's names.
 
-A program says which of them its code uses, and they are looked for before any of it is
-run: what a processor does not know ends a process by a signal.
+A program declares the features that its code uses, and they are checked before it runs:
+an unknown instruction ends a process by a signal.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ _NAMES_OF_CPU = (_CPU, "cpu", "llvm", "c", "stackvm")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where arrays lie and programs run.
+    """A device: holds arrays and runs programs.
 
     Attributes:
         device_type: DLPack's number of the kind of device; 1 is a processor.
-        device_id: Which one of that kind.
+        device_id: The number of the device among those of its kind.
     """
 
     device_type: int

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from parpass.errors import ArgumentError, kind_of
-from parpass.errors.missing_names import refusing
+from parpass.errors import ArgumentError
+from parpass.errors.core import describe_kind
 from parpass.runtime.devices import Device
 from parpass.runtime.graph_json import read_graph
-from parpass.runtime.graph_runs import GraphRuns, HasFunctions
+from parpass.runtime.graph_runner import FunctionLookup, GraphRunner
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.params import load_param_dict
 from parpass.runtime.time_evaluator import BenchmarkResult, timed
@@ -29,7 +29,7 @@ from parpass.runtime.time_evaluator import BenchmarkResult, timed
 __all__ = ["GraphModule", "create"]
 
 
-def create(graph_json_str: str, libmod: HasFunctions, device: Any) -> GraphModule:
+def create(graph_json_str: str, libmod: FunctionLookup, device: Any) -> GraphModule:
     """Return what runs a graph, whose weights are not set yet.
 
     Args:
@@ -42,9 +42,9 @@ def create(graph_json_str: str, libmod: HasFunctions, device: Any) -> GraphModul
         LibraryError: The graph is not that of the module.
     """
     check_device(device)
-    if not isinstance(cast("object", libmod), HasFunctions):
-        raise ArgumentError(f"expected a module to run, got {kind_of(libmod)}")
-    return GraphModule(GraphRuns(read_graph(graph_json_str), libmod, {}))
+    if not isinstance(cast("object", libmod), FunctionLookup):
+        raise ArgumentError(f"expected a module to run, got {describe_kind(libmod)}")
+    return GraphModule(GraphRunner(read_graph(graph_json_str), libmod, {}))
 
 
 def check_device(device: Any) -> None:
@@ -72,10 +72,11 @@ class GraphModule:
         ArgumentError: It is something else, such as the library itself.
     """
 
-    def __init__(self, module: GraphRuns) -> None:
-        if not isinstance(cast("object", module), GraphRuns):
+    def __init__(self, module: GraphRunner) -> None:
+        if not isinstance(cast("object", module), GraphRunner):
             raise ArgumentError(
-                f"expected what lib['default'](tvm.cpu()) gives, got {kind_of(module)}"
+                "expected what lib['default'](tvm.cpu()) gives, "
+                f"got {describe_kind(module)}"
             )
         self.module = module
 
@@ -182,11 +183,12 @@ class GraphModule:
         self._set(load_param_dict(params_bytes))
 
     def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
-        """Have inputs read where another module of the same library has them.
+        """Share the parameters of a module of the same library, without copying them.
 
         Args:
-            other: That module.
-            params_bytes: The bytes of a `.params` file, of which the names count.
+            other: The module.
+            params_bytes: The bytes of a `.params` file, of which only the names are
+                used.
         """
         theirs = other.module
         for name in load_param_dict(params_bytes):
@@ -246,9 +248,17 @@ class GraphModule:
 
 def _copied(memory: Any, out: NDArray | None) -> NDArray:
     if out is not None:
+        wanted = getattr(memory, "shape", ())
+        is_array = isinstance(cast("object", out), NDArray)
+        shape: object = getattr(out, "shape", None)
+        if not is_array or shape != wanted:
+            got = (
+                describe_kind(out)
+                if shape is None
+                else f"{describe_kind(out)} of {shape}"
+            )
+            raise ArgumentError(
+                f"expected an NDArray of shape {wanted} to copy a result to, got {got}"
+            )
         out.writable()[...] = memory
     return NDArray(np.array(memory))
-
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

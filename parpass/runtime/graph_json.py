@@ -43,13 +43,13 @@ class GraphNode(NamedTuple):
 
 
 class GraphValue(NamedTuple):
-    """What is known of a value.
+    """The properties of a value.
 
     Attributes:
-        shape: Its shape.
+        shape: The shape.
         dtype: The dtype of its elements.
-        storage: The number of the memory that it lies in. Values that are not needed
-            at the same time may share one.
+        storage: The number of its memory. Values that are not needed at the same time
+            may share memory.
     """
 
     shape: tuple[int, ...]

@@ -1,23 +1,30 @@
-"""Library files: code, weights, and what is to be known before any of it is used.
+"""Library files: code, weights, and a manifest that is read before any of it is used.
 
-A file is the code, a shared library of its system; then weights, each at the beginning
-of a page so that it can be mapped; then a manifest in JSON; then a trailer, by which
-all of it is checked: a word that says what the file is, where the manifest is, and the
-digest of all that is before it. So a file that was damaged, that is not whole, or that
-is for another machine is told by name, before its code is loaded. That it is harmless
-is not: to load a library runs its code.
+A file is the code, a shared library of its system; then weights, each at the start of a
+page so that it can be mapped; then a manifest in JSON; then a trailer: a magic word,
+the position of the manifest, and the digest of everything before it. So a damaged or
+incomplete file, or one for another machine, is rejected with a reason before its code
+is loaded. It is not proven harmless: loading a library runs its code.
+
+Weights are hundreds of megabytes, of which SHA-256 takes one for each second and core,
+and zlib's CRC-32 more than two. So each page has its CRC-32, which detects any change
+within 32 consecutive bits, and all but one of 2**32 others; the digest is the SHA-256
+of these. It is no protection against a forged library, which no digest is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import mmap
 import os
 import platform
 import struct
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -28,14 +35,42 @@ from parpass.errors import (
     DamagedLibraryError,
     ForeignLibraryError,
     LibraryError,
-    quoted,
 )
+from parpass.errors.core import quoted
+from parpass.fork_safety import fork_lock
 from parpass.runtime.cpu_features import architecture, host_features
 from parpass.runtime.dtypes import numpy_dtype
-from parpass.runtime.library_digest import digest_of
-from parpass.runtime.manifest_form import check_form
+from parpass.runtime.manifest_schema import check_manifest
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.signature import Signature
+
+_CRC_PAGE = 64 << 10  # bytes
+_CRC_BLOCK = 64 * _CRC_PAGE  # what a thread takes at a time
+
+
+def library_digest(data: memoryview) -> bytes:
+    """Return the digest of what is before it in a file, in 32 bytes.
+
+    It is computed by as many threads as there are cores, since zlib does not hold
+    Python's lock.
+    """
+    pieces = [data[at : at + _CRC_BLOCK] for at in range(0, len(data), _CRC_BLOCK)]
+    told = hashlib.sha256(len(data).to_bytes(8, "little"))
+    if len(pieces) <= 1:
+        found = map(_page_crcs, pieces)
+    else:
+        with ThreadPoolExecutor(min(len(pieces), os.cpu_count() or 1)) as threads:
+            found = threads.map(_page_crcs, pieces)
+    for sums in found:
+        told.update(sums)
+    return told.digest()
+
+
+def _page_crcs(piece: memoryview) -> bytes:
+    pages = range(0, len(piece), _CRC_PAGE)
+    sums = [zlib.crc32(piece[at : at + _CRC_PAGE]) for at in pages]
+    return b"".join(one.to_bytes(4, "little") for one in sums)
+
 
 ABI = 1  # of kernels and of this format; another number is refused
 
@@ -45,20 +80,20 @@ _PAGE = 4096
 
 
 class Manifest(NamedTuple):
-    """What a library says of itself.
+    """The manifest of a library.
 
     Attributes:
         target: The text of the target that its code is for.
-        architecture: The machine's, and
-        system: the system, which must be those that load it.
-        features: What its code needs of the processor.
+        architecture: The architecture of the machine, which must be that of the loader.
+        system: The operating system, likewise.
+        features: The features of the processor that its code uses.
         functions: Its functions by name.
         entry: The name of the function that calling the library calls.
-        versions: Of what made it, for people.
-        format: What its code is: `so`, a shared library of the system; or `tar`,
+        versions: The versions of the tools that built it, for people.
+        format: The format of its code: `so`, a shared library of the system; or `tar`,
             objects that LLVM loads.
-        graph: Of a network, its graph in TVM's JSON; its weights are in the library.
-        module_name: Under which name the library has the network.
+        graph: The graph of a network in TVM's JSON; its weights are in the library.
+        module_name: The name of the network in the library.
         numpy_functions: Functions that are not machine code, as JSON of Relay, by name.
             To run them needs more of parpass than the rest does.
     """
@@ -104,13 +139,14 @@ def write_library(path: str | os.PathLike[str], image: LibraryImage) -> None:
         OSError: The file cannot be written.
     """
     wanted = Path(path)
-    handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
+    with fork_lock:  # the library's names of temporary files are locked
+        handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
     try:
         with open(handle, "w+b") as file:
             file.writelines(_parts(image))
             file.flush()
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            file.write(digest_of(memoryview(whole)))
+            file.write(library_digest(memoryview(whole)))
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, wanted)
     except BaseException:
@@ -213,7 +249,7 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
             f"library '{path}' is of format {magic[7]}, expected {_MAGIC[7]}; build it "
             "by this version of parpass"
         )
-    if digest_of(memoryview(mapped)[: end + _TRAILER.size - 32]) != digest:
+    if library_digest(memoryview(mapped)[: end + _TRAILER.size - 32]) != digest:
         raise DamagedLibraryError(
             f"library '{path}' was changed after it was written: its digest is not "
             "that of its bytes; copy or build it again"
@@ -222,7 +258,7 @@ def _manifest(mapped: mmap.mmap, path: Any) -> dict[str, Any]:
         said: Any = json.loads(mapped[at : at + size])
         if type(said) is dict:
             _check_abi(cast("dict[str, Any]", said), path)
-        manifest = check_form(said, at)
+        manifest = check_manifest(said, at)
     except (RecursionError, ValueError) as error:
         raise DamagedLibraryError(
             f"library '{path}' is none that parpass wrote: {error}; build it again"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from parpass.errors import ArgumentError
-from parpass.errors.missing_names import refusing
+from parpass.runtime.array_like import as_number_array
 from parpass.runtime.devices import Device, cpu, device
-from parpass.runtime.source import Source
+from parpass.source import Source
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device"]  # TVM's `nd` has these
 
@@ -25,25 +25,27 @@ _HASH_SAMPLE = 256
 class NDArray:
     """A read-only array, the data of a `Constant`.
 
-    Its elements lie in row-major order and in the machine's byte order, as TVM's do,
-    and as they do after a journey: numpy may round otherwise where they lie otherwise.
-    An array that repeats one value (as `np.full` or `np.broadcast_to` give it) is kept
-    as that value with zero strides, so that it takes no memory here and none on the
-    wire, however large its shape is. A large array in a worker is fetched when somebody
-    looks at its values.
+    Its elements are in row-major order and native byte order, as in TVM, and as after
+    pickling: numpy may round differently in another layout. An array that repeats one
+    value (as `np.full` or `np.broadcast_to` return it) is kept as that value with zero
+    strides, so that it takes no memory and no transfer, however large its shape is. A
+    large array in a worker is fetched when its values are read.
 
     Args:
-        array: The values. The array is copied only where its elements lie in another
+        array: The values. The array is copied only if its elements are in another
             order, so it must not be written to later.
 
     Attributes:
-        source: Where the values came from, if they came from another process.
+        source: The source of the values, if they are in another process.
+
+    Raises:
+        ArgumentError: The values are no numbers, or in rows of several lengths.
     """
 
     __slots__ = ("__weakref__", "_array", "_dtype", "_own", "_shape", "source")
 
     def __init__(self, array: npt.ArrayLike) -> None:
-        view = np.asarray(array).view()
+        view = as_number_array(array, "an array").view()
         if not view.dtype.isnative:
             view = view.astype(view.dtype.newbyteorder("="))
         if not _repeats_one_value(view):
@@ -57,7 +59,7 @@ class NDArray:
 
     @classmethod
     def from_source(cls, source: Source, shape: tuple[int, ...], dtype: str) -> NDArray:
-        """Return an array whose values are fetched when somebody looks at them."""
+        """Return an array whose values are fetched on first use."""
         array = cls.__new__(cls)
         array._array, array._shape = None, shape  # noqa: SLF001 -- its own class
         array._own = None  # noqa: SLF001 -- its own class
@@ -81,7 +83,7 @@ class NDArray:
 
     @property
     def device(self) -> Device:
-        """Where the values are: beside the processor."""
+        """The device that holds the values: the processor."""
         return cpu()
 
     @property
@@ -185,11 +187,14 @@ def array(arr: npt.ArrayLike | NDArray, device: Device | None = None) -> NDArray
     """Return an array with a copy of these values.
 
     Raises:
-        ArgumentError: The device is not the processor.
+        ArgumentError: The device is not the processor, or the values are no numbers in
+            rows of one length.
     """
     if device is not None and not device.exist:
         raise ArgumentError(f"expected device cpu(0), got {device}")
-    return arr if isinstance(arr, NDArray) else NDArray(np.array(arr))
+    if isinstance(arr, NDArray):
+        return arr
+    return NDArray(np.array(as_number_array(arr, "an array")))
 
 
 @functools.cache
@@ -211,7 +216,3 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 def _bits(array: npt.NDArray[Any], as_bits: str) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array).reshape(-1).view(as_bits)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

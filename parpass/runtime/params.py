@@ -16,9 +16,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from parpass.errors import ArgumentError, MalformedModelError, kind_of
-from parpass.runtime.dlpack_type import DataType
-from parpass.runtime.dtypes import numpy_dtype
+from parpass.errors import ArgumentError, MalformedModelError
+from parpass.errors.core import describe_kind
+from parpass.runtime.array_like import as_number_array
+from parpass.runtime.dtypes import DataType, numpy_dtype
 from parpass.runtime.ndarray import NDArray
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
@@ -34,15 +35,16 @@ def save_param_dict(params: Mapping[str, NDArray | npt.ArrayLike]) -> bytearray:
         ArgumentError: `params` is no mapping, or DLPack has no such dtype as one has.
     """
     if not isinstance(cast("object", params), Mapping):
-        raise ArgumentError(f"expected params by name, got {kind_of(params)}")
+        raise ArgumentError(f"expected params by name, got {describe_kind(params)}")
     out = bytearray(struct.pack("<QQQ", _LIST_MAGIC, 0, len(params)))
     for name in params:
         encoded = name.encode()
         out += struct.pack("<Q", len(encoded)) + encoded
     out += struct.pack("<Q", len(params))
     for name, value in params.items():
-        array = value if isinstance(value, NDArray) else NDArray(value)
-        _write(out, name, array)
+        if not isinstance(value, NDArray):
+            value = NDArray(as_number_array(value, f"params['{name}']"))
+        _write(out, name, value)
     return out
 
 
@@ -62,8 +64,14 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
     """Return the weights by name of which these are the bytes.
 
     Raises:
+        ArgumentError: They are no bytes.
         MalformedModelError: They are not of this format, or end early.
     """
+    if not isinstance(cast("object", param_bytes), bytes | bytearray | memoryview):
+        raise ArgumentError(
+            "expected the bytes of a .params file, as save_param_dict gives them, got "
+            f"{describe_kind(param_bytes)}"
+        )
     try:
         return _Reader(param_bytes).params()
     except (struct.error, ValueError, OverflowError) as error:

@@ -1,8 +1,7 @@
-"""What a compiled function takes: its parameters, and what is passed for them in C.
+"""The C signature of a compiled function: its parameters, and what C passes for them.
 
-C passes pointers to the elements of arrays, and scalars. What a function must know of
-an array besides, such as a dimension that is not known when it is compiled, is passed
-behind these.
+C passes pointers to the elements of arrays, and scalars. Other properties of an array,
+such as a dimension that is not known at compile time, are passed after these.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ class Parameter(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What C passes: a part of an argument, or something of the caller's.
+    """A value that C passes: a part of an argument, or memory that the caller supplies.
 
     Attributes:
         what: `data` is a pointer to the elements, `value` a scalar, `dimension` and
             `stride` are ints of 64 bits; `workspace` and `result` are pointers.
-        argument: Of which argument.
-        at: Of which dimension.
+        argument: The number of the argument.
+        at: The number of the dimension.
     """
 
     what: str
@@ -46,18 +45,18 @@ class Passed(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """How a compiled function is called.
+    """The signature of a compiled function.
 
     It returns an int: 0, or the number of a message, counted from 1, if it found a
     fault.
 
     Attributes:
-        symbol: Its name in the library.
-        parameters: What a caller gives.
-        passed: What C passes, in order.
-        result: The dtype of what it gives; empty if it gives nothing.
-        workspace: How many bytes of memory of its own it is given.
-        messages: What it may say.
+        symbol: The name in the library.
+        parameters: The parameters, as a caller sees them.
+        passed: The values that C passes, in order.
+        result: The dtype of the result; empty if there is none.
+        workspace: The bytes of memory that the caller supplies.
+        messages: The messages of faults.
     """
 
     symbol: str

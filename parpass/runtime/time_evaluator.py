@@ -1,4 +1,4 @@
-"""How long a function takes, measured as TVM does."""
+"""Measures the time of a function as TVM's time evaluator does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class BenchmarkResult(NamedTuple):
-    """How long a function took: seconds of each repetition, on average of its calls."""
+    """The times of a function: seconds of each repetition, averaged over its calls."""
 
     results: tuple[float, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass.target.build_library import build, lowering
@@ -34,4 +34,4 @@ _HOME = {
     "lowering": "parpass.target.build_library",
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOME)
+__getattr__, __dir__ = attach_lazy(__name__, _HOME)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from parpass.errors import CodeGenError, kind_of
-from parpass.ir.loop_options import checks_bounds
+from parpass.errors import CodeGenError
+from parpass.errors.core import describe_kind
 from parpass.ir.module import IRModule
+from parpass.ir.tir_config import checks_bounds
 from parpass.runner import run_pipeline_sync
 from parpass.runtime.compiled_module import Module
 from parpass.runtime.library_file import LibraryImage, Manifest
 from parpass.target.code_gen import CodeGen
-from parpass.target.compiled_func import CompiledFunc
-from parpass.target.elementary.lower_elementary import LowerElementary
-from parpass.target.elf_library import link
-from parpass.target.kept_objects import KeptObjects
+from parpass.target.compiled_func import CompiledFunc, CompiledFuncCache
+from parpass.target.elf_linker import link
 from parpass.target.llvm_object import llvmlite_version
+from parpass.target.lower_elementary import LowerElementary
 from parpass.target.object_loader import packed
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
@@ -34,7 +34,7 @@ from parpass.transform import Pass, PassContext, Sequential
 _DISABLE_VECTORIZE = "tir.disable_vectorize"
 
 
-def lowering(target: Any = None, kept: KeptObjects | None = None) -> Sequential:
+def lowering(target: Any = None, kept: CompiledFuncCache | None = None) -> Sequential:
     """Return the passes from PrimFuncs to machine code: all work function by function.
 
     They heed the options of TVM's `build` in the current context:
@@ -95,7 +95,7 @@ def _module(inputs: Any, name: str) -> IRModule:
     mod = inputs if isinstance(inputs, IRModule) else IRModule(inputs)
     others = [n for n, f in mod.functions_by_name.items() if type(f) is not PrimFunc]
     if others or not len(mod):
-        got = kind_of(mod[others[0]]) if others else "an empty module"
+        got = describe_kind(mod[others[0]]) if others else "an empty module"
         raise CodeGenError(f"expected a module of PrimFuncs to build, got {got}")
     return mod
 

@@ -7,9 +7,8 @@ from collections import Counter
 from typing import Any, Self
 
 from parpass.ir.module import IRModule
-from parpass.target.compiled_func import CompiledFunc
+from parpass.target.compiled_func import CompiledFunc, CompiledFuncCache
 from parpass.target.emission.kernel_emitter import emitted
-from parpass.target.kept_objects import KeptObjects
 from parpass.target.llvm_object import object_code
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
@@ -45,10 +44,10 @@ class CodeGen(PrimFuncPass):
         # workers may be on another machine.
         self.target = str(Target(wanted).resolved())
         # No argument: written down, the pass is the same, and keeps nothing.
-        self._kept: KeptObjects | None = None
+        self._kept: CompiledFuncCache | None = None
 
-    def keeping(self, kept: KeptObjects | None) -> Self:
-        """Have what is compiled be kept as soon as it is, and return the pass."""
+    def keeping(self, kept: CompiledFuncCache | None) -> Self:
+        """Store each object as soon as it is compiled; return the pass."""
         self._kept = kept
         return self
 

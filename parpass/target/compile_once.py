@@ -1,9 +1,9 @@
-"""What of a module has to be compiled: equal functions once, known ones not at all.
+"""The functions of a module to compile: equal ones once, and none that is stored.
 
-A function, of whichever IR, is known by the digest of all that its object depends on:
-its structure, the names that its interface tells, the target, the settings, and the
-versions of parpass and of LLVM. Its symbol has the digest in it, so that neither a
-number in its name nor what was compiled before shows in a library.
+A function of either IR is identified by the digest of everything its object depends on:
+its structure, the names in its interface, the target, the settings, and the versions of
+parpass and of LLVM. Its symbol contains the digest, so a library depends neither on
+numbers in names nor on what was compiled before.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parpass.ir.loop_options import checks_bounds
 from parpass.ir.module import IRModule
-from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.structure.structural import structural_digest
-from parpass.target.kept_objects import KeptObjects
+from parpass.ir.structural import structural_digest
+from parpass.ir.tir_config import checks_bounds
+from parpass.ir.typed_expr import BaseFunc
+from parpass.target.compiled_func import CompiledFuncCache
 from parpass.target.llvm_object import llvmlite_version
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
@@ -28,7 +28,7 @@ from parpass.tir.function import PrimFunc
 from parpass.transform import PassContext
 from parpass.transform.config import ON_FAILURE, OnFailure
 from parpass.transform.debug.bisect import Gate
-from parpass.transform.hooks import hooks_of
+from parpass.transform.instrument_hooks import hooks_of
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -67,7 +67,7 @@ class CompileOnce:
                 keys[symbol] = key
         if not _all_passes_run():
             store = None
-        self._kept = KeptObjects(store, keys) if store is not None else None
+        self._kept = CompiledFuncCache(store, keys) if store is not None else None
         self._known = self._kept.of_earlier_builds(target) if self._kept else {}
         self.missing = IRModule(
             {
@@ -77,20 +77,20 @@ class CompileOnce:
             }
         )
 
-    def where_to_keep(self) -> KeptObjects | None:
+    def where_to_keep(self) -> CompiledFuncCache | None:
         """Return where what is missing is kept once it is compiled, if anywhere."""
         kept = self._kept
         # If it cannot be used that is said here; workers need not, of each function.
-        return kept if kept is not None and kept.store.drop_old() else None
+        return kept.for_workers() if kept and kept.store.drop_old() else None
 
     def all_of(self, compiled: IRModule) -> dict[str, BaseFunc]:
-        """Return all functions by name, and see to it that not too many are kept.
+        """Return all functions by name, and keep what the workers could not.
 
         Args:
             compiled: What has come of those that were missing: mostly machine code.
         """
         if self._kept is not None and len(compiled):
-            self._kept.store.drop_old()
+            self._kept.complete(compiled.functions_by_name)
         found = {**self._known, **dict(compiled.functions_by_name)}
         return {name: found[symbol] for name, symbol in self._symbols.items()}
 
@@ -131,10 +131,10 @@ def _settings(target: Target) -> tuple[str, ...]:
 
 
 def _all_passes_run() -> bool:
-    """Return whether none is left out but those that are told in the settings.
+    """Return whether all passes run, except for those that the settings name.
 
-    Else objects may be others than their keys say, and what is looked for in passes,
-    by bisection, would be hidden by objects that are there already.
+    Otherwise objects may differ from those of their keys, and bisection of passes would
+    find objects that are stored already.
     """
     context = PassContext.current()
     return not (
@@ -146,12 +146,19 @@ def _all_passes_run() -> bool:
 
 @functools.cache
 def _stamp() -> str:
-    """Return what says which parpass this is: another one has other files."""
-    root = Path(__file__).parents[1]
+    return stamp_of(Path(__file__).parents[1])
+
+
+def stamp_of(root: Path) -> str:
+    """Return a stamp of the parpass in a folder, which changes with its files.
+
+    It is of their sizes and times, in whole seconds, as in CPython's compiled files: a
+    layer of an image keeps no more of them, and kernels may be shipped in the image.
+    """
     told = hashlib.sha256()
     for path, found in sorted(_sources(root)):
         name = path.removeprefix(str(root))
-        told.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
+        told.update(f"{name} {found.st_size} {found.st_mtime_ns // 10**9}\n".encode())
     return told.hexdigest()
 
 

@@ -13,9 +13,14 @@ from importlib import metadata
 from typing import Any
 
 from parpass.errors import CodeGenError
+from parpass.fork_safety import ForkSafeLock, fork_lock
 from parpass.target.target import Target
 
 LLVM_NEEDED = "machine code needs llvmlite: pip install 'parpass[llvm]'"
+
+# Held by whoever calls LLVM. llvmlite has a lock of its own, so no time is lost by it;
+# a fork waits for this one, and a child finds both free.
+llvm_lock = ForkSafeLock()
 
 
 def object_code(text: str, target: Target, symbol: str = "") -> bytes:
@@ -29,6 +34,11 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
     Raises:
         CodeGenError: llvmlite is not installed, or does not accept the text.
     """
+    with llvm_lock:
+        return _object_code(text, target, symbol)
+
+
+def _object_code(text: str, target: Target, symbol: str) -> bytes:
     llvm = llvm_binding()
     machine = _machine(target.triple, target.features())
     with llvm.create_context() as context:
@@ -78,12 +88,14 @@ def llvm_binding() -> Any:
         CodeGenError: llvmlite is not installed.
     """
     try:
-        # It takes a quarter of a second to load, and is an extra.
-        import llvmlite.binding as llvm
+        with fork_lock:
+            # It takes a quarter of a second to load, and is an extra.
+            import llvmlite.binding as llvm
     except ImportError:
         raise CodeGenError(LLVM_NEEDED) from None
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    with llvm_lock:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
     return llvm
 
 

@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterable
 
 from parpass.errors import LibraryError
-from parpass.target.llvm_object import llvm_binding
+from parpass.target.llvm_object import llvm_binding, llvm_lock
 
 _numbers = itertools.count()
 
@@ -40,6 +40,10 @@ class LoadedObjects:
     """
 
     def __init__(self, code: bytes, symbols: Iterable[str]) -> None:
+        with llvm_lock:
+            self._load(code, symbols)
+
+    def _load(self, code: bytes, symbols: Iterable[str]) -> None:
         llvm = llvm_binding()
         builder = llvm.JITLibraryBuilder().add_current_process()
         with tarfile.open(fileobj=io.BytesIO(code)) as tar:

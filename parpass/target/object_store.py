@@ -1,14 +1,14 @@
 """Keeps objects from one build to the next: on disk, bounded, for all processes.
 
 It is a table of SQLite, safe under several processes that may end at any time.
-Nothing in it is a pickle. What is taken out is linked into libraries and run, so the
-folder is its owner's alone. A store that cannot be used is as good as an empty one: a
-build then takes longer, with one warning, and comes to the same.
+Nothing in it is a pickle. What is taken out is linked into libraries and run: so it is
+used if no other user can write to it (`parpass.trusted_paths`), and an object is given
+under the key that it was put in with. A store that cannot be used is as good as an
+empty one: a build then takes longer, with one warning, and comes to the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sqlite3
@@ -16,18 +16,36 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from parpass.errors import SlowerRunWarning
 from parpass.errors.warning import warn
+from parpass.target.object_table import (
+    DamagedTableError,
+    ObjectTable,
+    Patience,
+    ReadOnlyTableError,
+    error_code,
+    file_of,
+    remove_table,
+)
+from parpass.trusted_paths import UntrustedPathError
 
 _MOST_BYTES = 1 << 30
-_WAITING_SECONDS = 30  # for another process that writes
-_CREATE = """
-create table if not exists object (
-  key text primary key, used real not null, digest blob not null, data blob not null
+_WAITING_SECONDS = 2.0  # for other processes, in one build
+_ELSEWHERE = "PARPASS_CACHE_DIR may name another folder"
+_ANEW = "'parpass cache --clear' begins a new one"
+_DAMAGE = "objects of earlier builds that the disk, or another program, has damaged"
+# All but those that were used last, as many as there is room for.
+_DROP = """
+delete from object where key in (
+  select key from (
+    select key, sum(coalesce(length(data), 0)) over (order by used desc, key) as kept
+    from object
+  ) where kept > ?
 )
 """
+_FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
 _T = TypeVar("_T")
 
 
@@ -38,57 +56,130 @@ class StoreSize(NamedTuple):
     nbytes: int
 
 
+class StoreState(NamedTuple):
+    """The state of a store.
+
+    Attributes:
+        size: The bytes of its objects.
+        damaged: The number of objects that differ from what was stored under their
+            keys.
+        is_read_only: Whether it is read, and nothing is added.
+        problem: Why it is not used, and what to do; empty if it is used.
+    """
+
+    size: StoreSize = StoreSize(0, 0)
+    damaged: int = 0
+    is_read_only: bool = False
+    problem: str = ""
+
+
 class ObjectStore:
-    """Objects by key.
+    """Objects by key, as one build uses them.
+
+    Once it cannot be used, that is said in a warning, and nothing is found in it, nor
+    kept, from then on. In all it is waited two seconds for other processes.
 
     Args:
         folder: Where it is; `default_folder()` if none is given, which is asked for
             when it is needed.
         most_bytes: How many bytes of objects are kept: those that were used last.
+        patience: How long may be waited; two seconds if it is not said.
+        is_workers: Whether it is a worker's: it says nothing, and repairs nothing.
     """
 
     def __init__(
-        self, folder: Path | None = None, most_bytes: int = _MOST_BYTES
+        self,
+        folder: Path | None = None,
+        most_bytes: int = _MOST_BYTES,
+        *,
+        patience: Patience | None = None,
+        is_workers: bool = False,
     ) -> None:
         self._folder = folder
         self._most_bytes = most_bytes
+        self._patience = patience or Patience(_WAITING_SECONDS)
+        self._is_workers = is_workers
+        self._is_off = False
+        self._has_warned = False
 
     @property
     def folder(self) -> Path:
-        """Where it is.
+        """The path of the folder.
 
         Raises:
-            OSError: None was given, and there is no folder of the user's.
+            OSError: No folder was given, and the user has none.
         """
         return self._folder or default_folder()
 
+    def for_workers(self) -> ObjectStore:
+        """Return the same store for the workers of the build.
+
+        They may wait for half of what is left, and say nothing: the build looks at the
+        end what they have kept.
+        """
+        return ObjectStore(
+            self._folder,
+            self._most_bytes,
+            patience=self._patience.halved(),
+            is_workers=True,
+        )
+
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return those of the objects that are there, by key."""
+        """Return those of the objects that are there, by key.
+
+        What is damaged is as if it were not there, whatever it is, and is dropped.
+        """
         wanted = list(keys)
+        damaged: list[str] = []
 
         def look(table: sqlite3.Connection) -> dict[str, bytes]:
             found: dict[str, bytes] = {}
             for key in wanted:
                 query = "select digest, data from object where key = ?"
                 for digest, data in table.execute(query, (key,)):
-                    # What is damaged is as if it were not there, whatever it is.
-                    if type(data) is bytes and _digest(data) == digest:
+                    if _fits(key.encode(), digest, data):
                         found[key] = data
-            now = [(time.time(), key) for key in found]
-            table.executemany("update object set used = ? where key = ?", now)
+                    else:
+                        damaged.append(key)
             return found
 
-        return self._do(look, {}) if wanted else {}
+        def use(table: sqlite3.Connection) -> None:
+            now = [(time.time(), key) for key in found]
+            table.executemany("update object set used = ? where key = ?", now)
+            for key in damaged:
+                table.execute("delete from object where key = ?", (key,))
+
+        found = self._read(look, {}) if wanted else {}
+        if damaged:
+            self._say(
+                f"{_DAMAGE} in '{self.folder}': {len(damaged):,}; they are made again, "
+                "and 'parpass cache --verify' looks at all others"
+            )
+        if found or damaged:
+            self._write(use, None)
+        return found
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Keep objects; `drop_old` sees to it that there are not too many."""
+        """Store objects; `drop_old` limits their number."""
 
         def enter(table: sqlite3.Connection) -> None:
-            rows = [(k, time.time(), _digest(v), v) for k, v in objects.items()]
+            rows = [
+                (k, time.time(), _digest(k.encode(), v), v) for k, v in objects.items()
+            ]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
 
         if objects:
-            self._do(enter, None, creates=True)
+            self._write(enter, None)
+
+    def put_missing(self, objects: Mapping[str, bytes]) -> None:
+        """Keep those of the objects that are not there."""
+        query = "select key from object where key = ?"
+
+        def there(table: sqlite3.Connection) -> set[str]:
+            return {k for k in objects if table.execute(query, (k,)).fetchone()}
+
+        known = self._read(there, set[str]())
+        self.put({k: data for k, data in objects.items() if k not in known})
 
     def drop_old(self) -> bool:
         """Drop what was not used for longest, as far as there is too much.
@@ -96,28 +187,37 @@ class ObjectStore:
         Apart from `put`, since it goes through all that is there.
 
         Returns:
-            Whether the store can be used.
+            Whether something can be put in.
         """
 
         def drop(table: sqlite3.Connection) -> bool:
-            size = "coalesce(length(data), 0)"
-            rows = f"select key, {size} from object order by used desc, key"
-            kept, old = 0, list[tuple[str]]()
-            for key, nbytes in table.execute(rows):
-                kept += nbytes
-                if kept > self._most_bytes:
-                    old.append((key,))
-            table.executemany("delete from object where key = ?", old)
+            table.execute(_DROP, (self._most_bytes,))
             return True
 
-        return self._do(drop, otherwise=False, creates=True)
+        return self._write(drop, otherwise=False)
 
     def size(self) -> StoreSize:
         """Return how much is there."""
-        query = "select count(*), coalesce(sum(length(data)), 0) from object"
-        return self._do(
-            lambda table: StoreSize(*table.execute(query).fetchone()), StoreSize(0, 0)
-        )
+        return self._read(_size, StoreSize(0, 0))
+
+    def state(self, *, verify: bool = False) -> StoreState:
+        """Return what there is to say, without a warning, and change nothing.
+
+        Args:
+            verify: Whether to look at each object.
+        """
+
+        def look(table: sqlite3.Connection) -> tuple[StoreSize, int]:
+            rows = table.execute("select key, digest, data from object")
+            damaged = sum(not _fits(*row) for row in rows) if verify else 0
+            return _size(table), damaged
+
+        try:
+            table = ObjectTable(self.folder)
+            found = table.read(look, (StoreSize(0, 0), 0), self._patience)
+            return StoreState(*found, table.is_read_only)
+        except _FAILURES as error:
+            return StoreState(problem=self._problem(error))
 
     def clear(self) -> StoreSize:
         """Drop all objects, and return how much that was.
@@ -125,53 +225,81 @@ class ObjectStore:
         Raises:
             OSError: The file cannot be removed.
         """
-        dropped = self.size()
-        for name in (self._path.name, f"{self._path.name}-journal"):
-            (self.folder / name).unlink(missing_ok=True)
+        dropped = self.state().size
+        remove_table(self.folder)
+        self._is_off = False
         return dropped
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / "objects.sqlite"
+    def _read(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+        return self._do(
+            lambda table: table.read(work, otherwise, self._patience), otherwise
+        )
 
-    def _do(
-        self,
-        work: Callable[[sqlite3.Connection], _T],
-        otherwise: _T,
-        *,
-        creates: bool = False,
-    ) -> _T:
-        """Do something in one transaction, whole or not at all."""
-        where = "it"
-        try:
-            path = self._path
-            where = f"'{path}'"
-            if creates:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            elif not path.exists():
-                return otherwise
-            table = sqlite3.connect(path, timeout=_WAITING_SECONDS)
-            with contextlib.closing(table):
-                # Processes that end at any time do no harm. To wait for the disk, 10 ms
-                # an object, would help against a loss of power; what that damages is
-                # not given.
-                table.execute("pragma synchronous = off")
-                with table:
-                    table.execute(_CREATE)
-                    return work(table)
-        except (sqlite3.Error, OSError) as error:
-            warn(
-                f"objects are not kept between builds: {where} cannot be used "
-                f"({error}); 'parpass cache --clear' begins a new one",
-                SlowerRunWarning,
-            )
+    def _write(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
+        return self._do(lambda table: table.write(work, self._patience), otherwise)
+
+    def _do(self, work: Callable[[ObjectTable], _T], otherwise: _T) -> _T:
+        """Do something, unless it cannot be done, or could not be done before."""
+        if self._is_off:
             return otherwise
+        try:
+            try:
+                return work(ObjectTable(self.folder))
+            except DamagedTableError as error:
+                if not self._renewed(error):
+                    raise
+            return work(ObjectTable(self.folder))
+        except ReadOnlyTableError:
+            return otherwise
+        except _FAILURES as error:
+            self._is_off = True
+            self._say(f"objects are not kept between builds: {self._problem(error)}")
+            return otherwise
+
+    def _renewed(self, error: DamagedTableError) -> bool:
+        """Remove a damaged table, if that is for this process to do; say whether.
+
+        Raises:
+            OSError: It cannot be removed.
+        """
+        if self._is_workers or ObjectTable(self.folder).is_read_only:
+            return False
+        remove_table(self.folder)
+        self._say(
+            f"{_DAMAGE} in '{self.folder}': all, since '{error}'; they are made again"
+        )
+        return True
+
+    def _say(self, message: str) -> None:
+        """Warn of something, if it is the first thing in this build."""
+        if not self._is_workers and not self._has_warned:
+            self._has_warned = True
+            warn(message, SlowerRunWarning)
+
+    def _problem(self, error: Exception) -> str:
+        """Return why it is not used, and what to do."""
+        if isinstance(error, UntrustedPathError):
+            remedy = f"{error.remedy}, or " if error.remedy else ""
+            return f"{error}; {remedy}{_ELSEWHERE}"
+        try:
+            where = f"'{file_of(self.folder)}'"
+        except OSError:
+            return f"it cannot be used ({error})"
+        if isinstance(error, OSError):
+            return f"{where} cannot be used ({error}); {_ELSEWHERE}"
+        is_sqlite = isinstance(error, sqlite3.Error)
+        if is_sqlite and error_code(error) == sqlite3.SQLITE_BUSY:
+            return (
+                f"another process has had {where} locked for "
+                f"{_WAITING_SECONDS:.0f} seconds; end it if it is stopped. {_ANEW}"
+            )
+        return f"{where} cannot be used ({error}); {_ANEW}, and {_ELSEWHERE}"
 
 
 def default_folder() -> Path:
-    """Return where objects are kept: a folder of the user's, as systems have them.
+    """Return the folder for objects: the cache folder of the user, by system.
 
-    `PARPASS_CACHE_DIR` in the environment names another one.
+    `PARPASS_CACHE_DIR` in the environment overrides it.
 
     Raises:
         OSError: The user has no home.
@@ -191,5 +319,24 @@ def default_folder() -> Path:
     return Path(base) / "parpass"
 
 
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
+def _size(table: sqlite3.Connection) -> StoreSize:
+    query = "select count(*), coalesce(sum(length(data)), 0) from object"
+    return StoreSize(*table.execute(query).fetchone())
+
+
+def _fits(name: Any, digest: Any, data: Any) -> bool:
+    """Return whether a row is one that `put` entered; it may have values of any type.
+
+    Args:
+        name: Its key, encoded.
+        digest: What it has as the digest of both.
+        data: Its object.
+    """
+    return type(name) is type(data) is bytes and _digest(name, data) == digest
+
+
+def _digest(name: bytes, data: bytes) -> bytes:
+    told = hashlib.blake2b(len(name).to_bytes(8, "little"), digest_size=16)
+    told.update(name)
+    told.update(data)
+    return told.digest()

@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Self
 
-from parpass.errors import TargetError, did_you_mean, quoted
+from parpass.errors import TargetError
+from parpass.errors.core import did_you_mean, quoted
 from parpass.runner import propagate
 from parpass.runtime.cpu_features import FEATURES, architecture, host_features
-from parpass.target.cpus import CPUS, with_all_that_they_need, without
-from parpass.target.target_text import KINDS, read_target
+from parpass.target.target_parser import (
+    CPUS,
+    KINDS,
+    read_target,
+    with_all_that_they_need,
+    without,
+)
 
 _SYSTEMS = {"Darwin": "apple-darwin", "Windows": "pc-windows-msvc"}
 
 
 class TargetKind(NamedTuple):
-    """What kind of machine a target is; TVM has others than `llvm`."""
+    """The kind of machine of a target; TVM has others than `llvm`."""
 
     name: str
 
@@ -64,7 +70,7 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What it is, from the special to the general: `cpu` comes last."""
+        """The keys of the target, from the special to the general: `cpu` comes last."""
         given = self.attrs.get("keys", ())
         return (*given, *({"cpu"} - {*given}))
 
@@ -85,7 +91,7 @@ class Target:
 
     @property
     def device_name(self) -> str:
-        """What `-device` says, a word for tables of schedules."""
+        """The value of `-device`, a word for tables of schedules."""
         return self.attrs.get("device", "")
 
     @property

@@ -8,9 +8,6 @@
 There are no schedules: passes over the loops do what is to be done about speed.
 """
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.te.operation import (
     ComputeOp,
     PlaceholderOp,
@@ -133,6 +130,3 @@ __all__ = [
     "truncmod",
     "var",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

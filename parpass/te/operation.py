@@ -1,4 +1,4 @@
-"""What computes tensors: given ones, and those of an expression for each element."""
+"""Operations that compute tensors: placeholders, and an expression for each element."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, IRTypeError
-from parpass.tir.analysis.deep_equal import expr_deep_equal
+from parpass.tir.analysis.expr_analysis import expr_deep_equal
 from parpass.tir.expr import SizeVar, Var
 from parpass.tir.iteration import IterVar, Range, make_range
 from parpass.tir.prim_expr import Operands, PrimExpr, as_prim_expr, as_prim_exprs

@@ -39,7 +39,7 @@ def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
             any order.
 
     Raises:
-        ArgumentError: A tensor that is needed is given by nobody.
+        ArgumentError: A tensor that is needed is neither given nor computed.
         IRTypeError: A reduction stands within an expression.
     """
     buffers: _Results = {}

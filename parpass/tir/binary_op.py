@@ -6,7 +6,7 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Role, reflected
+from parpass.ir.node import FieldKind, reflected
 from parpass.runtime.dtypes import name_of
 from parpass.tir.data_type import data_type
 from parpass.tir.prim_expr import EXPR_KINDS, Operand, PrimExpr, as_prim_expr
@@ -89,7 +89,7 @@ def _common_dtype(node: BinaryOpExpr | CmpExpr | LogicalExpr) -> str:
 
 
 def bool_like(dtype: str) -> str:
-    """Return the dtype of bools that has as many lanes as another one."""
+    """Return the dtype of bools with as many lanes as a dtype."""
     return "bool" if "x" not in dtype else name_of("bool", 1, data_type(dtype).lanes)
 
 
@@ -106,7 +106,9 @@ def check_bool(node: object, operand: PrimExpr) -> None:
         )
 
 
-_operands = reflected(is_graph=False, a=Role.CHILD, b=Role.CHILD, dtype=Role.DERIVED)
+_operands = reflected(
+    is_graph=False, a=FieldKind.CHILD, b=FieldKind.CHILD, dtype=FieldKind.DERIVED
+)
 
 
 @_operands
@@ -131,7 +133,7 @@ class Div(BinaryOpExpr, frozen=True, eq=False):
 
 @_operands
 class Mod(BinaryOpExpr, frozen=True, eq=False):
-    """What `Div` of ints leaves; it has the sign of `a`."""
+    """The remainder of `Div` of ints, with the sign of `a`."""
 
 
 @_operands
@@ -141,7 +143,7 @@ class FloorDiv(BinaryOpExpr, frozen=True, eq=False):
 
 @_operands
 class FloorMod(BinaryOpExpr, frozen=True, eq=False):
-    """What `FloorDiv` leaves; it has the sign of `b`."""
+    """The remainder of `FloorDiv`, with the sign of `b`."""
 
 
 @_operands

@@ -8,9 +8,9 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, Role, reflected
-from parpass.ir.tenants import tenant_of
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.dialect import dialect_of
+from parpass.ir.node import FieldKind, Node, reflected
+from parpass.ir.types import PointerType, PrimType
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr import Var, check_var, set_dtype
 from parpass.tir.prim_expr import (
@@ -32,10 +32,10 @@ def _structure(buffer: Buffer) -> list[Any]:
 @reflected(
     is_graph=False,
     structure=_structure,
-    data=Role.BINDING,
-    shape=Role.CHILDREN,
-    strides=Role.CHILDREN,
-    elem_offset=Role.CHILD,
+    data=FieldKind.BINDING,
+    shape=FieldKind.CHILDREN,
+    strides=FieldKind.CHILDREN,
+    elem_offset=FieldKind.CHILD,
 )
 class Buffer(Node, frozen=True, eq=False):
     """Memory of a shape; `decl_buffer` is the usual way to one.
@@ -118,11 +118,11 @@ class Buffer(Node, frozen=True, eq=False):
 
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
         """Return a load of one element, or of a vector, at the indices `begin`."""
-        return tenant_of(self).operator("vload", self, begin, dtype or self.dtype)
+        return dialect_of(self).operator("vload", self, begin, dtype or self.dtype)
 
     def vstore(self, begin: Any, value: Any) -> Any:
         """Return a store of one element, or of a vector, at the indices `begin`."""
-        return tenant_of(self).operator("vstore", self, begin, value)
+        return dialect_of(self).operator("vstore", self, begin, value)
 
     def access_ptr(
         self,
@@ -139,7 +139,7 @@ class Buffer(Node, frozen=True, eq=False):
             content_lanes: How many elements are one vector.
             offset: How many elements to begin behind the buffer's first.
         """
-        return tenant_of(self).operator(
+        return dialect_of(self).operator(
             "access_ptr", self, access_mask, ptr_type, content_lanes, offset
         )
 
@@ -162,7 +162,7 @@ def decl_buffer(
     buffer_type: str = "",
     span: Span | None = None,
 ) -> Buffer:
-    """Return a buffer of new memory, or of that which `data` points to.
+    """Return a buffer of new memory, or of the memory of `data`.
 
     With an offset factor and no offset, the offset is a new variable. An
     `auto_broadcast` buffer has new variables for strides.
@@ -191,7 +191,12 @@ def decl_buffer(
     )
 
 
-@reflected(is_graph=False, buffer=Role.CHILD, indices=Role.CHILDREN, dtype=Role.DERIVED)
+@reflected(
+    is_graph=False,
+    buffer=FieldKind.CHILD,
+    indices=FieldKind.CHILDREN,
+    dtype=FieldKind.DERIVED,
+)
 class BufferLoad(PrimExpr, frozen=True, eq=False):
     """An element of a buffer, by its indices."""
 

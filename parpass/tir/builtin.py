@@ -14,12 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from parpass.errors import IRError
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Op, TypeRelationError, register_op
+from parpass.ir.op_table import Effect, Op, TypeRelationError, register_op
 
 
 class CallEffectKind(enum.IntEnum):
-    """What a call does, under TVM's names and numbers; a greater one forbids more."""
+    """The effect of a call, by TVM's names and numbers; a greater one forbids more."""
 
     ExprAnnotation = 0
     Pure = 1

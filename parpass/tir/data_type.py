@@ -1,4 +1,4 @@
-"""What a dtype's name says: `int32`, `float16x8`, `bool`, `handle`, `void`."""
+"""Dtypes by name: `int32`, `float16x8`, `bool`, `handle`, `void`."""
 
 from __future__ import annotations
 

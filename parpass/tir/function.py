@@ -1,9 +1,12 @@
-"""Functions of loop programs."""
+"""A mapping between nodes that is as immutable as they are.
+
+Functions of loop programs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from msgspec import structs
 from msgspec.structs import force_setattr
@@ -11,16 +14,42 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.node import Role, reflected
-from parpass.ir.node_map import NodeMap
-from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.types.prim_ty import VOID
-from parpass.ir.types.ty import FuncType, TensorType, TupleType
-from parpass.ir.types.type_structure import Type
+from parpass.ir.node import FieldKind, reflected
+from parpass.ir.type_structure import Type
+from parpass.ir.typed_expr import BaseFunc
+from parpass.ir.types import VOID, FuncType, TensorType, TupleType
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import SizeVar, Var, type_of
 from parpass.tir.prim_expr import IntImm
 from parpass.tir.stmt import Stmt, plain, plain_attrs
+
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+
+
+class NodeMap(Mapping[KeyT, ValueT], Generic[KeyT, ValueT]):
+    """An immutable mapping from nodes to nodes, in the order in which it was given."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[KeyT, ValueT] | None = None) -> None:
+        self._items: dict[KeyT, ValueT] = dict(items or {})
+
+    def __getitem__(self, key: KeyT) -> ValueT:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[KeyT]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NodeMap, (self._items,)
+
+    def __repr__(self) -> str:
+        return f"NodeMap({self._items})"
+
 
 _VARIABLES = {Var, SizeVar}
 
@@ -34,10 +63,10 @@ def _bindings(function: PrimFunc) -> tuple[Var, ...]:
     is_graph=False,
     scopes=1,
     bindings=_bindings,
-    params=Role.BINDINGS,
-    buffer_map=Role.MAPPING,
-    body=Role.CHILD,
-    ret_type=Role.TYPE,
+    params=FieldKind.BINDINGS,
+    buffer_map=FieldKind.MAPPING,
+    body=FieldKind.CHILD,
+    ret_type=FieldKind.TYPE,
 )
 class PrimFunc(BaseFunc, frozen=True, eq=False):
     """A function that runs a statement.
@@ -115,8 +144,8 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
     def annotated_type(self) -> FuncType:
         """The type: of the parameters, and of what is returned.
 
-        That of a kernel is told by its buffers: from tensors to a tensor, or to a tuple
-        of them. So what calls it in another IR is typed.
+        The type of a kernel follows from its buffers: from tensors to a tensor, or to a
+        tuple of them. So calls of it in other IRs are typed.
         """
         outputs = self.attributes.get(self.NUM_OUTPUTS)
         if outputs:
@@ -147,11 +176,11 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
 
 
 def kernel_type(tensors: Sequence[TensorType], num_outputs: int) -> FuncType:
-    """Return the type that a kernel has to those who call it with tensors.
+    """Return the type of a kernel when it is called with tensors.
 
     Args:
-        tensors: Those of all its parameters.
-        num_outputs: How many of them, at the end, it writes.
+        tensors: The tensors of all its parameters.
+        num_outputs: The number of outputs, which come last.
     """
     given, results = tuple(tensors[:-num_outputs]), tuple(tensors[-num_outputs:])
     return FuncType(given, results[0] if num_outputs == 1 else TupleType(results))

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
 from parpass.errors import IRError, IRTypeError
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types import PointerType, PrimType
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import checked, data_type
 from parpass.tir.expr import Call, Load, Ramp, Var
@@ -222,7 +222,7 @@ class IRBuilder:
     def pointer(
         self, content_type: str, name: str = "ptr", scope: str = ""
     ) -> BufferVar:
-        """Return a pointer that somebody else gives a value."""
+        """Return a pointer variable that is bound outside of the program."""
         found = self._pointer(content_type, name, scope)
         return BufferVar(self, found, None, content_type)
 

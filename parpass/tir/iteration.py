@@ -10,8 +10,8 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, Role, reflected
-from parpass.ir.tenants import tenant_of
+from parpass.ir.dialect import dialect_of
+from parpass.ir.node import FieldKind, Node, reflected
 from parpass.tir.expr import Var, convert_fields
 from parpass.tir.prim_expr import ExprOp, Operand, as_prim_expr
 
@@ -29,7 +29,9 @@ def _rebuilt(old: Range, below: Sequence[Any]) -> Range:
     return structs.replace(old, min=below[0], extent=below[1])
 
 
-@reflected(is_graph=False, rebuild=_rebuilt, min=Role.CHILD, extent=Role.CHILD)
+@reflected(
+    is_graph=False, rebuild=_rebuilt, min=FieldKind.CHILD, extent=FieldKind.CHILD
+)
 class Range(Node, frozen=True, eq=False, metaclass=_RangeType):
     """The ints from `min` on, `extent` of them.
 
@@ -61,13 +63,13 @@ def make_range(begin: Any, end: Any = None, span: Span | None = None) -> Range:
         return begin
     if end is None:
         stop = as_prim_expr(begin)
-        zero = tenant_of(stop).operator("const", 0, stop.dtype)
+        zero = dialect_of(stop).operator("const", 0, stop.dtype)
         return Range.from_min_extent(zero, stop, span)
     start, stop = as_prim_expr(begin), as_prim_expr(end)
     return Range.from_min_extent(start, stop - start, span)
 
 
-@reflected(is_graph=False, dom=Role.OPTIONAL, var=Role.BINDING)
+@reflected(is_graph=False, dom=FieldKind.OPTIONAL, var=FieldKind.BINDING)
 class IterVar(ExprOp, Node, frozen=True, eq=False):
     """An axis of iteration: a variable and the range of its values.
 

@@ -1,4 +1,4 @@
-"""How functions of TVM's runtime are called: parts of C structures, type codes."""
+"""The calling convention of TVM's runtime: fields of C structures, type codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class CallingConv(enum.IntEnum):
-    """How a function is called: its attribute `calling_conv`."""
+    """The calling convention of a function: its attribute `calling_conv`."""
 
     DEFAULT = 0
     C_PACKED_FUNC = 1  # by arrays of values and of type codes
@@ -14,7 +14,7 @@ class CallingConv(enum.IntEnum):
 
 
 class ArgTypeCode(enum.IntEnum):
-    """What a value of a packed call is."""
+    """The type code of a value of a packed call."""
 
     INT = 0
     UINT = 1
@@ -34,7 +34,7 @@ POINTERS = (
 
 
 class StructField(enum.IntEnum):
-    """What `tvm_struct_get` gives: a part of a `DLTensor`, or a value of a call."""
+    """A field that `tvm_struct_get` reads: of a `DLTensor`, or a value of a call."""
 
     ADDRESS = 0
     DATA = 1

@@ -1,11 +1,11 @@
-"""Where the elements of a buffer are: offsets, loads, stores and pointers to them."""
+"""Addresses of the elements of a buffer: offsets, loads, stores and pointers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Ramp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
@@ -9,8 +10,8 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, Role, reflected
-from parpass.ir.tenants import tenant_of
+from parpass.ir.dialect import dialect_of
+from parpass.ir.node import FieldKind, Node, reflected
 from parpass.tir.data_type import COMMON_INTS, checked, data_type, int_range
 
 
@@ -26,88 +27,88 @@ class ExprOp:
     namespace: ClassVar[str] = "tir"
 
     def __add__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("add", self, other)
+        return dialect_of(self).operator("add", self, other)
 
     def __radd__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("add", other, self)
+        return dialect_of(self).operator("add", other, self)
 
     def __sub__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("sub", self, other)
+        return dialect_of(self).operator("sub", self, other)
 
     def __rsub__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("sub", other, self)
+        return dialect_of(self).operator("sub", other, self)
 
     def __mul__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("mul", self, other)
+        return dialect_of(self).operator("mul", self, other)
 
     def __rmul__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("mul", other, self)
+        return dialect_of(self).operator("mul", other, self)
 
     def __truediv__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("truediv", self, other)
+        return dialect_of(self).operator("truediv", self, other)
 
     def __rtruediv__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("truediv", other, self)
+        return dialect_of(self).operator("truediv", other, self)
 
     def __floordiv__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("floordiv", self, other)
+        return dialect_of(self).operator("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("floordiv", other, self)
+        return dialect_of(self).operator("floordiv", other, self)
 
     def __mod__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("floormod", self, other)
+        return dialect_of(self).operator("floormod", self, other)
 
     def __rmod__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("floormod", other, self)
+        return dialect_of(self).operator("floormod", other, self)
 
     def __neg__(self) -> PrimExpr:
-        return tenant_of(self).operator("neg", self)
+        return dialect_of(self).operator("neg", self)
 
     def __lshift__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("left_shift", self, other)
+        return dialect_of(self).operator("left_shift", self, other)
 
     def __rlshift__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("left_shift", other, self)
+        return dialect_of(self).operator("left_shift", other, self)
 
     def __rshift__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("right_shift", self, other)
+        return dialect_of(self).operator("right_shift", self, other)
 
     def __rrshift__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("right_shift", other, self)
+        return dialect_of(self).operator("right_shift", other, self)
 
     def __and__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_and", self, other)
+        return dialect_of(self).operator("bitwise_and", self, other)
 
     def __rand__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_and", other, self)
+        return dialect_of(self).operator("bitwise_and", other, self)
 
     def __or__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_or", self, other)
+        return dialect_of(self).operator("bitwise_or", self, other)
 
     def __ror__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_or", other, self)
+        return dialect_of(self).operator("bitwise_or", other, self)
 
     def __xor__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_xor", self, other)
+        return dialect_of(self).operator("bitwise_xor", self, other)
 
     def __rxor__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_xor", other, self)
+        return dialect_of(self).operator("bitwise_xor", other, self)
 
     def __invert__(self) -> PrimExpr:
-        return tenant_of(self).operator("bitwise_not", self)
+        return dialect_of(self).operator("bitwise_not", self)
 
     def __lt__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("less", self, other)
+        return dialect_of(self).operator("less", self, other)
 
     def __le__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("less_equal", self, other)
+        return dialect_of(self).operator("less_equal", self, other)
 
     def __gt__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("greater", self, other)
+        return dialect_of(self).operator("greater", self, other)
 
     def __ge__(self, other: Any) -> PrimExpr:
-        return tenant_of(self).operator("greater_equal", self, other)
+        return dialect_of(self).operator("greater_equal", self, other)
 
     def __eq__(self, other: object) -> Any:
         return EqualOp(self, other)
@@ -126,11 +127,11 @@ class ExprOp:
 
     def equal(self, other: Any, span: Span | None = None) -> PrimExpr:
         """Return the comparison of two expressions, as an expression."""
-        return tenant_of(self).operator("equal", self, other, span)
+        return dialect_of(self).operator("equal", self, other, span)
 
     def astype(self, dtype: str, span: Span | None = None) -> PrimExpr:
         """Return this expression cast to a dtype."""
-        return tenant_of(self).operator("cast", self, dtype, span)
+        return dialect_of(self).operator("cast", self, dtype, span)
 
 
 class _NoTruthError(IRTypeError, ValueError):
@@ -138,7 +139,7 @@ class _NoTruthError(IRTypeError, ValueError):
 
 
 class EqualOp(ExprOp):
-    """What `a == b` gives: an expression, or whether they are the same object."""
+    """The result of `a == b`: an expression; as a bool, whether they are identical."""
 
     __slots__ = ("a", "b", "span")
 
@@ -149,7 +150,7 @@ class EqualOp(ExprOp):
 
     def asobject(self) -> PrimExpr:
         """Return the comparison as an expression."""
-        return tenant_of(self).operator(self.operator, self.a, self.b, self.span)
+        return dialect_of(self).operator(self.operator, self.a, self.b, self.span)
 
     def __bool__(self) -> bool:
         return self.a is self.b
@@ -161,7 +162,7 @@ class EqualOp(ExprOp):
 
 
 class NotEqualOp(EqualOp):
-    """What `a != b` gives: an expression, or whether they are different objects."""
+    """The result of `a != b`: an expression; as a bool, whether they are distinct."""
 
     __slots__ = ()
 
@@ -268,12 +269,12 @@ _shared_ints: dict[tuple[str, int], IntImm] = {}
 def shared_int(dtype: str, value: int) -> IntImm:
     """Return a constant without a span: for a small one always the same object.
 
-    It is that object in other processes, too: who looks at each object of a program
-    once sees as many of them there.
+    It is the same object in other processes, too, so that a traversal that visits each
+    object once visits as many of them there.
 
     Args:
-        dtype: In full, such as `int32`.
-        value: One that the dtype has.
+        dtype: The full name, such as `int32`.
+        value: A value of the dtype.
     """
     found = _shared_ints.get((dtype, value))
     if found is None:
@@ -295,6 +296,13 @@ def _int(value: Any, dtype: str) -> int:
     )
 
 
+def _float(value: Any) -> float:
+    if not isinstance(value, str | bytes):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return float(value)
+    raise IRTypeError(f"expected a number for a constant of floats, got {value!r:.40}")
+
+
 _COMMON_FLOATS = {"float16", "float32", "float64"}
 
 
@@ -303,7 +311,7 @@ class FloatImm(PrimExpr, frozen=True, eq=False):
     """A float known now; it means the nearest one that its dtype has.
 
     Raises:
-        IRTypeError: The dtype is none of floats.
+        IRTypeError: The dtype is none of floats, or the value is no number.
     """
 
     dtype: str
@@ -322,7 +330,7 @@ class FloatImm(PrimExpr, frozen=True, eq=False):
                 f"expected a scalar dtype of floats for {self.value}, got {dtype}"
             )
         if type(self.value) is not float:
-            force_setattr(self, "value", float(self.value))
+            force_setattr(self, "value", _float(self.value))
 
     def __float__(self) -> float:
         return self.value
@@ -330,7 +338,7 @@ class FloatImm(PrimExpr, frozen=True, eq=False):
     __hash__ = ExprOp.__hash__
 
 
-@reflected(is_graph=False, dtype=Role.DERIVED)
+@reflected(is_graph=False, dtype=FieldKind.DERIVED)
 class StringImm(PrimExpr, frozen=True, eq=False):
     """A string, such as the name of an external function."""
 

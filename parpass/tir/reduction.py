@@ -13,7 +13,7 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, Role, reflected
+from parpass.ir.node import FieldKind, Node, reflected
 from parpass.tir import op
 from parpass.tir.expr import Var, const_true, set_dtype
 from parpass.tir.iteration import IterVar
@@ -26,19 +26,19 @@ Identity = Callable[[Any], Any] | Callable[[Any, Any], Any]  # of as many dtypes
 @reflected(
     is_graph=False,
     scopes=1,
-    lhs=Role.BINDINGS,
-    rhs=Role.BINDINGS,
-    result=Role.CHILDREN,
-    identity_element=Role.CHILDREN,
+    lhs=FieldKind.BINDINGS,
+    rhs=FieldKind.BINDINGS,
+    result=FieldKind.CHILDREN,
+    identity_element=FieldKind.CHILDREN,
 )
 class CommReducer(Node, frozen=True, eq=False):
-    """A commutative way of making one value, or tuple of values, of two.
+    """A commutative reduction of two values, or tuples of values, to one.
 
     Attributes:
         lhs: The variables of the first.
-        rhs: Those of the second.
-        result: What is made of them.
-        identity_element: What leaves the other one as it is.
+        rhs: The variables of the second.
+        result: The result of both.
+        identity_element: The value that leaves the second operand unchanged.
     """
 
     namespace = "tir"
@@ -70,23 +70,23 @@ def _axes(reduce: Reduce) -> tuple[Var, ...]:
 @reflected(
     is_graph=False,
     bindings=_axes,
-    combiner=Role.OPTIONAL,
-    source=Role.CHILDREN,
-    axis=Role.CHILDREN,
-    condition=Role.CHILD,
-    init=Role.CHILDREN,
-    dtype=Role.DERIVED,
+    combiner=FieldKind.OPTIONAL,
+    source=FieldKind.CHILDREN,
+    axis=FieldKind.CHILDREN,
+    condition=FieldKind.CHILD,
+    init=FieldKind.CHILDREN,
+    dtype=FieldKind.DERIVED,
 )
 class Reduce(PrimExpr, frozen=True, eq=False):
-    """What values come to, put together along axes.
+    """A reduction of values along axes.
 
     Attributes:
-        combiner: How two are put together; None where that is not yet said.
-        source: The values, one for each of the combiner's.
+        combiner: The reducer of two values; None where it is not set yet.
+        source: The values, one for each component of the combiner.
         axis: The axes.
-        condition: Where it does not hold there is no value.
-        value_index: Which of the combiner's results this is.
-        init: What there is before the first value; empty for the identity element.
+        condition: Elements for which it does not hold are left out.
+        value_index: The index of the combiner's result.
+        init: The initial value; empty for the identity element.
     """
 
     combiner: CommReducer | None

@@ -1,4 +1,7 @@
-"""Programs visited and rewritten by functions, under the names of `tvm.tir`."""
+"""Programs visited and rewritten by functions, under the names of `tvm.tir`.
+
+How many places statements have that are used several times.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,15 @@ from typing import Any, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node
+from parpass.ir.tree_size import check_tree_size
 from parpass.tir.expr import Var
 from parpass.tir.prim_expr import PrimExpr, as_prim_expr
 from parpass.tir.stmt import Stmt
-from parpass.tir.stmt_expr_functor import StmtExprMutator, StmtExprVisitor
+from parpass.tir.stmt_expr_functor import (
+    StmtExprMutator,
+    StmtExprVisitor,
+    statements_in,
+)
 
 _VISITED = (PrimExpr, Stmt)  # what functions are called with
 
@@ -91,3 +99,22 @@ class _Substitution(StmtExprMutator):
                 f"{new.dtype}"
             )
         return new
+
+
+STATEMENT_REMEDY = (
+    "a statement that is used twice in one that is used twice doubles at each level: "
+    "put a loop around what is repeated, or give it a function of its own"
+)
+
+
+def check_statement_tree_size(root: Node, what: str) -> None:
+    """Check that statements are not used at too many places, to go to each of them.
+
+    Args:
+        root: A statement or a function.
+        what: What is counted, such as "statements to be compiled".
+
+    Raises:
+        SizeLimitError: They are.
+    """
+    check_tree_size(root, statements_in, what, STATEMENT_REMEDY)

@@ -11,13 +11,13 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Node, Role, reflected
+from parpass.ir.node import FieldKind, Node, reflected
 from parpass.tir.data_type import checked
 from parpass.tir.expr import set_dtype
 from parpass.tir.prim_expr import Operands, PrimExpr, as_prim_exprs
 
 
-@reflected(is_graph=False, shape=Role.CHILDREN, op=Role.META)
+@reflected(is_graph=False, shape=FieldKind.CHILDREN, op=FieldKind.META)
 class Tensor(Node, frozen=True, eq=False):
     """Values with a shape, and what computes them; `x[i, j]` reads one.
 
@@ -74,7 +74,10 @@ class TensorSlice:
 
 
 @reflected(
-    is_graph=False, producer=Role.CHILD, indices=Role.CHILDREN, dtype=Role.DERIVED
+    is_graph=False,
+    producer=FieldKind.CHILD,
+    indices=FieldKind.CHILDREN,
+    dtype=FieldKind.DERIVED,
 )
 class ProducerLoad(PrimExpr, frozen=True, eq=False):
     """An element of a tensor, by its indices."""

@@ -1,44 +1,56 @@
-"""What a pass is, and under which settings it runs; TVM's `tvm.transform`."""
+"""Passes, pipelines, pass contexts and module adapters; TVM's `tvm.transform`."""
 
-from parpass.runtime.source import Source
-from parpass.transform.adapter import EncodesRuns, Excerpt, ModuleAdapter, Mutability
-from parpass.transform.adapters import adapter_of, register_adapter, register_wrapping
-from parpass.transform.config import list_config_options, register_config_option
+from parpass.source import Source
+from parpass.transform.adapter import (
+    BatchCodec,
+    BlobSink,
+    LargeValue,
+    ModuleAdapter,
+    Mutability,
+    ProgramSlice,
+)
+from parpass.transform.adapter_registry import (
+    adapter_of,
+    register_adapter,
+    register_wrapping,
+)
+from parpass.transform.config import (
+    Optimizations,
+    list_config_options,
+    register_config_option,
+)
 from parpass.transform.context import PassContext
 from parpass.transform.decorators import function_pass, module_pass
-from parpass.transform.factories import (
+from parpass.transform.info import PassInfo
+from parpass.transform.pass_registry import (
+    PrintIR,
     create_pass,
     register_pass,
     registered_passes,
 )
-from parpass.transform.handing_over import is_handed_over
-from parpass.transform.info import PassInfo
-from parpass.transform.optimizations import Optimizations
-from parpass.transform.outside import KeepOutside, LargeValue
 from parpass.transform.passes import (
     FunctionPass,
     FunctionwisePass,
     ModulePass,
     Pass,
     Sequential,
-    run_calls_by,
+    set_call_driver,
 )
 from parpass.transform.pipeline import as_pass, parse_pipeline, print_pipeline
+from parpass.transform.plan.invoke import owns
 from parpass.transform.plan.serial import run_serial
-from parpass.transform.print_ir import PrintIR
-from parpass.transform.textual import (
-    Textual,
-    Way,
+from parpass.transform.program_format import (
+    ProgramFormat,
+    ReductionPattern,
     register_programs,
     registered_programs,
 )
 
 __all__ = [
-    "EncodesRuns",
-    "Excerpt",
+    "BatchCodec",
+    "BlobSink",
     "FunctionPass",
     "FunctionwisePass",
-    "KeepOutside",
     "LargeValue",
     "ModuleAdapter",
     "ModulePass",
@@ -48,17 +60,18 @@ __all__ = [
     "PassContext",
     "PassInfo",
     "PrintIR",
+    "ProgramFormat",
+    "ProgramSlice",
+    "ReductionPattern",
     "Sequential",
     "Source",
-    "Textual",
-    "Way",
     "adapter_of",
     "as_pass",
     "create_pass",
     "function_pass",
-    "is_handed_over",
     "list_config_options",
     "module_pass",
+    "owns",
     "parse_pipeline",
     "print_pipeline",
     "register_adapter",
@@ -70,4 +83,4 @@ __all__ = [
     "registered_programs",
 ]
 
-run_calls_by(run_serial)
+set_call_driver(run_serial)

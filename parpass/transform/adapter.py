@@ -1,7 +1,15 @@
-"""The module adapter: all that the machine needs to know of an IR.
+"""The module adapter: the interface of an IR to the pass manager, and its codec.
 
-`transform`, `instrument` and `runner` see a module through an adapter only. The
-embedded Relay registers its adapter in the same way as a foreign IR does.
+`transform`, `instrument` and `runner` access a module through an adapter only. The
+embedded Relay registers its adapter in the same way as any other IR does.
+
+The law requires that passes cannot observe whether a function was encoded and decoded:
+a serial run hands an object from pass to pass, a worker decodes what it receives. If an
+IR cannot guarantee that, its adapter sets `round_trip_between_passes`. Then passes see
+decoded functions only, in every kind of run: at the start of a run all functions go
+through the codec, and after each pass those that it changed. More than one round trip
+must make no difference (the conformance kit checks it), so it does not matter where
+else a run encodes and decodes.
 """
 
 from __future__ import annotations
@@ -11,23 +19,48 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from parpass.runtime.source import Source
+from parpass.errors.adapters import function_note
+from parpass.errors.core import add_note
+from parpass.source import Source
 from parpass.transform import by_value
-from parpass.transform.outside import KeepOutside
 from parpass.transform.passes import Pass
-from parpass.transform.textual import Textual
+from parpass.transform.program_format import ProgramFormat
 
-_ALL = 1 << 62  # a limit that no size reaches
+
+class LargeValue(Protocol):
+    """A large and rarely read value in a function, such as weights."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        ...
+
+    @property
+    def source(self) -> Source | None:
+        """The source that `decode_function` received for it; None for a new value."""
+        ...
+
+    def raw(self) -> memoryview:
+        """Return its bytes."""
+        ...
+
+
+# Takes a large value out-of-band and returns its index among the sources that the
+# decoder receives; returns None for a value that is to be encoded in-band.
+BlobSink = Callable[[LargeValue], int | None]
+
+
+_NO_LIMIT = 1 << 62  # a limit that no size reaches
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class ProgramSlice:
     """A part of a module as text.
 
     Attributes:
         text: The text.
-        is_restored: Whether the IR's invariants hold in the part that its text does not
-            show, so that the restoring pass has to be run on what is read from it.
+        is_restored: Whether invariants of the IR hold that the text does not show, so
+            that the restoring pass has to run on the parsed module.
     """
 
     text: str
@@ -35,93 +68,101 @@ class Excerpt:
 
 
 class Mutability(Protocol):
-    """How the functions of an IR are changed in place.
+    """The handling of functions that can be changed in place.
 
-    A pass that is given a function, changes it and returns it has returned the very
-    same object, as one has that did nothing. So each function is looked at before and
-    after a pass. Whether passes may do it is up to `to_change`.
+    A pass that changes its argument and returns it returns the identical object, as a
+    pass that changes nothing does. So fingerprints are compared before and after each
+    pass. `to_change` decides whether passes may change functions in place.
     """
 
     def fingerprint(self, function: Any) -> Any:
-        """Return what compares as another (by `!=`) when a function has been changed.
+        """Return a value that differs (by `!=`) after the function has been changed.
 
-        It should be cheap: a counter of changes, say, or a digest.
+        It should be cheap: a counter of changes or a digest, say.
         """
         ...
 
     def to_change(self, function: Any) -> Any:
-        """Return what a pass is given: a copy, which it may change and return.
+        """Return the argument of a pass: a copy, which it may change and return.
 
-        Or the function itself; a pass that changes that fails with an
+        If it is the function itself, a pass that changes it fails with an
         `InputChangedError`.
         """
         ...
 
 
-class ModuleAdapter(Textual):
-    """What an IR offers for its modules to go through pipelines; a base class.
+class ModuleAdapter(ProgramFormat):
+    """A base class: the pass manager's operations on modules and functions of an IR.
 
-    Five methods are an IR's own: `functions`, `with_functions`, `is_module`,
-    `is_function` and `size`. What the others do is right for every IR whose functions
-    are values: frozen, compared by `==`, and to be pickled. An IR overrides what it
-    knows better.
+    An IR implements `functions`, `with_functions`, `is_module`, `is_function` and
+    `size`. The other methods have defaults for an IR whose functions are values:
+    frozen, compared by `==`, and picklable; an IR overrides those that it can do
+    better.
 
-    Modules are treated as values: no method changes the module it is given. An adapter
-    is pickled to the workers, so it is best an object without state.
+    Modules are treated as values: no method changes a module. An adapter is pickled for
+    the workers, so it should have no state.
 
-    What the command needs to read programs is in `Textual`; an adapter that has an
-    `ir_name` is known by it.
+    The part that the command line needs is `ProgramFormat`; an adapter with an
+    `ir_name` is registered under it.
 
     Attributes:
-        mutability: How functions are changed in place; None where they cannot be, being
-            frozen. Other functions than the one that it is given no pass may change.
-        are_boxes: Whether functions are boxes, out of which a pass takes what it
-            changes, and ask `is_handed_over` if they have to keep a copy.
+        mutability: How functions are changed in place; None for frozen functions. A
+            pass may change no other function than its argument.
+        consumes_functions: Whether passes consume their argument (move semantics):
+            functions are boxes, from which a pass takes the content it changes. They
+            call `owns` to learn whether they must keep a copy.
+        round_trip_between_passes: Whether passes can observe that a function was
+            encoded and decoded. Each function then goes through the codec before a pass
+            sees it, in serial runs, too; a second round trip must not be observable.
+            False guarantees that none is.
     """
 
     mutability: Mutability | None = None
-    are_boxes: bool = False
+    consumes_functions: bool = False
+    round_trip_between_passes: bool = False
 
     @abstractmethod
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        """Return the functions that passes see one by one, by name, in module order."""
+        """Return the functions that function passes see, by name, in module order."""
         ...
 
     @abstractmethod
     def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
         """Return a new module like `mod`, with these functions in place of its own.
 
-        The mapping must be kept as it is: it may load functions when they are asked
-        for, so to copy it would load them all.
+        The module must keep the mapping itself: it may decode functions on access, so
+        that a copy would decode them all.
         """
         ...
 
     @abstractmethod
     def is_module(self, value: Any) -> bool:
-        """Return whether a module pass may return this."""
+        """Return whether a value is a module, which a module pass may return."""
         ...
 
     @abstractmethod
     def is_function(self, value: Any) -> bool:
-        """Return whether a function pass may return this."""
+        """Return whether a value is a function, which a function pass may return."""
         ...
 
     @abstractmethod
     def size(self, function: Any, limit: int) -> int:
-        """Return how large a function is, counted no further than to `limit`.
+        """Return the size of a function, counted up to `limit`.
 
-        In any unit in which a pass takes longer on a larger function: nodes, say.
+        The unit is any in which the time of a pass grows, such as nodes. It is called
+        in the coordinator, twice for each function and stage at most, for placement; so
+        it must take far less time than a pass.
         """
         ...
 
-    def programs(self, mod: Any) -> Textual:
-        """Return what knows the text of a module: this, if modules are of one IR."""
+    def programs(self, mod: Any) -> ProgramFormat:
+        """Return the program format of a module: this, if modules are of one IR."""
         del mod
         return self
 
     def module_size(self, mod: Any) -> tuple[int, ...]:
         """Return the number of functions, and the sum of their sizes."""
-        sizes = [self.size(one, _ALL) for one in self.functions(mod).values()]
+        sizes = [self.size(one, _NO_LIMIT) for one in self.functions(mod).values()]
         return len(sizes), sum(sizes)
 
     def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
@@ -129,144 +170,192 @@ class ModuleAdapter(Textual):
         return self.with_functions(mod, {**self.functions(mod), **changed})
 
     def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
-        """Return a module like `mod` with these functions, for `reader` to read.
+        """Return a module like `mod` with these functions, for the pass `reader`.
 
-        Where modules can be written to, writing to this one is to raise
-        `ReadOnlyModuleError`, naming the pass `reader`. See `with_functions` for the
-        mapping.
+        If modules are mutable, writing to this one must raise `ReadOnlyModuleError`,
+        naming `reader`. For the mapping see `with_functions`.
         """
         del reader
         return self.with_functions(mod, functions)
 
     def kind_of(self, function: Any) -> str | None:
-        """Return which passes see a function: those whose `function_kind` is the same.
+        """Return the kind of a function: passes with that `function_kind` see it.
 
-        That is for modules with functions of several kinds. None if no pass sees it.
+        For modules with functions of several kinds. None if no pass sees it.
         """
         del function
         return ""
 
     def is_skipped(self, function: Any) -> bool:
-        """Return whether function passes leave this function alone."""
+        """Return whether function passes leave a function unchanged."""
         del function
         return False
 
     def signature(self, function: Any) -> Any | None:
-        """Return what passes on other functions may rely on without reading this one.
+        """Return the interface of a function to other functions, such as its type.
 
-        Its type, say; compared by `==`. None if the function does not state it. A pass
-        on another function gets it from the mapping that `read_only` was given, by a
-        method `signature(name)` (see `parpass.runner.stage.work`), where it has one:
-        that spares the runner from making the function as the pass would find it.
+        Signatures are compared by `==`. None if the function does not state it. A pass
+        on another function reads it by the method `signature(name)` of the mapping that
+        `read_only` received, if the mapping has one: then the runner need not
+        materialise the function in the state in which the pass would see it.
         """
         del function
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
-        """Return whether what a pass made of a function has the same signature.
+        """Return whether the result of a pass has its argument's signature.
 
-        True where the one before had none. It is asked after each pass that changed
-        something, so it should not take as long as to compare two signatures. A box
-        may be empty then, out of which the pass has taken its function.
+        True if the argument has none. It is called after each pass that changed a
+        function, so it should be faster than a comparison of signatures. If passes
+        consume functions, `before` may be empty.
         """
         stated = self.signature(before)
         return stated is None or stated == self.signature(after)
 
     def restoring_pass(self, kind: str) -> Pass | None:
-        """Return what restores the IR's invariants after a pass on functions of a kind.
+        """Return the pass that restores the IR's invariants after a function pass.
 
-        It sees functions of that kind itself.
+        For functions of one kind, which that pass sees, too. In Relay it is InferType.
         """
         del kind
         return None
 
     def faults(self, function: Any, mod: Any) -> Sequence[str]:
-        """Return what is wrong with a function of `mod`, each in a phrase.
+        """Return the violations of the IR's rules in a function of `mod`, as phrases.
 
-        That is what breaks the rules of the IR, such as a variable that nothing binds;
-        what is merely not known yet, such as a type, is not wrong.
+        An unbound variable is one, say; an unknown, such as a type that has not been
+        inferred, is not.
         """
         del function, mod
         return ()
 
-    def excerpt(self, mod: Any, function: str | None) -> Excerpt:
-        """Return a function, and all that it needs of the module, as text.
+    def program_slice(self, mod: Any, function: str | None) -> ProgramSlice:
+        """Return a function, and all of the module that it depends on, as text.
 
-        None is for all of the module, which is what is returned where nothing is known
-        of needs.
+        None stands for the whole module, which is the result, too, if dependencies are
+        unknown.
         """
         del function
-        return Excerpt(self.astext(mod))
+        return ProgramSlice(self.astext(mod))
 
     def difference(self, before: Any, after: Any) -> str | None:
-        """Return where two functions differ first, None if they are equal."""
+        """Return the first difference of two functions; None if they are equal."""
         return None if before == after else f"{before!r} and {after!r}"
 
-    def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
-        """Return a function as bytes; `keep_outside` may take large values."""
-        del keep_outside
-        return by_value.pack(function)
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
+        """Encode a function; `blob_sink` may take large values out-of-band."""
+        del blob_sink
+        return by_value.pickle_by_value(function)
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
     ) -> Any:
-        """Return the function from `encode_function`, as a member of `mod`."""
-        del outside, mod
-        return by_value.unpack(encoded)
+        """Decode the result of `encode_function`, as a member of `mod`.
+
+        `sources` are those of the out-of-band values, by index.
+        """
+        del sources, mod
+        return by_value.unpickle(encoded)
 
     def worker_environment(self, mod: Any) -> Any:
-        """Return what passes on functions of `mod` need, and takes long to make.
+        """Return an expensive object that passes on functions of `mod` need.
 
-        It is called in each worker of a stage before the first of them, on a module
-        without functions. Its time is no pass's, and counts for no budget. What it
-        returns is kept for as long as the stage; for longer it may keep it itself,
-        where passes look for it.
+        It is called in each worker of a stage before the first pass, on a module
+        without functions. Its time counts for no pass and no budget. The result is
+        referenced until the stage ends; the adapter may cache it for longer, where
+        passes find it.
         """
         del mod
 
     def discard(self, function: Any) -> None:
-        """Let go of a function of a worker's own, which nobody looks at any more.
+        """Dispose of a function of a worker that is not used any more.
 
-        What its parts know of each other in circles may be undone here, so that it is
-        freed at once, and not when the garbage collector comes to it.
+        Reference cycles in it may be broken here, so that it is freed at once, and not
+        at the next garbage collection.
 
-        It is called with what a pass was given, and with what it returned. So where an
-        adapter has this, passes keep neither: one that gave back what it made before,
-        from a cache, say, would give back what was undone. The contract check finds
+        It is called with arguments and results of passes. So with an adapter that
+        overrides it, a pass must keep neither: one that returned an earlier result,
+        from a cache, say, would return a disposed function. The contract check finds
         those.
         """
         del function
 
     def encode_shell(self, mod: Any) -> bytes:
-        """Return all of a module but its functions as bytes."""
-        return by_value.pack(self.with_functions(mod, {}))
+        """Encode a module without its functions."""
+        return by_value.pickle_by_value(self.with_functions(mod, {}))
 
     def decode_shell(self, encoded: bytes) -> Any:
-        """Return a module without functions from `encode_shell`."""
-        return by_value.unpack(encoded)
+        """Decode a module without functions from the result of `encode_shell`."""
+        return by_value.unpickle(encoded)
 
 
 @runtime_checkable
-class EncodesRuns(Protocol):
-    """What an adapter may offer besides, so that small functions travel cheaply.
+class BatchCodec(Protocol):
+    """An optional part of an adapter: small functions are encoded in batches.
 
-    Functions are encoded in runs then. The bytes of one may lean on those of all that
-    the same encoder gave before: names of classes, types, what functions share. They
-    are decoded in the same order, from the first one on, up to any.
+    The bytes of a function may refer to those that the encoder returned before, for
+    names of classes, types, shared parts. They are decoded in the order of encoding,
+    from the first function up to any.
     """
 
-    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Any], bytes | None]:
-        """Return what encodes the functions of a run, one after the other.
+    def open_encoder(self, blob_sink: BlobSink) -> Callable[[Any], bytes | None]:
+        """Return an encoder, to be called with the functions of a batch in order.
 
-        It gives None for a function that is better encoded alone, by
-        `encode_function`. So is one for which it raises; it is not called again then.
+        It returns None for a function that is better encoded alone, by
+        `encode_function`. If it raises, that function is encoded alone, too, and the
+        encoder is not called again.
         """
         ...
 
     def open_decoder(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Any
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
     ) -> Callable[[], Any]:
-        """Return what gives the next function of a run, as a member of `mod`.
+        """Return a decoder, which returns the next function of a batch at each call.
 
-        `encoded` has the bytes of its first functions, or of all, one after the other.
+        The functions are members of `mod`. `encoded` has the concatenated bytes of the
+        batch's first functions, or of all.
         """
         ...
+
+
+def keep_inline(value: LargeValue) -> None:
+    """A `BlobSink` that leaves all values in-band."""
+    del value
+
+
+def round_trip(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
+    """Encode and decode a function, as a member of `mod`.
+
+    Raises:
+        Exception: Exceptions of the codec.
+    """
+    encoded = adapter.encode_function(function, keep_inline)
+    return adapter.decode_function(encoded, (), mod)
+
+
+def _named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> Any:
+    try:
+        encoded = adapter.encode_function(function, keep_inline)
+    except Exception as error:
+        add_note(error, function_note(name))
+        raise
+    return adapter.decode_function(encoded, (), mod)
+
+
+def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
+    """Return a module with all functions encoded and decoded."""
+    functions = adapter.functions(mod)
+    decoded = {n: _named_trip(adapter, n, one, mod) for n, one in functions.items()}
+    return adapter.replace_functions(mod, decoded)
+
+
+def round_trip_changed(adapter: ModuleAdapter, before: Any, after: Any) -> Any:
+    """Return `after`, the functions that `before` does not have encoded and decoded."""
+    if after is before:
+        return after
+    known = adapter.functions(before)
+    decoded = {
+        name: _named_trip(adapter, name, function, after)
+        for name, function in adapter.functions(after).items()
+        if known.get(name) is not function
+    }
+    return adapter.replace_functions(after, decoded) if decoded else after

@@ -1,6 +1,6 @@
-"""Pickling by which classes of the program's own `__main__` travel by value.
+"""Pickling of instances of classes in `__main__` together with their class.
 
-A worker has another `__main__`, and cannot look them up there.
+Workers have a different `__main__`, in which such a class cannot be looked up.
 """
 
 from __future__ import annotations
@@ -11,40 +11,46 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-_BY_VALUE = b"_class_setstate"  # what cloudpickle calls where a class travelled so
+from parpass.fork_safety import fork_lock
+
+_BY_VALUE = b"_class_setstate"  # named in pickles of cloudpickle with classes by value
 
 
-def pack(value: Any) -> bytes:
-    """Return a value as bytes, with what is its class if no other process has that."""
+def pickle_by_value(value: Any) -> bytes:
+    """Pickle a value, with its class by value if that is defined in `__main__`."""
     if type(value).__module__ != "__main__":
         return pickle.dumps(value, protocol=5)
-    import cloudpickle  # which takes longer to load than all else here
+    with fork_lock:
+        # It loads cloudpickle, which takes longer than all other imports here.
+        from parpass.transform.code_pickler import dumps
 
-    return cloudpickle.dumps(value, protocol=5)
+    return dumps(value)
 
 
-def unpack(packed: bytes | memoryview) -> Any:
-    """Return the value; classes of this process are found again, and left alone."""
+def unpickle(packed: bytes | memoryview) -> Any:
+    """Unpickle a value; classes that this process has are found and left unchanged."""
     if isinstance(packed, bytes) and _BY_VALUE not in packed:
-        return pickle.loads(packed)  # as nearly all that comes back
-    return _Reader(io.BytesIO(packed)).load()  # from a process of ours
+        return pickle.loads(packed)  # the common case
+    return _Unpickler(io.BytesIO(packed)).load()  # from a process of parpass
 
 
-class _Reader(pickle.Unpickler):
-    """Leaves the classes of this process as they are.
+class _Unpickler(pickle.Unpickler):
+    """An unpickler that leaves the classes of this process unchanged.
 
-    What a worker sends back may hold classes that were sent there by value. They are
-    found again here, and cloudpickle would then give them the methods and attributes of
-    their copies, which refer to globals over there.
+    Values from a worker may contain classes that were sent to it by value. Cloudpickle
+    finds the originals in this process, and would set their methods and attributes to
+    those of the copies, which refer to globals of the worker.
     """
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         found = super().find_class(module_name, global_name)
         if global_name == _BY_VALUE.decode() and module_name.startswith("cloudpickle"):
-            return functools.partial(_set_up_once, found)
+            return functools.partial(_restore_class_once, found)
         return found
 
 
-def _set_up_once(set_up: Callable[[type, Any], type], kind: type, state: Any) -> type:
+def _restore_class_once(
+    set_state: Callable[[type, Any], type], kind: type, state: Any
+) -> type:
     attributes = state[0]
-    return kind if attributes.keys() <= vars(kind).keys() else set_up(kind, state)
+    return kind if attributes.keys() <= vars(kind).keys() else set_state(kind, state)

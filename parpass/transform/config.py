@@ -1,4 +1,10 @@
-"""Configuration options: one registry of typed keys, checked when a context is made."""
+"""Configuration options: a registry of typed keys, checked when a context is made.
+
+The core's own options are defined here, among them the optimizations of the runner,
+each of which can be switched off. None of these has an effect on the result of a run:
+if a parallel run differs from the serial run nevertheless, switching them off one by
+one finds the one at fault.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +16,35 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import ConfigError, ConfigValueError, did_you_mean, quoted
-from parpass.tables import Table
+from parpass.errors import ConfigError, ConfigValueError
+from parpass.errors.core import did_you_mean, quoted
+from parpass.replicated_tables import ReplicatedTable
 
 
 class ConfigOption(msgspec.Struct, frozen=True):
-    """A registered option: its key, the type of its values, and what it is for."""
+    """A registered option: its key, the type of its values, its documentation."""
 
     key: str
     kind: type
     doc: str = ""
 
 
-_options: Table[str, ConfigOption] = Table("option")
+_options: ReplicatedTable[str, ConfigOption] = ReplicatedTable("option")
 
 
 def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
-    """Register an option, so that contexts accept it in `config`.
+    """Register an option that contexts accept in `config`.
 
     Args:
         key: The key, such as `relay.FuseOps.max_depth`.
         kind: The type of its values: bool, int, float, str, list, dict, or a dataclass
-            or `msgspec.Struct` for an option with fields, which is then given as a
-            dict.
-        doc: What the option is for.
+            or `msgspec.Struct` for an option with fields, whose value may be a dict.
+        doc: Its documentation, a phrase.
 
     Raises:
         ConfigError: The key is registered already.
     """
-    if _options.is_taken(key):
+    if _options.is_defined_here(key):
         raise ConfigError(f"option '{key}' is registered already", key=key)
     option = _options[key] = ConfigOption(key, kind, doc)
     return option
@@ -46,7 +52,7 @@ def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
 
 def list_config_options() -> Mapping[str, ConfigOption]:
     """Return the registered options by key."""
-    _options.ask(*_options.missing)
+    _options.load_missing(*_options.missing)
     return MappingProxyType(_options)
 
 
@@ -57,10 +63,12 @@ def checked_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         ConfigError: A key is unknown; the message lists the known ones.
         ConfigValueError: A value is None or cannot be converted.
     """
-    return MappingProxyType({key: _legal(key, value) for key, value in config.items()})
+    return MappingProxyType(
+        {key: _validated(key, value) for key, value in config.items()}
+    )
 
 
-def _legal(key: str, value: Any) -> Any:
+def _validated(key: str, value: Any) -> Any:
     option = _options.find(key)
     if option is None:
         raise ConfigError(
@@ -101,7 +109,7 @@ def _convert(value: Any, kind: type[Any]) -> Any:
 
 
 def field_names(kind: type[Any]) -> list[str]:
-    """Return the names of an option's fields; of a plain type, none."""
+    """Return the names of the fields of an option's type; none for a plain type."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     return list(getattr(kind, "__struct_fields__", ()))
@@ -128,7 +136,7 @@ CHECK_CONTRACT = register_config_option(
 
 
 class OnFailure(enum.StrEnum):
-    """What to do when a pass fails on a function.
+    """The policy if a pass fails on a function.
 
     FAIL ends the run. SKIP keeps the function as it was before that pass, says so in a
     warning diagnostic, and goes on. RETRY tries once more, and then ends the run.
@@ -158,7 +166,7 @@ ON_FAILURE = register_config_option(
 ).key
 
 
-# The runner's own, here because contexts are made before the runner is loaded.
+# Options of the runner, defined here as contexts are made before it is loaded.
 ASKING_WORKERS_SECONDS = register_config_option(
     "parpass.asking_workers_seconds",
     float,
@@ -176,3 +184,45 @@ START_TIMEOUT = register_config_option(
     float,
     "seconds that a worker may take to start, and to load what a stage needs",
 ).key
+
+
+class Optimizations(msgspec.Struct, frozen=True):
+    """The value of the option `parpass.optimizations`; all are on by default.
+
+    Attributes:
+        stages: Passes up to the next one that needs all functions form a stage: a
+            worker runs them on a function one after the other. Off, each is a stage.
+        local_small_stages: Stages whose functions take longer to send than to run are
+            run in the coordinator.
+        batches: Small functions are encoded in batches, shared parts once.
+        retained_bytes: Functions stay encoded from one stage to the next.
+        stable_signatures: A pass that reads the type of another function gets the one
+            at the beginning of the stage; if it changed, the pass is run again.
+        large_value_bytes: Values of this size or more are sent out-of-band. A very
+            large number sends all in-band.
+        cached_analyses: Results of passes that are stored with a function are reused:
+            in Relay, that it is typed.
+    """
+
+    stages: bool = True
+    local_small_stages: bool = True
+    batches: bool = True
+    retained_bytes: bool = True
+    stable_signatures: bool = True
+    large_value_bytes: int = 16 * 1024
+    cached_analyses: bool = True
+
+
+OPTIMIZATIONS = register_config_option(
+    "parpass.optimizations",
+    Optimizations,
+    "what the runner does to be fast; false switches a part off, to learn whether it "
+    "is at fault where a parallel run differs from the serial one",
+).key
+
+_ALL_ON = Optimizations()
+
+
+def optimizations_in(config: Mapping[str, Any]) -> Optimizations:
+    """Return the optimizations that are on under these options."""
+    return config.get(OPTIMIZATIONS, _ALL_ON)

@@ -1,4 +1,4 @@
-"""PassContext: the settings in force while passes run."""
+"""PassContext: the settings of passes, and which context is current."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from typing import Any, Self, cast
 
 from parpass.diagnostic import DiagnosticContext
 from parpass.errors import ArgumentError, PassContextError
+from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.config import checked_config, list_config_options
-from parpass.transform.hooks import (
+from parpass.transform.info import PassInfo, checked_names
+from parpass.transform.instrument_hooks import (
     checked_instruments,
     enter_instruments,
     exit_instruments,
 )
-from parpass.transform.info import PassInfo, names
-from parpass.transform.saying.record import current_recorder, inside_function_pass
 
 
 class PassContext:
-    """Which passes run, with which options, watched by which instruments.
+    """The settings of passes: which of them run, their options, their instruments.
 
-    `with PassContext(opt_level=3):` makes it the current one. State is kept for each
-    contextvars context: a trio or asyncio task inherits its parent's current context,
-    and entering another one does not show outside of the task. Nested contexts do not
-    merge; the innermost one alone is in force.
+    `with PassContext(opt_level=3):` makes it the current context. The current context
+    is a context variable: a trio or asyncio task inherits that of its parent, and
+    entering a context in a task has no effect outside of it. Nested contexts are not
+    merged; the innermost one applies.
 
     Args:
-        opt_level: A `Sequential` runs the passes of this level and below.
-        required_pass: Names of passes that run whatever their level, and that no
-            instrument can veto.
-        disabled_pass: Names of passes that do not run; stronger than the above.
+        opt_level: A `Sequential` runs the passes of this level and below. Any int, as
+            in TVM: at 9 all shipped passes run, and those of the program up to that
+            level.
+        required_pass: Names of passes that run at any level, and that no instrument can
+            veto.
+        disabled_pass: Names of passes that do not run; overrides `required_pass`.
         instruments: Called around each pass, in this order.
         config: Values of registered options by key.
 
@@ -54,8 +56,8 @@ class PassContext:
         if config and not isinstance(cast("object", config), Mapping):
             raise ArgumentError(f"expected a mapping for config, got {config!r}")
         self._opt_level = int(opt_level)
-        self._required = names(required_pass or (), "required_pass")
-        self._disabled = names(disabled_pass or (), "disabled_pass")
+        self._required = checked_names(required_pass or (), "required_pass")
+        self._disabled = checked_names(disabled_pass or (), "disabled_pass")
         self._instruments = checked_instruments(instruments)
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
@@ -69,7 +71,7 @@ class PassContext:
         disabled_pass: tuple[str, ...],
         config: Mapping[str, Any],
     ) -> PassContext:
-        """Return a context whose options were checked before, in another process."""
+        """Return a context whose options another process has checked."""
         context = cls(opt_level, required_pass, disabled_pass)
         context._config = MappingProxyType(dict(config))
         return context
@@ -81,7 +83,7 @@ class PassContext:
 
     @property
     def required_pass(self) -> tuple[str, ...]:
-        """The names of passes that run whatever their level."""
+        """The names of passes that run at any level."""
         return self._required
 
     @property
@@ -93,20 +95,20 @@ class PassContext:
     def instruments(self) -> tuple[Any, ...]:
         """The instruments; see `override_instruments`.
 
-        The body of a function pass, which may run in another process, is shown none.
+        Empty in the body of a function pass, which may run in another process.
         """
         return () if inside_function_pass() else self._instruments
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The options that were set, by key, converted to their types; read-only."""
+        """The options that are set, by key, converted to their types; read-only."""
         return self._config
 
     @property
     def diag_ctx(self) -> DiagnosticContext | None:
-        """Where a pass emits diagnostics; outside of passes what the last one said.
+        """The diagnostics of the running pass, into which it emits.
 
-        That is, the last one that said anything; None if none did.
+        Outside of passes: those of the last pass that emitted any, or None.
         """
         recorder = current_recorder()
         return self._diag_ctx if recorder is None else recorder.diag_ctx
@@ -117,15 +119,15 @@ class PassContext:
 
     @property
     def function_name(self) -> str | None:
-        """The name of the function that a function pass is running on, if one is."""
+        """The name of the function that the running function pass is on, or None."""
         recorder = current_recorder()
         return None if recorder is None else recorder.function_name
 
     def count(self, counter: str, amount: int = 1) -> None:
-        """Add to a counter of the pass that is running; outside of passes do nothing.
+        """Add to a counter of the running pass; no effect outside of passes.
 
-        The counters of a pass over all functions end up in `statistics`, under the
-        pass's name, in serial and in parallel runs alike.
+        The sums over all functions are in `statistics` under the pass's name, in serial
+        and in parallel runs alike.
         """
         recorder = current_recorder()
         if recorder is not None:
@@ -133,25 +135,24 @@ class PassContext:
 
     @property
     def statistics(self) -> dict[str, Counter[str]]:
-        """What passes have counted so far, by their names.
+        """The counters of the passes that have ended, by name of pass.
 
-        The body of a function pass is shown none, as it may run before others have
-        come to their end.
+        Empty in the body of a function pass, as it may run before others have ended.
         """
         return {} if inside_function_pass() else self._statistics
 
     def pass_enabled(self, info: PassInfo) -> bool:
-        """Return whether a `Sequential` under this context runs a pass."""
+        """Return whether a `Sequential` runs a pass under this context."""
         if info.name in self._disabled:
             return False
         return info.name in self._required or self._opt_level >= info.opt_level
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
-        """Exit the present instruments and enter these in their place.
+        """Exit the instruments and enter these in their place.
 
-        If an exit hook raises, all were exited nevertheless, so the list is empty then:
-        one that always fails is rid of, too. If an enter hook raises, the new ones are
-        kept in the list but not entered, as when entering a context fails.
+        If an exit hook raises, all are exited nevertheless and the list is empty, so
+        that an instrument that always fails is removed, too. If an enter hook raises,
+        the new ones are in the list but not entered, as when entering a context fails.
 
         Raises:
             PassContextError: This is the body of a function pass.
@@ -169,7 +170,10 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """Return the innermost context entered here, else this place's default one."""
+        """Return the innermost entered context, else a default one.
+
+        Each contextvars context has its own default.
+        """
         active = _active.get()
         if active:
             return active[-1]
@@ -181,12 +185,12 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """Return the registered options, each with the name of its type."""
+        """Return the registered options by key, each with the name of its type."""
         options = list_config_options().items()
         return {key: {"type": option.kind.__name__} for key, option in options}
 
     def same_as(self, other: object) -> bool:
-        """Return whether this is the very same context as `other`."""
+        """Return whether this is the object `other` (identity)."""
         return self is other
 
     def __enter__(self) -> Self:
@@ -211,7 +215,7 @@ class PassContext:
         exit_instruments(self._instruments)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Instruments watch where they are; they do not travel.
+        # Instruments are called in the coordinator only, so they are not pickled.
         settings = (self._opt_level, self._required, self._disabled)
         return PassContext.restored, (*settings, dict(self._config))
 
@@ -230,11 +234,11 @@ _default: ContextVar[PassContext | None] = ContextVar("parpass_default", default
 
 
 class in_force:  # noqa: N801 -- used like a function, as contextlib's own
-    """Make a context the current one without calling its instruments' hooks.
+    """Make a context current for the block without calling its instruments' hooks.
 
-    For the workers, where a context arrives as a snapshot that is entered already. It
-    is no generator, for `contextlib` writes to an exception that comes through one, and
-    those of users may be frozen.
+    For workers, which receive a context that the coordinator has entered. It is no
+    generator, as `contextlib` writes to exceptions that pass through one, and those of
+    users may be frozen.
     """
 
     __slots__ = ("_context", "_token")

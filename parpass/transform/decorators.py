@@ -75,7 +75,7 @@ class FunctionPassOfClass(_OfClass, FunctionPass):
 
 
 class _Def(Protocol):
-    """What was written with `def` or `lambda`: it has code, as no class has."""
+    """An object written with `def` or `lambda`: it has code, which no class has."""
 
     @property
     def __code__(self) -> CodeType: ...

@@ -10,12 +10,17 @@ from msgspec.structs import force_setattr
 
 from parpass.errors import ArgumentError
 
+MAX_SHIPPED_LEVEL = (
+    4  # of the passes that are shipped, as TVM's; a program's may have more
+)
+
 
 class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """The name, level and needs of a pass; read-only, equal only to itself.
 
     Attributes:
-        opt_level: The level of a context from which on a `Sequential` runs the pass.
+        opt_level: The level of a context from which on a `Sequential` runs the pass;
+            any int, so that a program's passes may be kept for a level of its own.
         name: The name, by which contexts enable and disable it.
         required: Names of the passes that a `Sequential` runs before it.
     """
@@ -32,7 +37,7 @@ class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
             )
         if not isinstance(cast("object", self.name), str):
             raise ArgumentError(f"expected a str for a pass's name, got {self.name!r}")
-        required = names(self.required, "required") if self.required else ()
+        required = checked_names(self.required, "required") if self.required else ()
         force_setattr(self, "required", required)
 
     def __repr__(self) -> str:
@@ -42,7 +47,7 @@ class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
         )
 
 
-def names(value: Iterable[str], what: str) -> tuple[str, ...]:
+def checked_names(value: Iterable[str], what: str) -> tuple[str, ...]:
     """Return an iterable of names as a tuple.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a pass is: Pass, ModulePass, FunctionPass, Sequential.
+"""The pass classes: Pass, ModulePass, FunctionPass, Sequential.
 
 Calling a pass on a module runs it in this process, now, under the current context. A
 parallel run means the same (see `plan`).
@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
-from parpass.errors.tracebacks import fold
+from parpass.errors.tracebacks import fold_traceback
 from parpass.transform.context import PassContext, in_force
-from parpass.transform.info import PassInfo, names
+from parpass.transform.info import PassInfo, checked_names
 
-_run_here: Callable[[Pass, Any], Any]
+_run_call: Callable[[Pass, Any], Any]
 
 
-def run_calls_by(driver: Callable[[Pass, Any], Any]) -> None:
-    """Have a driver, which stands above this file, run the passes that are called."""
-    global _run_here
-    _run_here = driver
+def set_call_driver(driver: Callable[[Pass, Any], Any]) -> None:
+    """Set the driver that runs passes when they are called; it imports this module."""
+    global _run_call
+    _run_call = driver
 
 
 ModT = TypeVar("ModT")
@@ -53,8 +53,19 @@ class Pass:
 
     @property
     def info(self) -> PassInfo:
-        """The name, level and needs of this pass."""
-        return self.pass_info
+        """The name, level and needs of this pass.
+
+        Raises:
+            ArgumentError: It has no `pass_info`, or that is none.
+        """
+        info: object = getattr(self, "pass_info", None)
+        if isinstance(info, PassInfo):
+            return info
+        name = type(self).__qualname__
+        raise ArgumentError(
+            f"expected a PassInfo for attribute 'pass_info' of pass class '{name}', "
+            f"got {info!r}; write pass_info = PassInfo(opt_level=0, name={name!r})"
+        )
 
     def same_as(self, other: object) -> bool:
         """Return whether this is the very same object as `other`."""
@@ -66,9 +77,9 @@ class Pass:
         Called on an expression, as passes once were, it gives an expression back.
         """
         try:
-            return _run_here(self, mod)
+            return _run_call(self, mod)
         except BaseException as error:
-            fold(error)
+            fold_traceback(error)
             raise
 
     def __str__(self) -> str:
@@ -151,7 +162,7 @@ class Sequential(Pass):
 
     Args:
         passes: The passes.
-        opt_level: Its own level, which counts when it is nested in another one.
+        opt_level: Its own level, which counts when it is nested in another Sequential.
         name: Its name.
         required: Names of passes to run before it, when it is nested.
 
@@ -200,4 +211,4 @@ def required_names(required: Iterable[str], pass_name: str) -> tuple[str, ...]:
             f"expected a list or a tuple of names for required of pass '{pass_name}', "
             f"got {required!r}"
         )
-    return names(cast("list[str]", required), "required")
+    return checked_names(cast("list[str]", required), "required")

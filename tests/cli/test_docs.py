@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from onnx import helper
 
 from tests.support.console import console_blocks
 from tests.support.onnx_models import graph_model
+from tests.support.reproducing import command
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
@@ -19,13 +21,22 @@ PAGES = ROOT / "docs"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["-j0"], id="in one process"),
+        pytest.param([], id="as shown", marks=pytest.mark.stress),
+    ],
+)
+@pytest.mark.parametrize(
     "name", ["command.md", "debugging.md", "writing-an-adapter.md"]
 )
-def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, name: str):
+def test_the_commands_of_the_page_print_what_it_shows(
+    tmp_path: Path, name: str, options: list[str]
+):
     page = PAGES / name
     # In a process of its own: here, tests have registered passes that would be listed.
     result = subprocess.run(
-        [sys.executable, "-m", "tests.support.console", str(page)],
+        [sys.executable, "-m", "tests.support.console", str(page), *options],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -38,7 +49,10 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, name: str)
 
 
 @pytest.mark.slow
-def test_the_sequence_of_the_readme_works_on_a_model_with_weights(tmp_path: Path):
+def test_the_sequence_of_the_readme_works_on_a_model_with_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     weights = np.arange(6, dtype="float32").reshape(2, 3)
     node = helper.make_node("Add", ["x", "w"], ["y"])
     model = graph_model([node], {"x": weights}, ["y"], known={"w": weights})
@@ -47,16 +61,18 @@ def test_the_sequence_of_the_readme_works_on_a_model_with_weights(tmp_path: Path
     lines = re.findall(r"^\$ (parpass .*)$", page, re.MULTILINE)
     assert len(lines) == 5
     np.save(tmp_path / "image.npy", weights)
+    *lines, piped = lines
     for line in lines:
-        command = line.replace("parpass", f"{sys.executable} -m parpass", 1)
-        result = subprocess.run(
-            ["sh", "-c", command],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-            timeout=120,
-        )
-        assert (result.returncode, "Error" in result.stderr) == (0, False)
+        told = command(*shlex.split(line)[1:])
+        assert (told.exit_code, "Error" in told.stderr) == (0, False), told.output
+    result = subprocess.run(
+        ["sh", "-c", piped.replace("parpass", f"{sys.executable} -m parpass", 1)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        timeout=120,
+    )
+    assert (result.returncode, "Error" in result.stderr) == (0, False)
     assert "#[metadata]" in (tmp_path / "out.relay").read_text()

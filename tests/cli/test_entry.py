@@ -15,6 +15,19 @@ from parpass.cli.entry import run
 sys.argv = ["parpass", "--version"]
 run()
 """
+_INTERRUPTED = """\
+import signal, sys
+from parpass.cli.entry import run
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "parpass.cli.group":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["parpass", "--version"]
+run()
+"""
 _LEFT_OPEN = """\
 import gc
 left_open = open("told.txt", "w")
@@ -46,3 +59,10 @@ def test_garbage_is_looked_for_seldom_and_what_a_module_leaves_open_is_written(
     (tmp_path / "empty.relay").write_text("def @main() { () }\n")
     _shown("-m", "parpass", "opt", "--load", "loaded", "empty.relay", cwd=tmp_path)
     assert int((tmp_path / "told.txt").read_text()) >= 200_000
+
+
+def test_ctrl_c_is_quiet_while_the_command_still_loads():
+    made = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED], capture_output=True, check=False
+    )
+    assert (made.returncode, made.stdout, made.stderr) == (130, b"", b"")

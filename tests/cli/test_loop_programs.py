@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from parpass import IRModule, save_json
 from parpass.cli import main
 from parpass.relay import parse
 from parpass.runner import run_pipeline_sync
 from parpass.transform import PassContext
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.breaking_loops import PROGRAM
+from tests.support.cpu_time import cpu_limit
 from tests.support.reproducing import command
+from tests.support.shared_loops import FAMILIES
 
 LOAD = ("--load", "tests.support.breaking_loops")
 SMALLEST = """\
@@ -54,6 +57,17 @@ def test_passes_go_by_tvms_names(model: Path, name: str):
     result = opt(model, "-j0", "-p", f"{name},InferType,UnrollLoop")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "@f = primfn(n: int32) -> () {\n  1;\n}\n"
+
+
+@pytest.mark.parametrize("name", ["RemoveNoOp", "UnrollLoop", "StorageRewrite"])
+def test_a_small_file_of_shared_statements_is_soon_done(tmp_path: Path, name: str):
+    path, out = tmp_path / "shared.json", tmp_path / "out.json"
+    program = IRModule({"main": FAMILIES["sequences"]["of_statements"](60)})
+    path.write_text(save_json(program))
+    with cpu_limit(2):
+        result = opt(path, "-p", f"tir.{name}", "-j0", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert len(out.read_text()) < 2 * len(path.read_text())
 
 
 def test_passes_are_listed_and_explained():

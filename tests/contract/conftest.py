@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parpass.runner import Runner
-from parpass.runner.placing import forecasts
+from parpass.runner import Runner, placement
 from tests.support.marking import Run
 
 
@@ -19,7 +18,7 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
     if request.param == "serial":
         return lambda a_pass, mod: a_pass(mod)
     runner: Runner = request.getfixturevalue("runner")
-    monkeypatch.setattr(forecasts, "least_asking_seconds", _no_time)
+    monkeypatch.setattr(placement, "warm_dispatch_overhead", _no_time)
     return lambda a_pass, mod: runner.run_sync(mod, a_pass)
 
 

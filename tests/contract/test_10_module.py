@@ -10,7 +10,7 @@ from parpass import relay
 from parpass.errors import ModuleError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal, structural_equal
+from parpass.ir.structural import assert_structural_equal, structural_equal
 from parpass.relay.expr import Call, Function, GlobalVar
 from parpass.transform import (
     FunctionPass,

@@ -10,7 +10,7 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.expr import Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.transform import PassContext

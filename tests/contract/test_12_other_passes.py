@@ -6,7 +6,7 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.expr import Expr, Function, Let, Tuple, TupleGetItem
 from parpass.relay.transform import (
     DeadCodeElimination,

@@ -8,8 +8,8 @@ import pytest
 
 from parpass import transform
 from parpass.errors import ConfigError, ConfigValueError, InputChangedError
-from parpass.ir.loop_options import UnrollLoopConfig
 from parpass.ir.module import IRModule
+from parpass.ir.tir_config import UnrollLoopConfig
 from parpass.transform import ModulePass, PassContext, PassInfo
 from tests.support.marking import Mark, Observe, Run, identity, marks, module
 

@@ -12,7 +12,7 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import structural_equal
+from parpass.ir.structural import structural_equal
 from parpass.relay.expr import Function
 from parpass.transform import (
     ModulePass,

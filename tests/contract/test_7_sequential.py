@@ -9,8 +9,8 @@ import pytest
 
 from parpass import relay
 from parpass.errors import UndefinedPassError, UnknownPassError
+from parpass.function_registry import register_func
 from parpass.ir.module import IRModule
-from parpass.runtime.registry import register_func
 from parpass.transform import (
     FunctionPass,
     ModulePass,

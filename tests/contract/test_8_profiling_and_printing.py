@@ -23,7 +23,7 @@ from parpass.instrument import (
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from parpass.transform.clock import replayed
+from parpass.transform.instrument_hooks import replayed_time
 from tests.support.marking import Mark, MarkAll, RaiseAll, Run, module
 
 Lines = list[tuple[int, str]]
@@ -91,9 +91,9 @@ def timed() -> PassTimingInstrument:
         *(("before", "B", 1.4), ("after", "B", 1.5), ("after", "S", 1.6)),
         *(("before", "C", 2.0), ("after", "C", 2.2)),
     ):
-        token = replayed.set(moment)
+        token = replayed_time.set(moment)
         getattr(timing, f"run_{hook}_pass")(None, infos[name])
-        replayed.reset(token)
+        replayed_time.reset(token)
     return timing
 
 

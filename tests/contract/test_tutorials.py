@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 import parpass as tvm
 from parpass import relay
 from parpass.errors import EvaluationError, IRTypeError, ModuleTypeError
-from parpass.relay import testing
+from tests.support.relay_networks import mlp, resnet
 
 PADS = [2] * 4
 
@@ -82,7 +82,7 @@ def test_weights_are_bound_optimised_saved_and_loaded():
 
 @pytest.mark.slow
 def test_a_network_is_made_and_shown(capsys: pytest.CaptureFixture[str]):
-    mod, params = testing.resnet.get_workload(num_layers=18, batch_size=1)
+    mod, params = resnet.get_workload(num_layers=18, batch_size=1)
     mod.show()
     assert "nn.conv2d" in capsys.readouterr().out
     assert mod.astext(show_meta_data=False).count("nn.batch_norm(") == 18 + 1
@@ -169,7 +169,7 @@ def test_a_pass_of_ones_own_is_watched():
 
 
 def test_what_is_forgotten_of_a_pair_is_said_where_it_is():
-    mod, params = pair = testing.mlp.get_workload(1)
+    mod, params = pair = mlp.get_workload(1)
     data = np.zeros((1, 1, 28, 28), "float32")
     with pytest.raises(EvaluationError, match=r"and 1 more, got none; weights are giv"):
         relay.create_executor("graph", mod).evaluate()(data)

@@ -15,14 +15,14 @@ from parpass.errors import (
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.serialization import load_json, save_json
-from parpass.ir.structure.structural import (
+from parpass.ir.structural import (
     assert_structural_equal,
     structural_equal,
     structural_hash,
 )
 from parpass.ir.type_functor import TypeMutator
-from parpass.ir.types.ty import FuncType, RelayRefType, TensorType, Type, TypeVar
-from parpass.ir.types.type_structure import MAX_TYPE_DEPTH, substitute
+from parpass.ir.type_structure import MAX_TYPE_DEPTH, substitute
+from parpass.ir.types import FuncType, RelayRefType, TensorType, Type, TypeVar
 from parpass.relay.expr import Call, Function
 from tests.support.adts import CONS, LIST, LIST_DATA, NIL, A, with_lists
 

@@ -74,25 +74,6 @@ def test_an_expression_becomes_the_body_of_a_function():
     assert module["f"].body is body
 
 
-def test_from_expr_binds_free_variables_and_finds_a_name():
-    body = call_op("add", X, Y)
-    module = IRModule.from_expr(body)
-    assert module["main"].params == (X, Y)
-    assert module["main"].body is body
-    named = IRModule.from_expr(F.with_attr("global_symbol", "f"), {"f": G})
-    assert list(named.functions_by_name) == ["f", "f_1"]
-
-
-def test_a_copy_can_be_changed_alone_and_has_the_same_functions():
-    module = IRModule({"f": F}, attrs={"a": 1}, sources={"file": "text"})
-    copy = module.copy()
-    copy["g"] = G
-    assert "g" not in module
-    assert copy["f"] is F
-    assert copy.get_global_var("f") is module.get_global_var("f")
-    assert (copy.attrs, copy.sources) == (module.attrs, module.sources)
-
-
 def test_update_takes_over_functions_and_keeps_global_variables():
     module = IRModule({"f": F})
     mine = module.get_global_var("f")

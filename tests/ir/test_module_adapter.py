@@ -11,8 +11,8 @@ from parpass.instrument import pass_instrument
 from parpass.ir.module import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.ir.node import Node
-from parpass.ir.operators.op_table import Op
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.op_table import Op
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import Runner
 from parpass.transform import (
@@ -148,5 +148,5 @@ def test_an_excerpt_has_the_functions_of_all_kinds_that_one_needs():
     mod["caller"] = toy.Function(
         (x,), toy.Call(mod.get_global_var("relay_0"), (toy.Call(ADD, (x,)),))
     )
-    needed = ADAPTER.excerpt(mod, "toy_0")
+    needed = ADAPTER.program_slice(mod, "toy_0")
     assert "toy_0" in needed.text

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from parpass.ir.node import Role, bindings, children, post_order, reflection
-from parpass.ir.operators.op_table import Op
+from parpass.ir.node import FieldKind, bindings, children, post_order, reflection
+from parpass.ir.op_table import Op
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -57,8 +57,8 @@ def test_bindings_are_the_variables_bound_in_the_last_child():
 
 
 def test_spans_inferred_types_and_meanings_of_operators_are_no_structure():
-    assert reflection(Var).roles["checked_type_"] is Role.META
-    assert reflection(Call).roles["span"] is Role.META
+    assert reflection(Var).field_kinds["checked_type_"] is FieldKind.META
+    assert reflection(Call).field_kinds["span"] is FieldKind.META
     assert reflection(Op).values == ("name",)
     assert reflection(Constant).values == ("data",)
 

@@ -12,16 +12,16 @@ import pytest
 
 from parpass import relay
 from parpass.errors import DiagnosticError, EvaluationError, SizeLimitError
+from parpass.ir.function_codec import decode, encode
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import structural_equal, structural_hash
-from parpass.ir.types.type_structure import (
+from parpass.ir.structural import structural_equal, structural_hash
+from parpass.ir.type_structure import (
     MAX_TYPE_DEPTH,
     MAX_TYPE_SIZE,
     is_complete,
     substitute,
     type_vars_in,
 )
-from parpass.ir.wire import decode, encode
 from parpass.relay import (
     Function,
     FuncType,

@@ -5,7 +5,8 @@ from hypothesis import given
 
 from parpass import assert_structural_equal
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import (
+from parpass.ir.type_structure import substitute, type_vars_in
+from parpass.ir.types import (
     Any,
     FuncType,
     IncompleteType,
@@ -14,7 +15,6 @@ from parpass.ir.types.ty import (
     Type,
     TypeVar,
 )
-from parpass.ir.types.type_structure import substitute, type_vars_in
 from parpass.relay import TypeFunctor, TypeMutator, TypeVisitor
 from tests.support import texts
 

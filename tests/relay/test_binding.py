@@ -8,7 +8,7 @@ import pytest
 from parpass import relay
 from parpass.errors import IRTypeError
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.analysis import bound_vars, free_vars
 from parpass.relay.binding import substitute, with_new_variables
 from parpass.relay.expr import Constant, Expr, Function, Let, Var, const, var

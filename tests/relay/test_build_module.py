@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Generator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +21,16 @@ import trio
 
 import parpass as tvm
 from parpass import relay, tir
-from parpass.errors import ArgumentError, CodeGenError, TargetError
+from parpass.errors import (
+    ArgumentError,
+    CodeGenError,
+    SlowerRunWarning,
+    TargetError,
+)
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
 from parpass.relay.backend.lowering import register_injective
 from parpass.runtime.graph_executor import GraphModule
+from parpass.target import object_store
 from tests.support.registering import registering_for_a_while
 
 ROOT = Path(__file__).parents[2]
@@ -223,6 +232,51 @@ def test_without_a_store_all_is_compiled(
     monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path))
     built(workers=0, cache=False)
     assert not [*tmp_path.iterdir()]
+
+
+@contextlib.contextmanager
+def others_may_write(folder: Path) -> Generator[None]:
+    """Have a folder be everybody's."""
+    folder.chmod(0o777)
+    yield
+    folder.chmod(0o700)
+
+
+@contextlib.contextmanager
+def is_locked(folder: Path) -> Generator[None]:
+    """Have a store be locked, as by a process that was stopped."""
+    path = folder / "objects.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as table:
+        table.execute("begin exclusive")
+        yield
+
+
+@contextlib.contextmanager
+def rows_changed_places(folder: Path) -> Generator[None]:
+    """Have each key of a store lead to the row of the next one."""
+    path = folder / "objects.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as table:
+        rows = table.execute("select key, digest, data from object").fetchall()
+        for (key, _, _), (_, digest, data) in pairwise([*rows, rows[0]]):
+            there = "update object set digest = ?, data = ? where key = ?"
+            table.execute(there, (digest, data, key))
+    yield
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [others_may_write, is_locked, rows_changed_places])
+def test_a_store_that_is_not_to_be_used_costs_time_and_one_warning(
+    how: Callable[[Path], contextlib.AbstractContextManager[None]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(object_store, "_WAITING_SECONDS", 0.1)
+    first, code = compiled_and_built(layers(3, 4))
+    with how(tmp_path), pytest.warns(SlowerRunWarning) as caught:
+        assert compiled_and_built(layers(3, 4)) == (first, code)
+    assert len(caught) == 1
+    assert compiled_and_built(layers(3, 4)) == ([""], code)
 
 
 def test_the_current_target_is_built_for():

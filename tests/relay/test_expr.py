@@ -15,8 +15,9 @@ from parpass import IRModule, load_json, relay, save_json, tir
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Expr, as_expr
+from parpass.relay.transform.fold_constant import fold_constant
 from tests.support.deep import DEPTH, KINDS
 
 X = relay.var("x", shape=(2, 3))
@@ -192,7 +193,7 @@ def test_attributes_have_one_full_form_which_texts_and_json_return(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (object(), "written down with .* for attribute 'n', got object"),
+        (object(), "program text can express .* for attribute 'n', got object"),
         (b"bytes", "got bytes"),
         (np.arange(3), "got ndarray"),
         (relay.const(1.0), "got Constant"),
@@ -294,8 +295,8 @@ def test_only_variables_are_bound() -> None:
         relay.Let(cast("relay.Var", one), one, x)
 
 
-def test_a_pass_that_folds_a_parameter_that_is_bound_again_says_so() -> None:
+def test_a_rewrite_of_a_parameter_that_is_bound_again_says_so() -> None:
     x, one = relay.var("x", shape=(2,)), relay.const(1.0)
     twice = relay.Function([x], relay.Let(x, relay.add(one, one), relay.add(x, x)))
     with pytest.raises(IRTypeError, match="may have been bound twice"):
-        relay.transform.FoldConstant()(IRModule({"main": twice}))
+        fold_constant(twice)

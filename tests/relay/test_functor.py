@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.structure.structural import structural_equal
+from parpass.ir.op_table import Op
+from parpass.ir.structural import structural_equal
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -24,7 +24,9 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor, let_chain
 from tests.support.deep import COND, DEPTH, KINDS, X, lets
-from tests.support.programs import call_op, functions
+from tests.support.drawn import FUNCTIONS
+from tests.support.profiles import examples
+from tests.support.programs import call_op
 
 Y, Z = Var("y"), Var("z")
 
@@ -104,8 +106,8 @@ class Trace(ExprVisitor):
 
 
 @pytest.mark.slow
-@given(functions())
-@settings(deadline=None, max_examples=25)
+@given(FUNCTIONS)
+@examples(1.25)
 def test_a_visitor_sees_the_nodes_in_post_order(function: Function):
     trace = Trace()
     trace.visit(function)
@@ -123,8 +125,8 @@ def test_results_are_remembered_between_visits():
 
 
 @pytest.mark.slow
-@given(functions())
-@settings(deadline=None, max_examples=25)
+@given(FUNCTIONS)
+@examples(1.25)
 def test_a_mutator_that_changes_nothing_gives_the_same_object(function: Function):
     assert ExprMutator().visit(function) is function
 
@@ -138,8 +140,8 @@ class Replace(ExprMutator):
 
 
 @pytest.mark.slow
-@given(functions())
-@settings(deadline=None, max_examples=25)
+@given(FUNCTIONS)
+@examples(1.25)
 def test_renaming_a_variable_keeps_the_structure(function: Function):
     old = function.params[0]
     renamed = Replace(old, Var("other", old.type_annotation)).visit(function)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, post_order
-from parpass.ir.types.ty import FuncType, TupleType
+from parpass.ir.types import FuncType, TupleType
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function, If, Let, Var
 from tests.support.higher_order import higher_order_modules
@@ -64,7 +64,7 @@ def test_programs_of_every_kind_are_generated():
     missing = set(KINDS)
 
     @given(higher_order_modules())
-    @settings(max_examples=100, derandomize=True, database=None, deadline=None)
+    @settings(max_examples=50, derandomize=True, database=None, deadline=None)
     def look(mod: IRModule):
         missing.difference_update(kinds_of(mod))
 

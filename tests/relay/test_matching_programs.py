@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass.ir.module import IRModule
 from parpass.ir.serialization import load_json, save_json
-from parpass.ir.structure.structural import assert_structural_equal, structural_hash
+from parpass.ir.structural import assert_structural_equal, structural_hash
 from parpass.relay.analysis import function_faults
 from parpass.relay.text.parser import parse
 from parpass.relay.transform import InferType
-from tests.support.matching import matching_modules
+from tests.support.drawn import MATCHING
+from tests.support.profiles import examples
 
 
 def plain(mod: IRModule) -> str:
@@ -20,8 +21,8 @@ def plain(mod: IRModule) -> str:
 
 
 @pytest.mark.slow
-@given(matching_modules())
-@settings(deadline=None, max_examples=12)
+@given(MATCHING)
+@examples(0.6)
 def test_they_are_well_formed_and_come_back_from_text_and_json(mod: IRModule):
     typed = InferType()(mod)
     for function in typed.functions_by_name.values():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, Let, Var, var
 from parpass.relay.functor import post_order_rewrite
 from tests.support.deep import DEPTH, X, lets

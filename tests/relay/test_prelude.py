@@ -7,20 +7,15 @@ import pytest
 
 from parpass.errors import ModuleError
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay import create_executor
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.interpreter.values import ConstructorValue
 from parpass.relay.prelude import Prelude
-from parpass.relay.testing import (
-    count,
-    make_nat_expr,
-    make_nat_value,
-    run_infer_type,
-    run_opt_pass,
-)
 from parpass.relay.text.parser import parse
 from parpass.relay.transform import InferType
+from tests.support.nat import count, make_nat_expr, make_nat_value
+from tests.support.opt_pass import run_infer_type, run_opt_pass
 
 P = Prelude()
 P.mod.import_from_std("nat.rly")

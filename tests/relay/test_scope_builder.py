@@ -4,8 +4,8 @@ import pytest
 
 from parpass import relay
 from parpass.errors import IRTypeError, ScopeBuilderError
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import TensorType
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import TensorType
 from parpass.relay.expr import If, Let, Var, const, var
 from parpass.relay.scope_builder import ScopeBuilder
 

@@ -25,7 +25,7 @@ from parpass.errors import (
     WorkerDiedError,
     WorkerError,
 )
-from parpass.runner import Runner, open_runner
+from parpass.runner import Runner
 from parpass.transform import (
     FunctionPass,
     Pass,
@@ -232,12 +232,11 @@ class _Unpicklable:
 @pytest.mark.parametrize(
     ("signalled", "cause"), [(None, "EXIT(3)"), (signal.SIGSEGV, "SIGSEGV(-11)")]
 )
-def test_a_function_that_ends_its_worker_is_blamed(signalled: int | None, cause: str):
+def test_a_function_that_ends_its_worker_is_blamed(
+    runner: Runner, signalled: int | None, cause: str
+):
     passes = [Add(1), Exit(4, signalled), Add(1)]
-    with (
-        open_runner(workers=2) as runner,
-        pytest.raises(WorkerDiedError) as caught,
-    ):
+    with pytest.raises(WorkerDiedError) as caught:
         run_pooled(
             runner, Sequential(passes), program(*range(8)), instruments=[Blind()]
         )
@@ -247,9 +246,10 @@ def test_a_function_that_ends_its_worker_is_blamed(signalled: int | None, cause:
 
 
 @pytest.mark.slow
-def test_a_worker_that_died_by_chance_costs_nothing_but_time(tmp_path: Path):
+def test_a_worker_that_died_by_chance_costs_nothing_but_time(
+    runner: Runner, tmp_path: Path
+):
     passes = [Add(1), ExitOnce(4, str(tmp_path / "died")), Add(1)]
-    with open_runner(workers=2) as runner:
-        mod = run_pooled(runner, Sequential(passes), program(*range(30)))
+    mod = run_pooled(runner, Sequential(passes), program(*range(30)))
     assert (tmp_path / "died").exists()
     assert values_of(mod) == {f"f{at}": (at + 2,) for at in range(30)}

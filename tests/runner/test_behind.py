@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from parpass.runner import Runner, open_runner
-from parpass.runner.placing import costs, forecasts
-from parpass.runner.placing.costs import COSTS, Delivered
+from parpass.runner import Runner, cost_model, open_runner, placement
+from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.executors import ThreadExecutor
@@ -48,18 +47,18 @@ STEPS = [SlowElsewhere(), AddFrom("f0")]
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     """Give a runner whose workers are expected to be fast; a thread stands for them."""
-    monkeypatch.setattr(costs, "DELIVERED", Delivered())
-    monkeypatch.setattr(forecasts, "DELIVERED", costs.DELIVERED)
-    monkeypatch.setattr(forecasts, "_cores", lambda: 16)
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
+    monkeypatch.setattr(placement, "SLOWDOWN", cost_model.SLOWDOWN)
+    monkeypatch.setattr(placement, "_cores", lambda: 16)
     size = sum(1 + ToyAdapter().size(one, 100) for one in MOD.functions.values())
-    COSTS.forget(STEPS)
-    COSTS.learn(STEPS, [HERE, HERE], size)
+    COST_MODEL.forget(STEPS)
+    COST_MODEL.update(STEPS, [HERE, HERE], size)
     executor = ThreadExecutor(2)
     executor.start()
     with open_runner(executor=executor) as runner:
         yield runner
     executor.close()
-    COSTS.forget(STEPS)
+    COST_MODEL.forget(STEPS)
 
 
 def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Runner):
@@ -74,8 +73,8 @@ def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Run
 
 def test_what_lost_to_a_serial_run_stays_here_the_next_time(runner: Runner):
     runner.run_sync(MOD, STEPS, context=ASK)
-    assert costs.DELIVERED.drag > 1
-    costs.DELIVERED.learn(expected=1.0, spent=100.0)  # and so the second time
+    assert cost_model.SLOWDOWN.slowdown > 1
+    cost_model.SLOWDOWN.update(expected=1.0, spent=100.0)  # and so the second time
     runner.run_sync(MOD, STEPS, context=ASK)
     assert runner.last_report is not None
     assert runner.last_report.jobs == 0

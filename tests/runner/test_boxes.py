@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -17,91 +17,20 @@ from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import (
-    FunctionPass,
     Pass,
     PassContext,
-    PassInfo,
     Sequential,
-    is_handed_over,
 )
 from parpass.transform.config import CHECK_CONTRACT
 from tests.support.box_ir import ENVIRONMENTS, LOADING, Body, Box, BoxProgram, boxed
+from tests.support.box_passes import Declare, Reread, Spoil, Tell, TellForm, TellLetGo
 from tests.support.ending import EndIn
 from tests.support.pooled import POOLED, pooled
-from tests.support.toy_ir import Fn, Program, values_of
+from tests.support.toy_ir import Fn, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 from tests.support.toy_pipelines import see
 
 pytestmark = pytest.mark.slow
-
-
-class Spoil(FunctionPass):
-    """Takes the body, changes it, and fails if it has a number above 2."""
-
-    pass_info = PassInfo(0, "Spoil")
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        body = func.take()
-        body.assign(one.value + 100 for one in [*body.numbers])
-        if body.numbers and body.numbers[0].value > 102:
-            raise ValueError("spoiled")
-        return Box(body)
-
-
-class Reread(FunctionPass):
-    """Adds 1, and then appends what its function was before, by the module."""
-
-    pass_info = PassInfo(0, "Reread")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        made = func.with_values(value + 1 for value in func.values)
-        return made.with_values((*made.values, *mod[self.name].values))
-
-
-class Tell(FunctionPass):
-    """Counts of how many functions it may take the body for good; adds 1."""
-
-    pass_info = PassInfo(0, "Tell")
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        ctx.count("handed over", int(is_handed_over(func)))
-        return func.with_values(value + 1 for value in func.values)
-
-
-class TellForm(FunctionPass):
-    """Counts the forms in which functions come to it."""
-
-    pass_info = PassInfo(0, "TellForm")
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        ctx.count(func.form)
-        return func
-
-
-class Declare(FunctionPass):
-    """Has each function need two declarations, of which one is needed by all."""
-
-    pass_info = PassInfo(0, "Declare")
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        added = {*func.added, "all", f"of_{ctx.function_name}"}
-        return Box(content=func.encoded(), skip=func.skip, added=sorted(added))
-
-
-class TellLetGo(FunctionPass):
-    """Adds 1; counts what it has made before and was let go of since."""
-
-    pass_info = PassInfo(0, "TellLetGo")
-    made: ClassVar[list[Body]] = []
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Box:
-        ctx.count("let go", sum(one.is_discarded for one in self.made))
-        box = func.with_values(value + 1 for value in func.values)
-        self.made.append(box.body)
-        return box
 
 
 def mod_of(*values: int) -> BoxProgram:
@@ -249,9 +178,10 @@ def test_the_command_reads_runs_replays_bisects_and_reduces_programs_of_boxes(
     load = ["--load", "tests.support.toy_passes", "--load", "tests.support.box_ir"]
     run = CliRunner().invoke
     assert (
-        run(main, ["opt", str(path), *load, "-p", "Add"]).output == "f: 2 3\ng: 4 5\n"
+        run(main, ["opt", "-j0", str(path), *load, "-p", "Add"]).output
+        == "f: 2 3\ng: 4 5\n"
     )
-    failing = ["opt", str(path), *load, "-p", "Add,FailOn{number=5}"]
+    failing = ["opt", "-j0", str(path), *load, "-p", "Add,FailOn{number=5}"]
     assert "met 5" in run(main, [*failing, "--reproducer", str(failure)]).output
     assert "same failure" in run(main, ["replay", str(failure)]).output
     told = run(main, ["bisect", *failing[1:]])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,59 +19,16 @@ from parpass.errors import (
     other_failures,
 )
 from parpass.runner import Runner, open_runner
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from tests.support.ending import Allocate, EndIn
+from parpass.transform import Pass, PassContext, Sequential
+from tests.support.box_ir import box_program
+from tests.support.cells import at_times, by_turns
+from tests.support.ending import Allocate, EndIn, HangOnAll
 from tests.support.executors import Die, ThreadExecutor
+from tests.support.lingering import LIMIT, FailFirst, Linger, RunInside, SlowNumber
 from tests.support.pooled import POOLED, pooled
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 from tests.support.toy_pipelines import Seen, on_both_toys, see
-
-# Of seconds: what ends at once may wait for a core so long, where others want one, too.
-LIMIT, LONG = 0.05, 0.1
-
-
-class Linger(FunctionPass):
-    """Takes some time on functions that have a number; adds 1."""
-
-    pass_info = PassInfo(0, "Linger")
-
-    def __init__(self, number: int, seconds: float = LONG) -> None:
-        self.number = number
-        self.seconds = seconds
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        until = time.perf_counter() + self.seconds * (self.number in func.values)
-        while time.perf_counter() < until:
-            pass
-        return func.with_values(value + 1 for value in func.values)
-
-
-class SlowNumber(int):
-    """A number that takes some time to pickle, and to unpickle."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _slow_number, (int(_slow_number(self)),)
-
-
-def _slow_number(number: int) -> SlowNumber:
-    until = time.perf_counter() + LONG
-    while time.perf_counter() < until:
-        pass
-    return SlowNumber(number)
-
-
-class RunInside(FunctionPass):
-    """Runs another pass on a program of its own; adds 1."""
-
-    pass_info = PassInfo(0, "RunInside")
-
-    def __init__(self, inner: Pass) -> None:
-        self.inner = inner
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        inside = self.inner(Program({"inside": func}))["inside"]
-        return inside.with_values(value + 1 for value in inside.values)
 
 
 def both(runner: Runner, root: Pass, mod: Program, config: dict[str, Any]) -> Seen:
@@ -151,26 +108,8 @@ def test_errors_are_skipped_and_retried_alike_in_both_drivers(
     assert retried.error[0] is ValueError
 
 
-class FailFirst(FunctionPass):
-    """Takes its time, and fails when it first sees a function in this process."""
-
-    pass_info = PassInfo(0, "FailFirst")
-    seconds = 0.6
-    seen: ClassVar[set[str]] = set()
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        assert ctx.function_name is not None
-        until = time.perf_counter() + self.seconds
-        while time.perf_counter() < until:
-            pass
-        if ctx.function_name not in self.seen:
-            self.seen.add(ctx.function_name)
-            raise ValueError("first")
-        return func.with_values(value + 1 for value in func.values)
-
-
-@on_both_toys
 @pytest.mark.slow
+@at_times("toy", [program], [box_program])
 def test_a_retry_has_all_of_the_time_again(toy: Callable[..., Program], runner: Runner):
     limits = {"parpass.function_timeout": 1.0, "parpass.on_failure": "retry"}
     FailFirst.seen.clear()
@@ -195,8 +134,7 @@ def test_limits_of_the_call_hold_for_passes_that_a_body_runs(runner: Runner):
     assert after == [program(2, 3, 4)] * 2
 
 
-@on_both_toys
-@pytest.mark.parametrize("where", ["pass", "call", "context"])
+@by_turns(("where", "toy"), ["pass", "call", "context"], [program, box_program])
 def test_a_budget_is_set_on_the_pass_the_call_or_the_context(
     toy: Callable[..., Program], where: str, runner: Runner
 ):
@@ -234,9 +172,8 @@ def test_a_policy_that_there_is_not_is_refused():
         PassContext(config={"parpass.on_failure": "hope"})
 
 
-@on_both_toys
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["hang", "segfault"])
+@by_turns(("how", "toy"), ["hang", "segfault"], [program, box_program])
 def test_what_must_be_killed_is_skipped(
     toy: Callable[..., Program], how: str, runner: Runner
 ):
@@ -251,7 +188,27 @@ def test_what_must_be_killed_is_skipped(
     assert values_of(after) == values_of(toy(*plain))
 
 
-@on_both_toys
+@pytest.fixture
+def times_kept() -> int:
+    """Return how often a pass that hangs may keep a worker: docs/failures.md."""
+    return 2  # at first, then in serial order
+
+
+@pytest.mark.slow
+def test_of_a_pass_that_hangs_on_all_functions_few_are_begun(
+    runner: Runner, times_kept: int, tmp_path: Path
+):
+    """Each keeps its worker for as long as it may; by size the first is the last."""
+    mod = Program({f"f{at}": Fn(tuple(range(at + 1))) for at in range(40)})
+    hang = HangOnAll(str(tmp_path / "begun"))
+    with pytest.raises(FunctionTimeoutError) as caught:
+        runner.run_sync(mod, hang, context=pooled(), function_timeout=0.2)
+    assert caught.value.function == "f0"
+    begun = (tmp_path / "begun").read_text().split()
+    assert len(begun) <= times_kept * 2
+
+
+@at_times("toy", [program], [box_program])
 @pytest.mark.slow
 def test_a_function_made_on_demand_is_blamed_itself(
     toy: Callable[..., Program], runner: Runner
@@ -266,7 +223,7 @@ def test_a_function_made_on_demand_is_blamed_itself(
     assert values_of(after) == {"f0": (2, 2), "f1": (2, 2), "f2": (4, 2)}
 
 
-@on_both_toys
+@at_times("toy", [box_program], [program])
 @pytest.mark.slow
 def test_memory_beyond_the_limit_is_refused(
     toy: Callable[..., Program], runner: Runner
@@ -281,7 +238,7 @@ def test_memory_beyond_the_limit_is_refused(
     assert values_of(after) == values_of(toy(2, 2, 4))
 
 
-@on_both_toys
+@at_times("toy", [program], [box_program])
 @pytest.mark.slow
 def test_memory_that_a_function_takes_on_demand_is_not_that_of_who_asks(
     toy: Callable[..., Program],

@@ -32,12 +32,12 @@ def no_collector() -> Generator[None]:
 
 
 @pytest.mark.usefixtures("no_collector")
-@pytest.mark.parametrize("asking_seconds", [0.0, 1e-4, 1e6])
+@pytest.mark.parametrize("dispatch_overhead", [0.0, 1e-4, 1e6])
 def test_the_new_module_goes_with_its_last_reference(
-    asking_seconds: float, runner: Runner
+    dispatch_overhead: float, runner: Runner
 ):
     steps = [Add(), AddFrom("f0")]
-    config = {"parpass.asking_workers_seconds": asking_seconds}
+    config = {"parpass.asking_workers_seconds": dispatch_overhead}
     new = runner.run_sync(
         program(*range(50)), steps, context=PassContext(config=config)
     )

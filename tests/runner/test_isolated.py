@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,48 +21,28 @@ from parpass.errors import (
     WorkerDiedError,
 )
 from parpass.runner import Runner
-from parpass.runner.placing.costs import COSTS
+from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import (
-    FunctionPass,
     ModulePass,
     PassContext,
     PassInfo,
     Sequential,
 )
-from tests.support.ending import EndAtStart, EndIn, end
-from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
-from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.cells import at_times
+from tests.support.ending import EndAtStart, EndIn
+from tests.support.isolating import (
+    Both,
+    LeaveBehind,
+    NoteRuns,
+    Retype,
+    Where,
+    is_left_behind,
+)
+from tests.support.signed_ir import Change, SignedProgram
+from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
 pytestmark = pytest.mark.slow
-
-
-class Where(FunctionPass):
-    """Appends the process that it runs in."""
-
-    pass_info = PassInfo(0, "Where")
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, os.getpid()))
-
-
-class Both(FunctionPass):
-    """Fails on functions that have 1, after a while; ends the process on one with 8."""
-
-    pass_info = PassInfo(0, "Both")
-
-    def __init__(self, how: str) -> None:
-        self.how = how
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        if 1 in func.values:
-            until = time.perf_counter() + 0.2
-            while time.perf_counter() < until:
-                pass
-            raise ValueError("met 1")
-        if 8 in func.values:
-            end(self.how)
-        return func
 
 
 class ModuleWhere(ModulePass):
@@ -78,15 +57,6 @@ class ModuleWhere(ModulePass):
                 for name, func in mod.functions.items()
             }
         )
-
-
-class Retype(FunctionPass):
-    """Has functions state other types, so that their callers run again."""
-
-    pass_info = PassInfo(0, "Retype")
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, 7))
 
 
 class Closing(ModulePass):
@@ -108,18 +78,26 @@ def runner() -> Iterator[Runner]:
         yield runner
 
 
-@pytest.mark.parametrize(
-    ("how", "cause"),
-    [("segfault", "SIGSEGV(-11)"), ("exit", "EXIT(3)"), ("kill", "SIGKILL(-9)")],
+HERE = os.getpid()
+CAUSES = {"segfault": "SIGSEGV(-11)", "exit": "EXIT(3)", "kill": "SIGKILL(-9)"}
+
+
+@at_times(
+    "how, functions",
+    [("segfault", 1), ("exit", 2)],
+    [("segfault", 2), ("exit", 1), ("kill", 1), ("kill", 2)],
 )
-@pytest.mark.parametrize("functions", [1, 2])
 def test_a_pass_that_ends_its_process_on_a_small_module_is_named(
-    runner: Runner, how: str, cause: str, functions: int
+    runner: Runner, how: str, functions: int
 ):
     with pytest.raises(WorkerDiedError) as caught:
         runner.run_sync(program(*range(1, 1 + functions)), [Add(1), EndIn(how, 2)])
     error = caught.value
-    assert (error.pass_name, error.function, error.cause) == ("EndIn", "f0", cause)
+    assert (error.pass_name, error.function, error.cause) == (
+        "EndIn",
+        "f0",
+        CAUSES[how],
+    )
 
 
 def test_a_pass_that_hangs_on_a_small_module_is_ended_by_its_limit(runner: Runner):
@@ -179,6 +157,14 @@ def test_who_looked_at_a_function_that_came_to_state_another_type_runs_there_too
     assert {n: found[:-1] for n, found in values_of(mod).items()} == expected
 
 
+def test_effects_outside_of_what_a_pass_returns_stay_in_the_workers(runner: Runner):
+    run_pipeline_sync(program(1, 2), LeaveBehind())
+    assert is_left_behind() == [True, True, True]
+    for functions in (1, 30):
+        runner.run_sync(program(*range(functions)), LeaveBehind())
+        assert is_left_behind() == [False, False, False]
+
+
 def test_an_error_is_that_of_the_serial_run(runner: Runner):
     for mod in (program(1), program(1, 2, 3)):
         with pytest.raises(ValueError, match=r".") as serial:
@@ -189,51 +175,40 @@ def test_an_error_is_that_of_the_serial_run(runner: Runner):
         assert isolated.value.__notes__ == serial.value.__notes__
 
 
-class NoteRuns(EndWhereTold):
-    """Takes down, in a folder, how often it is run on each function."""
-
-    pass_info = PassInfo(0, "NoteRuns")
-
-    def __init__(self, folder: Path, function: str, other: str) -> None:
-        super().__init__(function, other, -1)
-        self.folder = folder
-
-    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
-        with (self.folder / str(ctx.function_name)).open("a") as file:
-            file.write("x")
-        return super().transform_function(func, mod, ctx)
-
-
 def test_of_a_small_module_too_only_what_relied_on_what_changed_runs_again(
     runner: Runner, tmp_path: Path
 ):
     mod = SignedProgram(program(0, 0, 0).functions)
     steps = [Change(["f0"]), NoteRuns(tmp_path, "f1", "f0")]
-    COSTS.learn(steps, [1e-5] * 2, 1)  # so little that it goes in one message
+    COST_MODEL.update(steps, [1e-5] * 2, 1)  # so little that it goes in one message
     after = runner.run_sync(mod, steps)
     runs = {path.name: len(path.read_text()) for path in tmp_path.iterdir()}
     assert runs == {"f0": 1, "f1": 2, "f2": 1}
     assert values_of(after) == {"f0": (1,), "f1": (0, 1), "f2": (0,)}
 
 
-@pytest.mark.parametrize("how", ["argument", "option", "async"])
-def test_it_can_be_asked_for_in_several_ways(how: str):
-    mod, steps = program(1), [EndIn("exit", 1)]
+def test_it_can_be_asked_for_in_several_ways():
+    # So small a run would stay here else.
+    mod, steps = program(1), [Where()]
+    context = PassContext(config={"parpass.isolated": True})
+    ways: dict[str, Callable[[], Program]] = {
+        "argument": lambda: run_pipeline_sync(mod, steps, workers=1, isolated=True),
+        "option": lambda: run_pipeline_sync(mod, steps, workers=1, context=context),
+        "async": lambda: trio.run(
+            partial(run_pipeline, mod, steps, workers=1, isolated=True)
+        ),
+    }
+    assert values_of(run_pipeline_sync(mod, steps, workers=1)) == {"f0": (1, HERE)}
+    for way, run in ways.items():
+        (found,) = values_of(run()).values()
+        assert found[1] != HERE, way
 
-    def run() -> Any:
-        if how == "argument":
-            return run_pipeline_sync(mod, steps, workers=1, isolated=True)
-        if how == "option":
-            context = PassContext(config={"parpass.isolated": True})
-            return run_pipeline_sync(mod, steps, workers=1, context=context)
-        return trio.run(partial(run_pipeline, mod, steps, workers=1, isolated=True))
 
-    with pytest.raises(WorkerDiedError):
-        run()
-
-
-@pytest.mark.parametrize("how", ["hang", "exit", "segfault"])
-@pytest.mark.parametrize("steps", [1, 2])
+@at_times(
+    "how, steps",
+    [("hang", 1), ("exit", 2)],
+    [("hang", 2), ("exit", 1), ("segfault", 1), ("segfault", 2)],
+)
 def test_what_comes_after_the_first_failure_cannot_take_its_place(
     runner: Runner, how: str, steps: int
 ):

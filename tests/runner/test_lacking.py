@@ -24,12 +24,12 @@ from tests.support.pooled import folders, pooled
 from tests.support.toy_ir import program, values_of
 from tests.support.toy_passes import Add
 
-def run(step=Add(1)):
+def run(step=Add(1), numbers=(1, 2, 3)):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         made = parpass.run_pipeline_sync(
-            program(1, 2, 3), step, context=pooled(), workers=2)
-    assert made == step(program(1, 2, 3)), made
+            program(*numbers), step, context=pooled(), workers=2)
+    assert made == step(program(*numbers)), made
     assert not folders()
     # Where descriptors run out, libraries leave sockets to the collector.
     ours = [one for one in told if one.category is not ResourceWarning]
@@ -100,7 +100,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")  # of forking where there are threads
     multiprocessing.set_start_method("spawn")
     for ask in (Ask("spawn", True), Ask(None, False), Ask("fork", True)):
-        assert [one for one in run(ask) if "fork" not in one] == []
+        assert [one for one in run(ask, (1,)) if "fork" not in one] == []
     print("done")
 """
 

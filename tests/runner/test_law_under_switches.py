@@ -15,20 +15,19 @@ from parpass.ir.module import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, Sequential, register_adapter
-from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE
+from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE, OPTIMIZATIONS
 from parpass.transform.debug.bisect import OPT_BISECT_LIMIT
-from parpass.transform.optimizations import OPTIMIZATIONS
 from tests.support.comparing import (
     Told,
     Watchers,
     both,
-    check_relay,
     instruments,
     law_on,
 )
+from tests.support.comparing_relay import check_relay
 from tests.support.plain_wire import PlainAdapter
 from tests.support.programs import modules
-from tests.support.relay_pipelines import (
+from tests.support.relay_passes import (
     AddUp,
     Increment,
     Loosen,
@@ -36,8 +35,8 @@ from tests.support.relay_pipelines import (
     Retype,
     Reverse,
     Weigh,
-    hard_pipelines,
 )
+from tests.support.relay_pipelines import hard_pipelines
 from tests.support.switching import NAMES, OFF, ON, switches
 from tests.support.talking import Talk, TalkAside
 from tests.support.toy_ir import CheckedProgram, Fn, Program, program
@@ -144,8 +143,8 @@ def test_the_law_holds_with_each_optimisation_alone_on_and_alone_off(
 def test_the_law_holds_for_failures_with_all_on_and_all_off_wherever_work_is_done(
     runner: Runner, given_switches: Mapping[str, Any], place: float
 ):
-    has_place = {"small_work": place != WORKERS}  # off, all is left to the workers
-    config = config_of({**given_switches, **has_place}, place)
+    is_local = place != WORKERS
+    config = config_of({**given_switches, "local_small_stages": is_local}, place)
     mod = CheckedProgram(TOY.functions)
     check_toy(Sequential(TOY_FAILING), mod, blind, runner, config)
     check_relay(Sequential(RELAY_FAILING), relay_module(), blind, runner, config)
@@ -216,12 +215,12 @@ relay_cases = given(
     place=places(),
 )
 
-test_the_law_holds_for_toy_programs_whatever_is_on = law_on(25)(toy_cases(toy_law))
-test_the_law_holds_for_relay_whatever_is_on = law_on(15)(relay_cases(relay_law))
+test_the_law_holds_for_toy_programs_whatever_is_on = law_on(1.25)(toy_cases(toy_law))
+test_the_law_holds_for_relay_whatever_is_on = law_on(0.75)(relay_cases(relay_law))
 
 test_the_law_holds_for_many_toy_programs_whatever_is_on = pytest.mark.stress(
-    law_on(2_000)(toy_cases(toy_law))
+    law_on(100)(toy_cases(toy_law))
 )
 test_the_law_holds_for_much_relay_whatever_is_on = pytest.mark.stress(
-    law_on(1_000)(relay_cases(relay_law))
+    law_on(50)(relay_cases(relay_law))
 )

@@ -133,7 +133,7 @@ class Options(FunctionPass):
 
 serial = Options()(program(1, 2, 3))
 for settings in {"context": pooled()}, {"isolated": True}:
-    made = parpass.run_pipeline_sync(program(1, 2, 3), Options(), **settings, workers=2)
+    made = parpass.run_pipeline_sync(program(1, 2, 3), Options(), **settings, workers=1)
     if made != serial:  # nothing is asserted under -O
         sys.exit(f"{made} {serial}")
 print("done")
@@ -213,9 +213,16 @@ def test_a_program_given_on_the_command_line():
     run_program([sys.executable, "-c", PROGRAM + "\nmain()"])
 
 
+_OTHERS = [["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]]
+
+
 @pytest.mark.parametrize(
     "options",
-    [["-O"], ["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]],
+    [
+        ["-O"],
+        [word for options in _OTHERS for word in options],
+        *(pytest.param(options, marks=pytest.mark.stress) for options in _OTHERS),
+    ],
     ids=" ".join,
 )
 def test_options_of_the_interpreter_are_those_of_the_workers(options: list[str]):
@@ -304,7 +311,7 @@ def test_many_runs_at_once_on_one_runner_from_threads(runner: Runner):
 def test_many_runs_at_once_on_many_runners_from_threads():
     def run(at: int) -> Program:
         return parpass.run_pipeline_sync(
-            program(*range(9)), Add(at), context=pooled(), workers=2
+            program(*range(9)), Add(at), context=pooled(), workers=1
         )
 
     with ThreadPoolExecutor(4) as threads:

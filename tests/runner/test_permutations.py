@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import other_failures
 from parpass.runner import open_runner
 from parpass.transform import Sequential
-from parpass.transform.optimizations import OPTIMIZATIONS
+from parpass.transform.config import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
 from tests.support.pooled import POOLED, pooled
+from tests.support.profiles import examples
 from tests.support.switching import switches
 from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add, FailOn
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.slow
     deaths=st.integers(0, 3),
     given_switches=switches(),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(2)
 def test_no_order_and_no_death_shows(
     mod: Program,
     pipeline: Sequential,
@@ -58,7 +59,7 @@ def test_no_order_and_no_death_shows(
 
 
 @given(failing=st.sets(st.integers(0, 19), min_size=1), seed=st.integers(0, 2**32))
-@settings(max_examples=20, deadline=None)
+@examples(1)
 def test_of_all_failures_the_first_is_raised_and_has_others_in_order(
     failing: set[int], seed: int
 ):

@@ -14,10 +14,11 @@ import trio
 from parpass.diagnostic import Diagnostic
 from parpass.errors import DiagnosticError, other_failures
 from parpass.runner import Runner
-from parpass.runner.placing.costs import COSTS
+from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.ending import end
+from tests.support.failing import cancelled
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, FailOn
@@ -124,7 +125,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "exit": lambda: SystemExit(3),
     "generator's": lambda: GeneratorExit(),
     "group": lambda: BaseExceptionGroup("g", [SystemExit(3), KeyboardInterrupt()]),
-    "cancelled": lambda: trio.Cancelled._create(source="deadline"),  # pyright: ignore[reportPrivateUsage]
+    "cancelled": cancelled,
     "frozen": lambda: Frozen("boo"),
     "asking": lambda: Asking("x"),
     "nested": nested,
@@ -191,12 +192,12 @@ def test_here_nothing_runs_after_a_failure(
     runner: Runner, do: Callable[[], object], *, is_known: bool
 ):
     steps = [Add(1), FailsOnSecond("P", do, 4, 5), Do("Later", do, 4)]
-    COSTS.forget(steps)
+    COST_MODEL.forget(steps)
     if is_known:  # else it is begun here, and what passes take is found out
-        COSTS.learn(steps, [1e-6] * 3, 4)
+        COST_MODEL.update(steps, [1e-6] * 3, 4)
     root = Sequential(steps)
     serial, parallel = both(runner, root, program(1, 2, 3, 4), "here")
-    COSTS.forget(steps)
+    COST_MODEL.forget(steps)
     assert seen(parallel) == seen(serial)
     assert other_failures(parallel) == ()
 

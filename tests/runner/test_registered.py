@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import threading
 import types
@@ -19,12 +20,12 @@ import pytest
 import parpass
 from parpass import IRModule, assert_structural_equal, relay
 from parpass.errors import SlowerRunWarning
+from parpass.function_registry import declare_functions
 from parpass.ir import register_op_attr
-from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
-from parpass.ir.operators.op_table import Op
-from parpass.relay.transform.relayout.alter_op_layout import conv2d_nchwc
-from parpass.runner import Runner
-from parpass.runtime.registry import declare_functions
+from parpass.ir.op_registration import TempOpAttr, op_attrs
+from parpass.ir.op_table import Op
+from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
+from parpass.runner import Runner, open_runner
 from parpass.transform import (
     FunctionPass,
     PassContext,
@@ -37,7 +38,8 @@ from parpass.transform import (
     register_pass,
     register_wrapping,
 )
-from parpass.transform.adapters import wrapped
+from parpass.transform.adapter_registry import lift_to_module
+from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import list_config_options
 from tests.support.pooled import run_pooled
 from tests.support.probing import Probe, seen_in_workers
@@ -207,7 +209,7 @@ def test_an_operator_of_the_program_is_inferred(runner: Runner):
 OWN = """
 import parpass
 from parpass import relay
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 
 LOADED = []
 like = relay.op.get("nn.relu")
@@ -249,6 +251,21 @@ def test_a_module_that_nobody_asks_for_is_not_imported_there(
     new_module("own_ops_two", OWN.format(name="two"))
     mod = run_pooled(runner, Probe(lambda: "own_ops_two" in sys.modules), program(1, 2))
     assert values_of(mod) == {"f0": (1, False), "f1": (2, False)}
+
+
+@pytest.mark.slow
+def test_where_no_operator_is_named_what_one_is_is_not_loaded(
+    new_module: NewModule,
+):
+    new_module("own_ops_three", OWN.format(name="three"))
+
+    def loaded() -> list[str]:  # numpy may be, for other tables that tests added to
+        return sorted({"parpass.ir.op_table"} & sys.modules.keys())
+
+    with open_runner(workers=1) as runner:
+        mod = run_pooled(runner, Probe(loaded), program(1, 2))
+        assert values_of(mod) == {"f0": (1, []), "f1": (2, [])}
+        assert seen_in_workers(runner, lambda: Op.get("test.three").name)
 
 
 def test_modules_of_functions_that_the_program_declares_are_declared_there(
@@ -328,13 +345,48 @@ class Box:
 def test_adapters_are_known(runner: Runner):
     adapter = type("BoxAdapter", (ToyAdapter,), {})()
     register_adapter(Box, adapter)
-    seen = seen_in_workers(runner, lambda: type(adapter_of(Box(), "P")).__name__)
+    seen = seen_in_workers(runner, lambda: adapter_of(Box(), "P").__class__.__name__)
     assert seen == "BoxAdapter"
+
+
+OTHER_IR = """
+from parpass.transform import register_adapter
+from tests.support.toy_ir import ToyAdapter
+
+class Module:
+    pass
+
+class OtherAdapter(ToyAdapter):
+    pass
+
+register_adapter(Module, OtherAdapter())
+"""
+
+
+def test_an_adapter_is_imported_where_a_module_of_its_ir_is(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "other_ir.py").write_text(OTHER_IR)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    def is_imported() -> bool:
+        return "other_ir" in sys.modules and os.getpid() != parent
+
+    def adapter() -> str:
+        module = importlib.import_module("other_ir").Module()
+        return type(unchecked(adapter_of(module, "P"))).__name__
+
+    parent = os.getpid()
+    with registering_for_a_while():
+        importlib.import_module("other_ir")
+        assert seen_in_workers(runner, is_imported) is False
+        assert seen_in_workers(runner, adapter) == "OtherAdapter"
+    del sys.modules["other_ir"]
 
 
 def test_wrappings_are_known(runner: Runner):
     def wrap(box: Box) -> Any:
-        return "wrapped", str
+        return "lift_to_module", str
 
     register_wrapping(Box, wrap)
-    assert seen_in_workers(runner, lambda: wrapped(Box())[0]) == "wrapped"
+    assert seen_in_workers(runner, lambda: lift_to_module(Box())[0]) == "lift_to_module"

@@ -25,7 +25,7 @@ import parpass
 from examples import service_asyncio, service_trio
 from parpass import relay
 from parpass.runner import open_runner
-from tests.support.pooled import child_processes, folders
+from tests.support.pooled import child_processes, folders, new_pipe
 from tests.support.serving import BEGUN, ONE_FUNCTION, PROGRAM
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +71,12 @@ async def metrics(client: aiohttp.ClientSession) -> dict[str, float]:
     return {name: float(value) for name, value in map(str.split, lines)}
 
 
+def requests_ended(counted: dict[str, float]) -> float:
+    return sum(
+        count for name, count in counted.items() if name.startswith("parpass_requests_")
+    )
+
+
 @pytest.mark.slow
 def test_on_asyncio_what_one_client_does_is_no_concern_of_the_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -90,15 +96,16 @@ def test_on_asyncio_what_one_client_does_is_no_concern_of_the_others(
             assert status == 500
             assert "SIGSEGV" in text
             assert "in pass 'Crashes', on function 'first'" in text
-            begun = tmp_path / "begun"
+            begun = new_pipe(tmp_path)
             monkeypatch.setenv(BEGUN, str(begun))
             gone = asyncio.ensure_future(post(client, "Hangs", ONE_FUNCTION))
-            while not begun.exists():
-                assert (await post(client, "InferType"))[0] == 200
+            await asyncio.to_thread(begun.read_bytes)
             assert (await post(client, "InferType"))[0] == 200
+            assert not gone.done(), gone.result()
             gone.cancel()
-            while "parpass_requests_cancelled_total" not in await metrics(client):
+            while requests_ended(counted := await metrics(client)) < 6:
                 pass
+            assert counted.get("parpass_requests_cancelled_total") == 1, counted
             assert (await post(client, "InferType"))[0] == 200
             counted = await metrics(client)
         assert counted["parpass_requests_failed_total"] == 1
@@ -166,13 +173,12 @@ async def test_on_trio_what_one_client_does_is_no_concern_of_the_others(
             answer = await ask(port, text=PROGRAM, pipeline="Crashes")
             assert "SIGSEGV" in answer["error"]
             assert "in pass 'Crashes', on function 'first'" in answer["notes"]
-            begun = tmp_path / "begun"
+            begun = new_pipe(tmp_path)
             monkeypatch.setenv(BEGUN, str(begun))
             async with trio.open_nursery() as nursery:
                 hanging = {"text": ONE_FUNCTION, "pipeline": "Hangs"}
                 nursery.start_soon(lambda: ask(port, **hanging))
-                while not begun.exists():
-                    assert (await ask(port, **good))["outcome"] == "compiled"
+                await trio.to_thread.run_sync(begun.read_bytes)
                 assert (await ask(port, **good))["outcome"] == "compiled"
                 nursery.cancel_scope.cancel()
             while not service.counted["cancelled"]:

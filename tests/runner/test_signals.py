@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.leftovers import remove_abandoned
+from parpass.runner.ipc.shared_dir import SharedDirectory, remove_stale
+from tests.support.cells import by_turns
 from tests.support.pooled import folders, new_pipe
 
 pytestmark = pytest.mark.slow
@@ -79,8 +79,9 @@ def all_has_ended(program: subprocess.Popen[str]) -> str:
         raise
 
 
-@pytest.mark.parametrize("form", ["plain", "trio", "asyncio", "notebook"])
-@pytest.mark.parametrize("whole_group", [True, False])
+@by_turns(
+    ("form", "whole_group"), ["plain", "trio", "notebook", "asyncio"], [True, False]
+)
 def test_ctrl_c_ends_all(form: str, whole_group: bool, tmp_path: Path):
     program = started(form, tmp_path)
     # A terminal sends it to the workers as well.
@@ -125,13 +126,13 @@ def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):
 def test_after_workers_and_all_were_killed_the_next_run_tidies_up(tmp_path: Path):
     program = started("plain", tmp_path)
     (left,) = folders(program.pid)
-    others = [Folder(), Folder()]
-    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    others = [SharedDirectory(), SharedDirectory()]
+    remove_stale([Path(left), *(Path(one.path) for one in others)])
     assert folders(program.pid) == {left}  # it is in use
     os.killpg(program.pid, signal.SIGKILL)
     all_has_ended(program)
     assert folders(program.pid) == {left}
-    remove_abandoned([Path(left), *(Path(one.path) for one in others)])
+    remove_stale([Path(left), *(Path(one.path) for one in others)])
     assert not folders(program.pid)
     assert all(os.path.isdir(one.path) for one in others)
     for one in others:

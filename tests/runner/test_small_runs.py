@@ -12,7 +12,7 @@ from hypothesis import given
 from parpass.diagnostic import DiagnosticContext, DiagnosticLevel, override_renderer
 from parpass.errors import RuntimeUseError, UnknownPassError
 from parpass.runner import Runner, open_runner
-from parpass.runner.placing.costs import COSTS
+from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import (
     FunctionPass,
     PassContext,
@@ -25,7 +25,7 @@ from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs
 
-law = law_on(100)
+law = law_on(5)
 
 
 class OfKnownCost(FunctionPass):
@@ -93,7 +93,7 @@ def test_nothing_is_run_twice():
 
 
 def test_a_pass_that_is_required_is_made_once(runner: Runner):
-    COSTS.forget([Requiring()])
+    COST_MODEL.forget([Requiring()])
     Required.made = 0
     runner.run_sync(program(1, 2), [Requiring()])
     assert Required.made == 1

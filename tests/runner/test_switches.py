@@ -8,25 +8,24 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, PassContext, relay
-from parpass.ir.ledger import LedgerEntry, enter_in_ledger
+from parpass.ir.inference_cache import InferenceRecord, cache_inference
 from parpass.runner import Runner, RunReport
-from parpass.runner.placing.forecasts import Ledger, Place, best_place
-from parpass.runner.stage.work import StageWork
-from parpass.runner.travel.retained import Retainer
+from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.placement import Placement, PlacementPolicy, StartupAmortizer
+from parpass.runner.stage.interpreter import StageInterpreter
 from parpass.transform import (
     FunctionPass,
-    KeepOutside,
     Pass,
     PassInfo,
     adapter_of,
-    register_adapter,
 )
 from parpass.transform.budget import UNLIMITED
-from parpass.transform.optimizations import OPTIMIZATIONS
+from parpass.transform.config import OPTIMIZATIONS
 from tests.support.executors import ThreadExecutor
 from tests.support.large import Doubled, weighted
 from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
+from tests.support.toy_ir import ToyAdapter, program
+from tests.support.toy_kinds import CountedProgram, CountingAdapter
 from tests.support.toy_passes import Add, Keep
 
 
@@ -50,10 +49,10 @@ def executor() -> Iterator[ThreadExecutor]:
 
 
 @pytest.fixture
-def retainer() -> Iterator[Retainer]:
-    retainer = Retainer(ToyAdapter())
-    yield retainer
-    retainer.close()
+def store() -> Iterator[ModuleStore]:
+    store = ModuleStore(ToyAdapter())
+    yield store
+    store.close()
 
 
 MOD = program(*range(40))
@@ -66,42 +65,25 @@ def test_without_stages_each_pass_goes_to_the_workers_alone(runner: Runner):
 
 
 def test_without_small_work_all_goes_to_the_workers(executor: ThreadExecutor):
-    def place(**switches: Any) -> Place:
+    def place(**switches: Any) -> Placement:
         given = PassContext(config={OPTIMIZATIONS: switches})
         functions = program(1).functions
-        args = (given, executor, ToyAdapter(), Ledger())
-        return best_place([Add(1)], [UNLIMITED], functions, *args).place
+        policy = PlacementPolicy(executor, ToyAdapter(), given, StartupAmortizer())
+        return policy.choose([Add(1)], [UNLIMITED], functions).place
 
-    assert place() is Place.HERE
-    assert place(small_work=False) is Place.WORKERS
+    assert place() is Placement.LOCAL
+    assert place(local_small_stages=False) is Placement.REMOTE
 
 
-def test_without_bundles_each_function_is_packed_alone(runner: Runner):
+def test_without_batches_each_function_is_packed_alone(runner: Runner):
     x = relay.var("x", shape=(2,))
     # So many that what else is sent, such as what a program has registered, is little.
     mod = IRModule({f"f{at}": relay.Function((x,), relay.abs(x)) for at in range(200)})
     passes: list[Pass] = [relay.transform.InferType()]
     together = report(runner, passes, mod)
-    alone = report(runner, passes, mod, bundles=False)
+    alone = report(runner, passes, mod, batches=False)
     assert alone.bytes_sent > 1.5 * together.bytes_sent
     assert alone.bytes_received > 1.5 * together.bytes_received
-
-
-class CountedProgram(Program):
-    """A module of which it is counted how often a function is packed here."""
-
-
-class CountingAdapter(ToyAdapter):
-    """Counts, in each process for itself."""
-
-    packed = 0
-
-    def encode_function(self, function: Fn, keep_outside: KeepOutside) -> bytes:
-        CountingAdapter.packed += 1
-        return super().encode_function(function, keep_outside)
-
-
-register_adapter(CountedProgram, CountingAdapter())
 
 
 def test_without_retained_bytes_functions_are_packed_for_each_stage(runner: Runner):
@@ -133,13 +115,13 @@ def test_without_kept_signatures_a_callee_is_brought_as_far_to_tell_its_type():
         adapter = adapter_of(mod, "")
         names = list(mod.functions_by_name)
         passes = [Count(), Count()]
-        work = StageWork(
+        work = StageInterpreter(
             passes, context(**switches), adapter, mod, names, mod.__getitem__
         )
         work.signature("f1", 1)
         return Count.runs
 
-    assert (runs(), runs(kept_signatures=False)) == (0, 1)
+    assert (runs(), runs(stable_signatures=False)) == (0, 1)
 
 
 def test_values_travel_with_functions_below_the_bytes_that_are_large(runner: Runner):
@@ -155,10 +137,10 @@ def test_values_travel_with_functions_below_the_bytes_that_are_large(runner: Run
 def test_without_remembered_analyses_types_are_inferred_again():
     x = relay.var("x", shape=(2,))
     function = relay.Function((x,), relay.abs(x))
-    enter_in_ledger(
-        function, LedgerEntry({}, nodes=3)
+    cache_inference(
+        function, InferenceRecord({}, nodes=3)
     )  # which is wrong: it has no types
     mod = IRModule({"f": function})
     assert relay.transform.InferType()(mod)["f"] is function
-    with context(remembered_analyses=False):
+    with context(cached_analyses=False):
         assert relay.transform.InferType()(mod)["f"].checked_type is not None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.diagnostic import Diagnostic
@@ -18,6 +18,7 @@ from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from tests.support.comparing import law_on
 from tests.support.talking import (
     LOGGER,
     Heard,
@@ -29,8 +30,6 @@ from tests.support.talking import (
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, AddFrom, Keep
 from tests.support.toy_pipelines import see
-
-EXAMPLES = int(os.environ.get("PARPASS_LAW_EXAMPLES", "40"))
 
 IN_WORKERS = 0.0
 IN_BOTH = 2e-5
@@ -76,11 +75,7 @@ actions = st.sampled_from(["default", "always", "once", "module", "ignore", "err
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@law_on(2)
 @given(
     passes=st.lists(one_pass, min_size=1, max_size=4),
     numbers=st.lists(st.integers(0, 4), min_size=1, max_size=5),

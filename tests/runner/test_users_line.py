@@ -103,11 +103,11 @@ HERE = [serially, in_process, in_process_under_trio, in_process_under_asyncio]
 @pytest.mark.slow
 @pytest.mark.parametrize("run", ELSEWHERE)
 def test_of_what_workers_cannot_do(run: Callable[[Sequence[Pass]], None]):
-    with pytest.warns(UnpicklablePassWarning) as unpicklable:
-        run([Locked()])
-    with pytest.warns(PassStateWarning) as state:
-        run([Remember()])
-    for warned in (*unpicklable, *state):
+    with pytest.warns((UnpicklablePassWarning, PassStateWarning)) as caught:
+        run([Locked(), Remember()])
+    categories = {warned.category for warned in caught}
+    assert categories == {UnpicklablePassWarning, PassStateWarning}
+    for warned in caught:
         assert is_in(run, warned.filename, warned.lineno)
 
 

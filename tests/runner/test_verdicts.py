@@ -6,44 +6,26 @@ hold may do well.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from parpass.errors import SlowerRunWarning, WorkerDiedError
 from parpass.runner import Runner, open_runner
-from parpass.runner.placing.costs import COSTS
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.runner.cost_model import COST_MODEL
+from parpass.transform import Pass, PassContext, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.debug.reproducer import REPRODUCER
-from tests.support.ending import ReturnEnding, end
+from tests.support.ending import ReturnEnding
 from tests.support.executors import ThreadExecutor
+from tests.support.judging import EndElsewhere, Reads
 from tests.support.pooled import POOLED, pooled
 from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
-from tests.support.toy_ir import Fn, ReadOnlyProgram, program
+from tests.support.toy_ir import Fn, program
 from tests.support.toy_passes import Add, FailOn
 from tests.support.toy_pipelines import see
-
-
-class EndElsewhere(EndWhereTold):
-    """Does so in a process; in this one, takes down that it was called."""
-
-    pass_info = PassInfo(0, "EndElsewhere")
-    called: ClassVar[list[str]] = []
-
-    def __init__(self, function: str, other: str, *numbers: int) -> None:
-        super().__init__(function, other, *numbers)
-        self.here = os.getpid()
-
-    def end(self) -> None:
-        if os.getpid() == self.here:
-            self.called.append(self.function)
-        else:
-            end("exit")
 
 
 @pytest.fixture
@@ -99,23 +81,6 @@ def test_what_relied_on_a_body_that_was_left_out_is_not_left_out_for_good(
     assert parallel == see(root, signed(0, 0, 0), settings={"config": config})
 
 
-class Reads(FunctionPass):
-    """Has a function read another one."""
-
-    pass_info = PassInfo(0, "Reads")
-
-    def __init__(self, function: str, other: str) -> None:
-        self.function = function
-        self.other = other
-
-    def transform_function(
-        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
-    ) -> Fn:
-        if ctx.function_name != self.function:
-            return func
-        return func.with_values((*func.values, *mod[self.other].values))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True])
 def test_whether_it_kills_again_is_found_out_in_a_worker(
@@ -125,7 +90,7 @@ def test_whether_it_kills_again_is_found_out_in_a_worker(
     big = Fn((0,) * 5000)
     mod = SignedProgram({"f0": Fn((0,)), "f1": big, "f2": Fn((0,))})
     steps = [Change(["f1"]), EndElsewhere("f2", "f1", 0, 1 if again else 0)]
-    COSTS.forget(steps)
+    COST_MODEL.forget(steps)
     context = PassContext(config={ASKING_WORKERS_SECONDS: 0.02})
     if again:
         with pytest.raises(WorkerDiedError) as caught:

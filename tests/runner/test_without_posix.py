@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -102,7 +103,17 @@ def test_what_only_workers_can_do_is_refused() -> None:
 
 @pytest.mark.slow
 def test_the_command_works(tmp_path: Path) -> None:
-    program = "from parpass.cli import main; main()"
+    # All in one process: what is hidden is hidden from each.
+    program = """
+    import contextlib, json, sys
+    from parpass.cli import main
+
+    for line in json.loads(sys.argv[1]):
+        with contextlib.suppress(SystemExit):
+            main(line)
+        for stream in (sys.stdout, sys.stderr):
+            print("=====", file=stream, flush=True)
+    """
     (tmp_path / "a.relay").write_text("def @main(%x: float32) { add(%x, 1f) }")
     (tmp_path / "passes.py").write_text(
         dedent(
@@ -118,16 +129,19 @@ def test_the_command_works(tmp_path: Path) -> None:
             """
         )
     )
-    printed, errors = run(program, "opt", "a.relay", "-O2", "-j0", cwd=tmp_path)
-    assert "add(%p0, 1f)" in printed
-    assert errors == ""
     failing = ("--load=passes.py", "-p", "InferType,Failing", "--reproducer=r.relay")
-    _, errors = run(program, "opt", "a.relay", "-j0", *failing, cwd=tmp_path)
-    assert "reproducer: r.relay" in errors
-    _, errors = run(program, "replay", "r.relay", "--load=passes.py", cwd=tmp_path)
-    assert "The same failure came back." in errors
-    printed, errors = run(
-        program, "reduce", "r.relay", "--load=passes.py", cwd=tmp_path
-    )
-    assert "this system has no processes that parpass can watch over" in errors
-    assert "pipeline" in printed
+    lines = [
+        ("opt", "a.relay", "-O2", "-j0"),
+        ("opt", "a.relay", "-j0", *failing),
+        ("replay", "r.relay", "--load=passes.py"),
+        ("reduce", "r.relay", "--load=passes.py"),
+    ]
+    printed, errors = run(program, json.dumps(lines), cwd=tmp_path)
+    opt, _, _, reduced, _ = printed.split("=====\n")
+    assert "add(%p0, 1f)" in opt
+    assert "pipeline" in reduced
+    opt, failed, replayed, reduced, _ = errors.split("=====\n")
+    assert opt == ""
+    assert "reproducer: r.relay" in failed
+    assert "The same failure came back." in replayed
+    assert "this system has no processes that parpass can watch over" in reduced

@@ -1,12 +1,17 @@
-"""Library files: what is written is what is read, and nothing else is loaded."""
+"""Library files: what is written is what is read, and nothing else is loaded.
+
+Machine code is loaded from bytes that no other user can exchange meanwhile.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +28,15 @@ from parpass.errors import (
     LibraryError,
 )
 from parpass.runtime import Module, NDArray, load_module
-from parpass.runtime.library_digest import digest_of
+from parpass.runtime.compiled_module import SharedObject
 from parpass.runtime.library_file import (
     LibraryImage,
+    library_digest,
     read_library,
     write_library,
 )
 from parpass.target.build_library import build
+from tests.support.forking import forked_in_the_midst
 
 ROOT = Path(__file__).parents[2]
 
@@ -138,7 +145,7 @@ def said_otherwise(path: Path, **said: Any) -> Path:
     manifest = {**json.loads(data[at : at + size]), **said}
     new = json.dumps(manifest).encode()
     body = data[:at] + new + struct.pack("<8sQQ", magic, at, len(new))
-    path.write_bytes(body + digest_of(memoryview(body)))
+    path.write_bytes(body + library_digest(memoryview(body)))
     return path
 
 
@@ -217,7 +224,7 @@ def test_a_manifest_that_is_none_is_refused(path: Path, manifest: bytes):
     data = path.read_bytes()
     magic, at, _, _ = struct.unpack("<8sQQ32s", data[-56:])
     body = data[:at] + manifest + struct.pack("<8sQQ", magic, at, len(manifest))
-    path.write_bytes(body + digest_of(memoryview(body)))
+    path.write_bytes(body + library_digest(memoryview(body)))
     with pytest.raises(DamagedLibraryError, match="is none that parpass wrote"):
         load_module(path)
 
@@ -334,3 +341,38 @@ def test_running_a_library_needs_no_compiler(path: Path):
     assert output.startswith("[[1, 1, 1, 1]]")
     unwanted = {"llvmlite", "onnx", "parpass.tir", "parpass.relay", "parpass.ir.node"}
     assert not unwanted & {*output.split()}
+
+
+def test_without_files_in_memory_a_library_is_in_no_folder_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for mode, told in [(0o777, "can be written to by others"), (0o1777, "too short")]:
+        tmp_path.chmod(mode)
+        with pytest.raises(LibraryError, match=told):
+            SharedObject(b"no code")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks")
+def test_a_child_is_not_forked_while_the_systems_loader_is_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def is_refused() -> bool:
+        with pytest.raises(LibraryError):
+            SharedObject(b"no code")
+        return True
+
+    def load(stay: Callable[[], None]) -> None:
+        original = ctypes.CDLL
+
+        def loading(*args: Any, **kwargs: Any) -> ctypes.CDLL:
+            stay()
+            return original(*args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ctypes, "CDLL", loading)
+            is_refused()
+
+    assert forked_in_the_midst(load, is_refused)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parpass.ir import wire
+from parpass.ir import function_codec
 from parpass.relay.expr import Constant, Function
 from parpass.runtime.ndarray import NDArray
 from tests.support.op_calls import Array
@@ -57,13 +57,13 @@ def test_elements_lie_as_they_do_after_a_journey(make: Change, *, large: bool):
     given = make(rng.standard_normal((4, 6)).astype("float32"))
     kept: list[Any] = []
 
-    def keep_outside(value: Any) -> int | None:
+    def blob_sink(value: Any) -> int | None:
         kept.append(value)
         return 0 if large else None
 
     here = NDArray(given)
-    packed = wire.encode(Function((), Constant(here)), keep_outside)
-    body = wire.decode(packed, [Copied(here.raw().tobytes())]).body
+    packed = function_codec.encode(Function((), Constant(here)), blob_sink)
+    body = function_codec.decode(packed, [Copied(here.raw().tobytes())]).body
     assert isinstance(body, Constant)
     there = body.data
     assert all(one is here for one in kept)

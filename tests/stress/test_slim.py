@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 # What starts, ends and kills processes, shares bytes with them, and tidies up.
 CHOSEN = (
+    "test_api.py",
     "test_budgets.py",
     "test_crash_sites.py",
     "test_isolated.py",
@@ -30,13 +31,12 @@ CHOSEN = (
     "test_law.py",
     "test_odd_places.py",
     "test_program_end.py",
-    "test_run.py",
     "test_runs_at_once.py",
     "test_signals.py",
     "test_slower_roads.py",
+    "ipc/test_blobs.py",
+    "ipc/test_shared_dir.py",
     "pool/test_loky_executor.py",
-    "travel/test_folder.py",
-    "travel/test_large_values.py",
     "worker/test_jobs.py",
 )
 

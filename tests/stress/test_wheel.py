@@ -106,14 +106,9 @@ def test_files_that_are_no_python_are_read(python: Path, tmp_path: Path) -> None
     program = """if True:
         import parpass.relay
         print(parpass.transform.parse_pipeline("InferType"))
-        try:
-            parpass.autotvm
-        except AttributeError as error:
-            print(error)
     """
     printed = run(python, "-c", program, cwd=tmp_path)
     assert "InferType" in printed
-    assert "which TVM has" in printed
 
 
 def test_the_command_is_there(python: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import TypeVar
+from parpass.ir.types import TypeVar
 from parpass.relay.adt import (
     Clause,
     Match,

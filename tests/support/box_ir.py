@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import marshal
 import os
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from parpass.transform import (
-    Excerpt,
-    KeepOutside,
+    BlobSink,
+    ProgramSlice,
     Source,
-    is_handed_over,
+    owns,
     register_adapter,
 )
 from tests.support.toy_ir import Fn, Program, ToyAdapter, program
@@ -63,6 +64,7 @@ class Box:
     ) -> None:
         self.content, self.text, self.skip = content, text, skip
         self.added = tuple(added)  # names of declarations that it needs
+        self.lock = threading.RLock()  # held by who reads the body, or takes it
         self.body = body
         if body is not None:
             assert body.box is None, "a body is in one box only"
@@ -80,9 +82,10 @@ class Box:
     @property
     def values(self) -> tuple[int, ...]:
         """The numbers."""
-        if self.body is not None:
-            assert not self.body.is_discarded, "it was discarded"
-            return tuple(one.value for one in self.body.numbers)
+        with self.lock:
+            if self.body is not None:
+                assert not self.body.is_discarded, "it was discarded"
+                return tuple(one.value for one in self.body.numbers)
         if self.content is not None:
             return marshal.loads(self.content)
         assert self.text is not None, "the box is empty: its body was taken for good"
@@ -90,20 +93,22 @@ class Box:
 
     def encoded(self) -> bytes:
         """Return it as bytes, which it keeps."""
-        if self.content is None:
-            self.content = marshal.dumps(self.values, 2)
-        return self.content
+        with self.lock:
+            if self.content is None:
+                self.content = marshal.dumps(self.values, 2)
+            return self.content
 
     def take(self) -> Body:
         """Return a body that is the caller's to change."""
-        if not is_handed_over(self):
-            self.encoded()  # a copy, for who looks into this box again
-        body, self.body = self.body, None
+        with self.lock:
+            if not owns(self):
+                self.encoded()  # a copy, for who looks into this box again
+            body, self.body = self.body, None
         if body is None:
             return Body(self.values)
         assert not body.is_discarded, "it was discarded"
         body.box = None
-        if is_handed_over(self):
+        if owns(self):
             self.content = self.text = None
         return body
 
@@ -116,6 +121,9 @@ class Box:
         body.assign(new)
         return Box(body, skip=self.skip, added=self.added)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (self.encoded(), self.skip, self.added)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Box) and self._all() == other._all()
 
@@ -123,6 +131,10 @@ class Box:
 
     def _all(self) -> Any:
         return self.encoded(), self.skip, self.added
+
+
+def _unpacked(content: bytes, skip: bool, added: Sequence[str]) -> Box:
+    return Box(content=content, skip=skip, added=added)
 
 
 class BoxProgram(Program):
@@ -146,7 +158,7 @@ class BoxAdapter(ToyAdapter):
     """Handles programs of boxes, and their text."""
 
     mutability = None  # pyright: ignore[reportAssignmentType] -- boxes are values
-    are_boxes = True
+    consumes_functions = True
     ir_name = "boxes"
     suffixes = (".boxes",)
 
@@ -156,13 +168,13 @@ class BoxAdapter(ToyAdapter):
     def size(self, function: Any, limit: int) -> int:
         return min(len(function.values) + 1, limit)
 
-    def encode_function(self, function: Any, keep_outside: KeepOutside) -> bytes:
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         if function.form == "text":  # to be parsed by who works on it
             return marshal.dumps((function.text, function.skip, function.added))
         return marshal.dumps((function.encoded(), function.skip, function.added))
 
     def decode_function(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Program
     ) -> Any:
         known, skip, added = marshal.loads(encoded)
         if isinstance(known, str):
@@ -189,11 +201,11 @@ class BoxAdapter(ToyAdapter):
         named = [line.split(":") for line in text.splitlines() if ":" in line]
         return BoxProgram({name: Box(text=rest) for name, rest in named})  # pyright: ignore[reportArgumentType]
 
-    def excerpt(self, mod: Program, function: str | None) -> Excerpt:
+    def program_slice(self, mod: Program, function: str | None) -> ProgramSlice:
         names = mod.functions if function is None else [function]
-        return Excerpt(str(BoxProgram({name: mod[name] for name in names})))
+        return ProgramSlice(str(BoxProgram({name: mod[name] for name in names})))
 
-    def ways(self) -> Sequence[Any]:
+    def reduction_patterns(self) -> Sequence[Any]:
         return [DropNumbers()]
 
 

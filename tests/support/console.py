@@ -19,6 +19,8 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
+# What a build says where one had to wait, which depends on how busy the machine is.
+_SLOW = re.compile(r"^\.\.\. in [\d.]+ m?s\b.*\n", re.MULTILINE)
 _FRAME = re.compile(r"[\s─━┏┓┗┛┳┻╇┡┩┴└┘│┃]+")
 
 
@@ -57,14 +59,27 @@ def write_files(page: Path) -> None:
             Path(first.removeprefix("# ")).write_text(block, encoding="utf-8")
 
 
-def differences(page: Path) -> str:
-    """Return a diff of what the page shows and what its commands print, here."""
+# Commands that have workers, by default as many as the machine has cores.
+_WITH_WORKERS = {"opt", "bisect", "reduce"}
+
+
+def differences(page: Path, *options: str) -> str:
+    """Return a diff of what the page shows and what its commands print, here.
+
+    Args:
+        page: The page.
+        options: What commands that may have workers are given besides, where the page
+            does not say how many.
+    """
     write_small_model(Path("small.onnx"))
     write_files(page)
     diffs: list[str] = []
     for command, shown in console_blocks(page):
         arguments = shlex.split(command)[1:]
+        if arguments[0] in _WITH_WORKERS and not re.search(r" (-j|--jobs)", command):
+            arguments += options
         found = CliRunner().invoke(main, arguments, prog_name="parpass").output
+        found = _SLOW.sub("", found)
         if "--timing" in command:
             found, shown = _without_clocks(found), _without_clocks(shown)
         before, after = shown.strip().splitlines(), found.strip().splitlines()
@@ -78,4 +93,4 @@ def _without_clocks(text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(differences(Path(sys.argv[1])))  # noqa: T201 -- for the test that starts it
+    print(differences(Path(sys.argv[1]), *sys.argv[2:]))  # noqa: T201 -- for the test that starts it

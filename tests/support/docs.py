@@ -26,6 +26,24 @@ def shows(pass_type: type[Pass], *programs: IRModule) -> bool:
     return True
 
 
+_RETURNED = re.compile(r"^(def @.*\)) -> .* \{$", re.MULTILINE)
+
+
+def shows_text(doc: str, *programs: str) -> bool:
+    """Return whether a docstring shows texts of programs, in this order.
+
+    Lines may be wrapped; types of what functions return may be left out.
+    """
+    doc, at = _in_one_line(doc), 0
+    for program in programs:
+        short = _RETURNED.sub(r"\1 {", program)
+        found = [doc.find(_in_one_line(one), at) for one in (program, short)]
+        at = max(found)
+        if at < 0:
+            return False
+    return True
+
+
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 

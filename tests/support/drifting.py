@@ -15,10 +15,9 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from hypothesis import strategies as st
 
 import parpass
-from parpass.ir.operators.op_attrs import TempOpAttr, op_attrs
+from parpass.ir.op_registration import TempOpAttr, op_attrs
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 
@@ -111,20 +110,3 @@ def load_again(folder: Path, value: int) -> None:
         importlib.reload(sys.modules[MODULE])
     else:
         importlib.import_module(MODULE)
-
-
-def drifts() -> st.SearchStrategy[Drift]:
-    """Generate settings."""
-    few = st.one_of(st.none(), st.integers(1, 9))
-    return st.builds(
-        Drift,
-        variable=st.one_of(st.none(), st.sampled_from("ab")),
-        folder=st.booleans(),
-        precision=few,
-        digits=few,
-        deeper=st.sampled_from([0, 0, 100]),
-        answer=few,
-        attribute=few,
-        level=st.integers(0, 3),
-        reloads=st.lists(st.integers(0, 3), max_size=2),
-    )

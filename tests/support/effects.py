@@ -14,9 +14,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parpass.ir.module import IRModule
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Op, register_op
-from parpass.ir.types.ty import FuncType
+from parpass.ir.op_table import Effect, Op, register_op
+from parpass.ir.types import FuncType
 from parpass.relay import op
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (

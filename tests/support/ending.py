@@ -47,6 +47,21 @@ class EndIn(FunctionPass):
         return func.with_values(value + 1 for value in func.values)
 
 
+class HangOnAll(FunctionPass):
+    """Adds the name of a function to a file, and hangs."""
+
+    pass_info = PassInfo(0, "HangOnAll")
+
+    def __init__(self, begun: str) -> None:
+        self.begun = begun
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with Path(self.begun).open("a") as file:
+            file.write(f"{ctx.function_name}\n")
+        end("hang")
+        return func
+
+
 class SlowToSend(int):
     """A number that takes some milliseconds to be pickled."""
 

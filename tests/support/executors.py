@@ -12,11 +12,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
-from parpass.runner import JobEndedError, JobLostError
-from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.function_outcome import AbandonedError
-from parpass.runner.travel.messages import unpack_message
-from parpass.runner.travel.notes import Notes, Phase
+from parpass.runner import JobCancelledError, JobLostError
+from parpass.runner.ipc.messages import AbandonedError, decode_message
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 
@@ -99,7 +98,7 @@ class ThreadExecutor:
         self.log.append("end")
         with self._changed:
             self._pending = [work for work in self._pending if work[2] is not answer]
-        _fail(answer, JobEndedError())
+        _fail(answer, JobCancelledError())
 
     def kill(self) -> None:
         self.log.append("kill")
@@ -107,7 +106,7 @@ class ThreadExecutor:
             self.is_warm = False
             lost, self._pending = self._pending, []
         for _, _, answer in lost:
-            _fail(answer, JobEndedError())
+            _fail(answer, JobCancelledError())
 
     def close(self) -> None:
         self.log.append("close")
@@ -138,7 +137,7 @@ class ThreadExecutor:
             self._die_perhaps()
         except WorkerDeath:
             _fail(answer, JobLostError("SIGKILL(-9)", os.getpid()))
-            _wait_until_seen(unpack_message(job).folder)
+            _wait_until_seen(decode_message(job).folder)
         except BaseException as error:  # noqa: BLE001 -- as a pool hands it on
             _fail(answer, error)
         else:
@@ -154,7 +153,7 @@ class ThreadExecutor:
 def _wait_until_seen(folder: str) -> None:
     """Wait until it was seen what the dead worker was at: the next has its number."""
     with contextlib.suppress(OSError):  # the run is over
-        notes = Notes(Folder(folder))
+        notes = StatusBoard(SharedDirectory(folder))
         while any(work.phase != Phase.START for work in notes.read()):
             threading.Event().wait(0.001)
 

@@ -11,7 +11,7 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-from parpass.runner.travel.propagation import propagate
+from parpass.runner.ipc.propagation import propagate
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 
@@ -197,3 +197,36 @@ class TellsItsEnd(FunctionPass):
         if os.getpid() != self.here:
             with open(self.path, "w") as file:
                 file.write(str(os.getpid()))
+
+
+class Lock(FunctionPass):
+    """Puts something into functions that cannot be pickled."""
+
+    pass_info = PassInfo(0, "Lock")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        lock: Any = threading.Lock()
+        return Fn((*func.values, lock))
+
+
+class Unlock(FunctionPass):
+    """Takes it out again."""
+
+    pass_info = PassInfo(0, "Unlock")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return Fn(func.values[:-1])
+
+
+class Memo(FunctionPass):
+    """Remembers by name what it gave, which no later run may see."""
+
+    pass_info = PassInfo(0, "Memo")
+
+    def __init__(self) -> None:
+        self.memo: dict[str, Fn] = {}
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        name = ctx.function_name
+        assert name is not None
+        return self.memo.setdefault(name, func.with_values([*func.values, 1]))

@@ -13,7 +13,7 @@ A shipped pass is tested on them by a line in `PASSES` of
 
     @pytest.mark.slow
     @given(mod=higher_order_modules())
-    @settings(deadline=None, max_examples=30)
+    @examples(1.5)
     def test_it_keeps_the_meaning(mod: IRModule) -> None:
         assert_keeps_meaning(MyPass(), mod)
 """
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.types import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, const
 from tests.support.programs import BOOL, TENSORS, Step, Typed, Writer, call_op
 

@@ -26,7 +26,7 @@ from onnx import helper, numpy_helper
 from parpass.errors import ParpassError, PipelineSyntaxError
 from parpass.ir.module import IRModule
 from parpass.ir.serialization import load_json, save_json
-from parpass.ir.structure.structural import structural_hash
+from parpass.ir.structural import structural_hash
 from parpass.relay import Function, Tuple, const, parse
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.transform import InferType

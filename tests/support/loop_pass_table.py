@@ -9,7 +9,7 @@ from parpass import tir
 from parpass.tir import transform
 from parpass.transform import Pass, Sequential
 
-DEPTH = 10_000
+DEPTH = 3_000
 LARGE = 1_000
 
 
@@ -32,13 +32,10 @@ def _entry(made: Pass) -> Sequential:
     return Sequential([transform.Apply(_for_the_processor), made])
 
 
-PASSES: dict[str, Listed] = {
+# How those are made that without arguments cannot be made, or find nothing to do;
+# and variants.
+_ARRANGED: dict[str, Listed] = {
     "Apply": Listed(lambda: transform.Apply(_unchanged)),
-    "FlattenBuffer": Listed(transform.FlattenBuffer),
-    "StorageFlatten": Listed(transform.StorageFlatten),
-    "HoistIfThenElse": Listed(transform.HoistIfThenElse),
-    "InjectDoubleBuffer": Listed(transform.InjectDoubleBuffer),
-    "InstrumentBoundCheckers": Listed(transform.InstrumentBoundCheckers),
     "bounds": Listed(
         lambda: Sequential(
             [
@@ -47,23 +44,15 @@ PASSES: dict[str, Listed] = {
             ]
         )
     ),
-    "LoopPartition": Listed(transform.LoopPartition),
     "constant loops": Listed(
         transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}
     ),
-    "LowerIntrin": Listed(transform.LowerIntrin),
     "MakePackedAPI": Listed(lambda: _entry(transform.MakePackedAPI())),
     "MakeUnpackedAPI": Listed(lambda: _entry(transform.MakeUnpackedAPI())),
     "NarrowDataType": Listed(lambda: transform.NarrowDataType(16)),
-    "RemoveNoOp": Listed(transform.RemoveNoOp),
-    "RewriteUnsafeSelect": Listed(transform.RewriteUnsafeSelect),
-    "Simplify": Listed(transform.Simplify),
-    "StorageRewrite": Listed(transform.StorageRewrite),
     "flat storage": Listed(
         lambda: Sequential([transform.FlattenBuffer(), transform.StorageRewrite()])
     ),
-    "UnrollLoop": Listed(transform.UnrollLoop),
-    "VectorizeLoop": Listed(transform.VectorizeLoop),
     "VerifyMemory": Listed(lambda: _entry(transform.VerifyMemory())),
     "no vectors": Listed(lambda: transform.VectorizeLoop(enable_vectorize=False)),
     "short loops": Listed(
@@ -73,6 +62,15 @@ PASSES: dict[str, Listed] = {
         transform.UnrollLoop, {"tir.UnrollLoop": {"auto_max_extent": 1}}
     ),
 }
+# A pass that the package exports is in the table by itself.
+SHIPPED: dict[str, type[Pass]] = {
+    name: one
+    for name in transform.__all__
+    if isinstance(one := getattr(transform, name), type)
+    and issubclass(one, Pass)
+    and one is not transform.PrimFuncPass
+}
+PASSES = {name: Listed(make) for name, make in SHIPPED.items()} | _ARRANGED
 VARIANTS = {
     *("bounds", "constant loops", "flat storage", "no vectors", "short loops"),
     "trivial loops",

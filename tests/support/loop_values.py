@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from parpass import tir
-from parpass.tir.interpreter.evaluation import evaluate
-from parpass.tir.interpreter.packed_call import evaluate_packed
+from parpass.tir.interpreter.evaluation import evaluate, evaluate_packed
 from parpass.tir.packed_abi import CallingConv
 
 MAX_STEPS = 200_000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import FuncType, RelayRefType, TupleType, Type, TypeVar
+from parpass.ir.types import FuncType, RelayRefType, TupleType, Type, TypeVar
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -70,6 +70,7 @@ class MatchWriter(Writer):
 
     def steps(self, values: Sequence[Typed], depth: int) -> list[Step]:
         steps = [self.unary, self.binary, self.list_, self.either, self.reference]
+        steps.append(self.let_in_place)
         if any(isinstance(type_, RelayRefType) for _, type_ in values):
             steps += [self.read, self.write]
         if depth:

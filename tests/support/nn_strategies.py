@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from hypothesis import strategies as st
 
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, const
 from parpass.relay.op import image, nn
 from tests.support.op_calls import floats, ints, related

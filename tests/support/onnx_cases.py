@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pickle
+import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -25,13 +29,27 @@ from tests.support.onnx_models import imported
 Arrays = Sequence[Any]
 
 
+# Where the cases of nodes are kept, as to make them takes longer than to run them.
+KEPT = Path(__file__).parents[2] / ".pytest_cache" / "onnx_cases"
+
+
 @cache
 def cases(kind: str) -> dict[str, TestCase]:
     """Return the cases of a kind: `node`, `simple`, `pytorch-operator`, and so on."""
+    if kind != "node":
+        return {case.name: case for case in load_model_tests(kind=kind)}
+    path = KEPT / f"node-{onnx.__version__}-{np.__version__}-{sys.hexversion:x}"
+    with contextlib.suppress(Exception):  # it is not there, or damaged
+        return pickle.loads(path.read_bytes())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, where ONNX computes what it expects
-        found = load_model_tests(kind=kind)
-    return {case.name: case for case in found}
+        found = {case.name: case for case in load_model_tests(kind=kind)}
+    with contextlib.suppress(OSError):  # nothing can be written there
+        KEPT.mkdir(parents=True, exist_ok=True)
+        own = path.with_name(f"{path.name}-{os.getpid()}")  # others may write it now
+        own.write_bytes(pickle.dumps(found))
+        own.replace(path)
+    return found
 
 
 def model_of(case: TestCase) -> onnx.ModelProto:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleWrapper, const
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op import Op
@@ -35,6 +35,20 @@ def array(constant: Expr) -> Array:
     """Return the values of a constant."""
     assert isinstance(constant, Constant)
     return constant.data.numpy()
+
+
+def call_of(built: Expr | TupleWrapper) -> Call:
+    """Return a call without the wrapper that unpacks its result."""
+    call = built.astuple() if isinstance(built, TupleWrapper) else built
+    assert isinstance(call, Call)
+    return call
+
+
+def name_of(built: Expr | TupleWrapper) -> str:
+    """Return the name of the operator that is called."""
+    op = call_of(built).op
+    assert isinstance(op, Op)
+    return op.name
 
 
 def value(expr: Expr | TupleWrapper) -> Any:

@@ -65,6 +65,17 @@ def unary(name: str) -> Maker:
     )
 
 
+def numeric(name: str) -> Maker:
+    """Return the maker of calls on one tensor of floats or ints."""
+
+    def make(draw: st.DrawFn) -> Built:
+        if flag(draw):
+            return getattr(op, name)(ints(*shape(draw)))
+        return unary(name)(draw)
+
+    return make
+
+
 def binary(name: str) -> Maker:
     """Return the maker of calls on two tensors of floats or ints that broadcast."""
 
@@ -108,8 +119,7 @@ def reduction(name: str, of: Callable[..., Constant] = floats) -> Maker:
             if dims
             else None
         )
-        exclude = flag(draw) if axes is not None else False
-        return getattr(op, name)(of(*dims), axes, flag(draw), exclude)
+        return getattr(op, name)(of(*dims), axes, flag(draw), flag(draw))
 
     return make
 

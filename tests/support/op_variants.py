@@ -12,18 +12,12 @@ import numpy as np
 
 from parpass.errors import DiagnosticError
 from parpass.ir.node import post_order
-from parpass.relay.expr import Call, Constant, Expr, Function, TupleWrapper, const
+from parpass.relay.expr import Call, Constant, Expr, Function, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.infer import infer_type
 from parpass.runtime.dtypes import converted, numpy_dtype
+from tests.support.op_calls import call_of
 from tests.support.op_shapes import Built
-
-
-def call_of(built: Built) -> Call:
-    """Return a call without the wrapper that unpacks its result."""
-    call = built.astuple() if isinstance(built, TupleWrapper) else built
-    assert isinstance(call, Call)
-    return call
 
 
 def is_typed(call: Call) -> bool:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from parpass.ir.function_codec import FunctionPickler
 from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.ir.node import post_order
-from parpass.ir.relay_expr import BaseFunc
-from parpass.ir.wire import FunctionPickler
-from parpass.transform import KeepOutside
+from parpass.ir.typed_expr import BaseFunc
+from parpass.transform import BlobSink
 
 
 class PlainAdapter(IRModuleAdapter):
     """Packs functions always as others are packed that are too deep."""
 
-    def encode_function(self, function: BaseFunc, keep_outside: KeepOutside) -> bytes:
+    def encode_function(self, function: BaseFunc, blob_sink: BlobSink) -> bytes:
         """Return a function as bytes, without what InferType knows of it."""
-        pickler = FunctionPickler(keep_outside)
+        pickler = FunctionPickler(blob_sink)
         return pickler.pickled(post_order(function), function, None)
 
-    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[BaseFunc], None]:
+    def open_encoder(self, blob_sink: BlobSink) -> Callable[[BaseFunc], None]:
         """Return what has each function packed alone."""
         return lambda _: None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import tempfile
 import time
 from pathlib import Path
@@ -55,9 +56,24 @@ def comes_down_to(children: int) -> bool:
     One that was killed is still there for a moment when another one takes its place.
     """
     until = time.monotonic() + 30
-    while len(child_processes()) > children and time.monotonic() < until:
-        pass
-    return len(child_processes()) <= children
+    while len(found := child_processes()) > children:
+        if (left := until - time.monotonic()) <= 0:
+            return False
+        _wait_for_one_of(found, left)
+    return True
+
+
+def _wait_for_one_of(processes: set[int], seconds: float) -> None:
+    """Return when one of some processes has ended, or none did for so long."""
+    with contextlib.ExitStack() as opened:
+        ends: list[int] = []
+        for process in processes:
+            try:
+                ends.append(os.pidfd_open(process))
+            except ProcessLookupError:  # it has ended
+                return
+            opened.callback(os.close, ends[-1])
+        select.select(ends, [], [], seconds)
 
 
 def _children() -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from parpass import tir
 from parpass.ir.node import children
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.const_fold import trunc_div, trunc_mod
 
 _COMPUTE: dict[type[Any], Callable[[Any, Any], Any]] = {

@@ -18,8 +18,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import FuncType, TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import (
     Call,
@@ -177,7 +177,7 @@ class Writer:
     def steps(self, _values: Sequence[Typed], depth: int) -> list[Step]:
         """Return the ways to make another value."""
         steps: list[Step] = [self.unary, self.binary, self.tuple_, self.projection]
-        steps += [self.broadcast, self.reduction, self.condition]
+        steps += [self.broadcast, self.reduction, self.condition, self.let_in_place]
         if depth:
             steps += [self.if_, self.closure_call]
         if self.callees:
@@ -233,6 +233,13 @@ class Writer:
         assert isinstance(type_, TupleType)
         index = self.draw(st.integers(0, len(type_.fields) - 1))
         return TupleGetItem(expr, index), type_.fields[index]
+
+    def let_in_place(self, values: Sequence[Typed], depth: int) -> Typed:
+        """Return a `let` that may stand anywhere; nothing says its variable's type."""
+        value, bound = self.step(values, max(depth - 1, 0))
+        var = Var(f"v{next(self.numbers)}")
+        result, type_ = self.unary([*values, (var, bound)], 0)
+        return Let(var, value, result), type_
 
     def if_(self, values: Sequence[Typed], depth: int) -> Typed:
         type_ = self.any_type()

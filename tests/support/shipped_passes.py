@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass import relay
-from parpass.ir.operators.op_attrs import register_op_attr
+from parpass.ir.op_registration import register_op_attr
 from parpass.relay import transform
 from parpass.relay.dataflow_pattern import is_op, wildcard
-from parpass.transform import Pass, Sequential
+from parpass.transform import FunctionPass, ModulePass, Pass, Sequential
 from tests.support import effects
 
 _SUPPORTED = ["add", "negative", "copy", "nn.dense", "subtract", effects.WRITES.name]
@@ -48,50 +48,28 @@ def segmented(*passes: Pass) -> Pass:
     return Sequential([cut, *passes, put_back])
 
 
-PASSES: dict[str, Callable[[], Pass]] = {
-    "InferType": transform.InferType,
-    "AnnotateSpans": transform.AnnotateSpans,
-    "SimplifyInference": transform.SimplifyInference,
-    "FoldConstant": transform.FoldConstant,
-    "ToANormalForm": transform.ToANormalForm,
-    "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm,
-    "ToGraphNormalForm": transform.ToGraphNormalForm,
-    "LambdaLift": transform.LambdaLift,
-    "DynamicToStatic": transform.DynamicToStatic,
+# Those that make another program of one: its meaning and types are not what it keeps.
+DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToCPS", "ToMixedPrecision"}
+# How those are made that without arguments cannot be made, or find nothing to do;
+# and variants.
+_ARRANGED: dict[str, Callable[[], Pass]] = {
     "EtaExpand": lambda: transform.EtaExpand(expand_global_var=True),
-    "EliminateCommonSubexpr": transform.EliminateCommonSubexpr,
-    "DeadCodeElimination": transform.DeadCodeElimination,
     "inline_once": lambda: transform.DeadCodeElimination(inline_once=True),
     "RemoveUnusedFunctions": lambda: transform.RemoveUnusedFunctions(["f0"]),
-    "PartialEvaluate": transform.PartialEvaluate,
-    "Defunctionalize": transform.Defunctionalize,
     "UnCPS": lambda: Sequential([transform.ToCPS(), transform.UnCPS()]),
-    "CanonicalizeCast": transform.CanonicalizeCast,
-    "CanonicalizeOps": transform.CanonicalizeOps,
-    "SimplifyExpr": transform.SimplifyExpr,
     "not exact": lambda: transform.SimplifyExpr(exact=False),
-    "FastMath": transform.FastMath,
     "FuseOps": lambda: transform.FuseOps(fuse_opt_level=2),
-    "FunctionsFromFusion": transform.FunctionsFromFusion,
-    "DefuseOps": transform.DefuseOps,
-    "Inline": transform.Inline,
-    "InlinePrimitives": transform.InlinePrimitives,
     "OutlineSegments": lambda: transform.OutlineSegments(2, 2),
     "InlineSegments": lambda: segmented(transform.SimplifyExpr()),
     "CombineParallelBatchMatmul": lambda: transform.CombineParallelBatchMatmul(2),
     "CombineParallelConv2D": lambda: transform.CombineParallelConv2D(2),
     "CombineParallelDense": lambda: transform.CombineParallelDense(2),
     "dense_flat": lambda: transform.CombineParallelDense(2, to_batch=False),
-    "FoldScaleAxis": transform.FoldScaleAxis,
-    "ForwardFoldScaleAxis": transform.ForwardFoldScaleAxis,
-    "BackwardFoldScaleAxis": transform.BackwardFoldScaleAxis,
     "ChangeBatch": lambda: transform.ChangeBatch({"nobody": 0}),
     "SimplifyFCTranspose": lambda: transform.SimplifyFCTranspose(["w"]),
     "SplitArgs": lambda: transform.SplitArgs(3),
-    "FoldExplicitPadding": transform.FoldExplicitPadding,
     "Legalize": lambda: transform.Legalize("FTVMLegalizeInTests"),
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
-    "AlterOpLayout": transform.AlterOpLayout,
     "MergeComposite": lambda: transform.MergeComposite([("pair", _COMPOSITE)]),
     "AnnotateTarget": regions,
     "MergeCompilerRegions": lambda: regions(transform.MergeCompilerRegions()),
@@ -99,6 +77,18 @@ PASSES: dict[str, Callable[[], Pass]] = {
         transform.MergeCompilerRegions(), transform.PartitionGraph()
     ),
 }
+
+# A pass that the package exports is in the table by itself.
+SHIPPED: dict[str, type[Pass]] = {
+    name: one
+    for name in transform.__all__
+    if isinstance(one := getattr(transform, name), type)
+    and issubclass(one, Pass)
+    and one not in (FunctionPass, ModulePass, Sequential)
+}
+PASSES: dict[str, Callable[[], Pass]] = {
+    name: make for name, make in SHIPPED.items() if name not in DERIVING
+} | _ARRANGED
 VARIANTS = {"inline_once", "not exact", "dense_flat"}
 # Those that mark regions mark again what they find, each time they run; segments are
 # cut and put back each time; UnCPS adds functions each time;
@@ -111,7 +101,5 @@ MARKING = {
     "PartitionGraph",
     "UnCPS",
 }
-# Those that make another program of one: its meaning and types are not what it keeps.
-DERIVING = {"FirstOrderGradient", "LazyGradientInit", "ToCPS", "ToMixedPrecision"}
 # Those that need arguments, or whose steps go by their own names.
 UNNAMED = {"AnnotateTarget", "ConvertLayout", "MergeComposite"} | MARKING

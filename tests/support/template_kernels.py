@@ -8,8 +8,8 @@ import numpy as np
 
 from parpass import tir
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Op
-from parpass.relay.backend.lowering.template import (
+from parpass.ir.op_table import Op
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     Result,
     Source,

@@ -15,13 +15,13 @@ from typing import Any
 
 from parpass.errors import ReadOnlyModuleError
 from parpass.transform import (
-    Excerpt,
+    BlobSink,
     FunctionwisePass,
-    KeepOutside,
     ModuleAdapter,
     Pass,
     PassContext,
     PassInfo,
+    ProgramSlice,
     Source,
     register_adapter,
 )
@@ -140,9 +140,9 @@ class ToyAdapter(ModuleAdapter):
     def faults(self, function: Fn, mod: Program) -> list[str]:
         return [f"{value} is too large" for value in function.values if value > 99]
 
-    def excerpt(self, mod: Program, function: str | None) -> Excerpt:
+    def program_slice(self, mod: Program, function: str | None) -> ProgramSlice:
         functions = mod.functions if function is None else {function: mod[function]}
-        return Excerpt(str(replace(mod, functions=functions)))
+        return ProgramSlice(str(replace(mod, functions=functions)))
 
 
 class CheckedAdapter(ToyAdapter):
@@ -155,7 +155,7 @@ class CheckedAdapter(ToyAdapter):
 class RunAdapter(ToyAdapter):
     """Handles programs whose functions are encoded in runs."""
 
-    def open_encoder(self, keep_outside: KeepOutside) -> Callable[[Fn], bytes]:
+    def open_encoder(self, blob_sink: BlobSink) -> Callable[[Fn], bytes]:
         file = io.BytesIO()
         pickler = pickle.Pickler(file, protocol=5)
 
@@ -167,7 +167,7 @@ class RunAdapter(ToyAdapter):
         return encode
 
     def open_decoder(
-        self, encoded: bytes | memoryview, outside: Sequence[Source], mod: Program
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Program
     ) -> Callable[[], Fn]:
         return pickle.Unpickler(io.BytesIO(encoded)).load
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.node import Node, Role, reflected
-from parpass.ir.node_functor import NodeFunctor, NodeMutator
-from parpass.ir.operators.op_table import Op
-from parpass.ir.relay_expr import BaseFunc, GlobalVar
-from parpass.ir.tenants import Annotate, FunctionPrinter, Tenant, register_tenant
-from parpass.ir.types.type_structure import Type
+from parpass.ir.dialect import Annotate, Dialect, FunctionPrinter, register_dialect
+from parpass.ir.node import FieldKind, Node, reflected
+from parpass.ir.node_functor import NodeFunctor, NodeMutator, visits
+from parpass.ir.op_table import Op
+from parpass.ir.type_structure import Type
+from parpass.ir.typed_expr import BaseFunc, GlobalVar
 
 ResultT = TypeVar("ResultT")
 
@@ -44,7 +44,7 @@ class Toy(Node, frozen=True, eq=False):
     namespace: ClassVar[str] = "toy"
 
 
-@reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
+@reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
 class Var(Toy, frozen=True, eq=False):
     """A variable."""
 
@@ -52,7 +52,7 @@ class Var(Toy, frozen=True, eq=False):
     type_annotation: Type | None = None
 
 
-@reflected(is_graph=True, op=Role.CHILD, args=Role.CHILDREN)
+@reflected(is_graph=True, op=FieldKind.CHILD, args=FieldKind.CHILDREN)
 class Call(Toy, frozen=True, eq=False):
     """A call of an operator, or of a function of the module."""
 
@@ -61,7 +61,7 @@ class Call(Toy, frozen=True, eq=False):
     attrs: Attrs | None = None
 
 
-@reflected(is_graph=True, scopes=1, params=Role.BINDINGS, body=Role.CHILD)
+@reflected(is_graph=True, scopes=1, params=FieldKind.BINDINGS, body=FieldKind.CHILD)
 class Function(BaseFunc, frozen=True, eq=False):
     """A function."""
 
@@ -72,29 +72,14 @@ class Function(BaseFunc, frozen=True, eq=False):
     attrs: Mapping[str, Any] | None = None
 
 
-_KINDS: dict[type[Node], str] = {
-    Var: "visit_var",
-    Call: "visit_call",
-    Function: "visit_function",
-    GlobalVar: "visit_leaf",
-    Op: "visit_leaf",
-}
-
-
-class ToyFunctor(NodeFunctor[Node, ResultT], kinds=_KINDS):
+class ToyFunctor(NodeFunctor[Node, ResultT], leaves=(GlobalVar, Op)):
     """Gives each node a result."""
 
-    def visit_var(self, var: Var) -> ResultT:
-        return self.visit_default(var)
-
-    def visit_call(self, call: Call) -> ResultT:
-        return self.visit_default(call)
-
-    def visit_function(self, function: Function) -> ResultT:
-        return self.visit_default(function)
-
-    def visit_leaf(self, leaf: Node) -> ResultT:
-        return self.visit_default(leaf)
+    visit_var = visits(Var)
+    visit_call = visits(Call)
+    visit_function = visits(Function)
+    visit_global_var = visits(GlobalVar)
+    visit_op = visits(Op)
 
 
 class ToyMutator(NodeMutator[Node], ToyFunctor[Node]):
@@ -120,7 +105,7 @@ class _Printer(FunctionPrinter):
         return f"toy {name} = {function}\n"
 
 
-class ToyTenant(Tenant):
+class ToyTenant(Dialect):
     """What the base is told of this IR."""
 
     function_kind = "toy"
@@ -138,4 +123,4 @@ class ToyTenant(Tenant):
         return _Printer()
 
 
-register_tenant("toy", ToyTenant())
+register_dialect("toy", ToyTenant())

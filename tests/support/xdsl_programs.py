@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from parpass.adapters.xdsl.xdsl_environment import Environment
+from parpass.integrations.xdsl.context_spec import ContextSpec
 
 KINDS = [UnregisteredOp.with_name(name) for name in ("a.b", "c.d")]
 JUMP = UnregisteredOp.with_name("j.j")
@@ -39,7 +39,7 @@ FLOATS = (0.0, -0.0, 1.5, math.inf, math.nan, 5e-324)
 
 def context() -> Context:
     """Return a context that knows what `xdsl-opt` knows, and allows all else."""
-    known = Environment.of_universe().context()
+    known = ContextSpec.of_universe().context()
     known.allow_unregistered = True
     return known
 

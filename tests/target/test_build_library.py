@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import parpass as tvm
 from parpass import IRModule, tir
@@ -31,6 +31,7 @@ from parpass.transform import PassContext
 from tests.support.kernels import codes, objects, scaled, several
 from tests.support.loop_programs import modules
 from tests.support.pooled import POOLED
+from tests.support.profiles import examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,7 +75,7 @@ def test_workers_make_the_same_bytes(runner: Runner):
 
 @pytest.mark.slow
 @given(mod=modules())
-@settings(deadline=None, max_examples=4)
+@examples(0.2)
 def test_so_they_do_of_generated_programs(runner: Runner, mod: IRModule):
     context = PassContext(config=POOLED)
     parallel: Any = runner.run_sync(mod, lowering("llvm"), context=context)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,9 @@ import pytest
 
 from parpass import tir
 from parpass.instrument import PassInstrument
+from parpass.target import object_store
 from parpass.target.build_library import lowering
-from parpass.target.compile_once import CompileOnce
+from parpass.target.compile_once import CompileOnce, stamp_of
 from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.transform import PassContext, PassInfo
@@ -73,6 +77,35 @@ def test_what_is_compiled_is_kept_although_the_build_goes_no_further(
     once = CompileOnce(kernels(1.0, 2.0), HERE, store)
     machine_code(once)
     assert len(CompileOnce(kernels(1.0, 2.0, 3.0), HERE, store).missing) == 1
+
+
+def test_what_workers_could_not_keep_is_kept_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(object_store, "_WAITING_SECONDS", 0.02)
+    store = ObjectStore(tmp_path)
+    once = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    passes = lowering(HERE, once.where_to_keep())
+    path = tmp_path / "objects.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin exclusive")
+        mod = passes(once.missing)  # without a word
+    assert store.size().objects == 0
+    once.all_of(mod)
+    assert CompileOnce(kernels(1.0, 2.0), HERE, ObjectStore(tmp_path)).num_known == 2
+
+
+def test_another_parpass_has_other_sizes_or_seconds(tmp_path: Path):
+    path = tmp_path / "some.py"
+
+    def stamped(text: str, nanoseconds: int) -> str:
+        path.write_text(text)
+        os.utime(path, ns=(0, nanoseconds))
+        return stamp_of(tmp_path)
+
+    first = stamped("x = 1", 7_123_456_789)
+    assert stamped("x = 1", 7_000_000_000) == first  # as out of an image
+    assert first not in (stamped("x = 1", 6_999_999_999), stamped("", 7_000_000_000))
 
 
 def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import IRModule, tir
 from parpass.errors import KernelError
@@ -22,30 +22,32 @@ from tests.support.compiled import (
     assert_same_elements,
     compiled,
 )
+from tests.support.drawn import PRIM_FUNCS
 from tests.support.loop_pass_table import DEPTH, KINDS, deep, values
-from tests.support.loop_programs import prim_funcs, vectorized_funcs
+from tests.support.loop_programs import vectorized_funcs
+from tests.support.profiles import examples
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 @pytest.mark.slow
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=40)
+@given(func=PRIM_FUNCS)
+@examples(2)
 def test_a_program_does_the_same_by_machine_code(func: Any) -> None:
     assert_same_by_machine_code(func)
 
 
 @pytest.mark.slow
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=10)
+@given(func=PRIM_FUNCS)
+@examples(0.5)
 def test_so_it_does_on_the_least_processor(func: Any) -> None:
     assert_same_by_machine_code(func, PLAIN)
 
 
 @pytest.mark.slow
 @given(func=vectorized_funcs())
-@settings(deadline=None, max_examples=30)
+@examples(1.5)
 def test_vectors_do_the_same_by_machine_code(func: Any) -> None:
     assert_same_by_machine_code(func)
 

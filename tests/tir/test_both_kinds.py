@@ -26,7 +26,7 @@ from parpass.instrument import (
     WellFormedInstrument,
     pass_instrument,
 )
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import Runner, run_pipeline_sync
 from parpass.tir.transform import RemoveNoOp, UnrollLoop, prim_func_pass

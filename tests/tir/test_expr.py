@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,7 @@ from parpass import (
     tir,
 )
 from parpass.errors import IRTypeError
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types import PointerType, PrimType
 from parpass.tir.arith import Analyzer
 from parpass.tir.data_type import data_type, wrapped
 
@@ -92,6 +93,11 @@ F = tir.Var("f", "float32")
         (lambda: tir.IntImm("int8", 128), "expected a value that int8 has, got 128"),
         (lambda: tir.IntImm("float32", 1), "expected a scalar dtype of ints"),
         (lambda: tir.FloatImm("int32", 1), "expected a scalar dtype of floats"),
+        (lambda: tir.FloatImm("float32", cast("Any", "1")), "expected a number for"),
+        (lambda: tir.const([1], "float32"), "expected a number for a constant"),
+        (lambda: tir.const("1", "int32"), "expected a number for a constant of int32"),
+        (lambda: tir.const(math.nan, "int8"), "expected a number for a constant of"),
+        (lambda: tir.FloatImm("float32", 10**400), "expected a number for a constant"),
         (lambda: tir.Call("int32", 3, ()), "expected an operator, its name"),
         (
             lambda: tir.Load("int32", cast("Any", F + 1), 0),

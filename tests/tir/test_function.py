@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from parpass import (
     IRModule,
@@ -19,17 +19,13 @@ from parpass import (
     tir,
 )
 from parpass.errors import MalformedJSONError
-from parpass.ir import wire
-from parpass.ir.types.prim_ty import PrimType
+from parpass.ir import function_codec
+from parpass.ir.types import PrimType
 from parpass.transform import adapter_of
-from tests.support.loop_programs import modules, prim_funcs
+from tests.support.drawn import LOOP_MODULES, PRIM_FUNCS
+from tests.support.profiles import examples
 
-FEW = settings(
-    max_examples=20,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
-)
+FEW = examples(1, HealthCheck.large_base_example)
 
 
 def doubled(name: str = "i", size: Any = 8) -> tir.PrimFunc:
@@ -118,9 +114,9 @@ def test_the_type_is_that_of_the_parameters():
 
 
 @FEW
-@given(prim_funcs())
+@given(PRIM_FUNCS)
 def test_generated_functions_keep_their_structure_on_the_wire(func: Any):
-    again = wire.decode(wire.encode(func), (), {})
+    again = function_codec.decode(function_codec.encode(func), (), {})
     assert_structural_equal(again, func)
     adapter = adapter_of(IRModule(), "test")
     mod = IRModule({"main": func})
@@ -129,7 +125,7 @@ def test_generated_functions_keep_their_structure_on_the_wire(func: Any):
 
 
 @FEW
-@given(modules())
+@given(LOOP_MODULES)
 def test_generated_modules_keep_their_structure_in_json(mod: Any):
     text = save_json(mod)
     again = load_json(text)
@@ -139,10 +135,10 @@ def test_generated_modules_keep_their_structure_in_json(mod: Any):
 
 @pytest.mark.slow
 def test_deep_programs_are_compared_saved_and_sent():
-    func = deep(10_000)
-    assert structural_equal(func, deep(10_000))
+    func = deep(3_000)
+    assert structural_equal(func, deep(3_000))
     assert_structural_equal(load_json(save_json(func)), func)
-    assert_structural_equal(wire.decode(wire.encode(func)), func)
+    assert_structural_equal(function_codec.decode(function_codec.encode(func)), func)
 
 
 HEAD = '{"parpass": 2, "nodes": [\n{"tir.IntImm": {"dtype": "int32", "value": 1}},\n'

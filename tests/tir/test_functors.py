@@ -11,7 +11,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.node import Node
 from parpass.tir import stmt_functor
 
-DEEP = 10_000
+DEEP = 3_000
 A = tir.decl_buffer((16,), "int32", "A")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import structural_equal, tir
 from parpass.errors import IRError, IRTypeError
 from parpass.tir.data_type import wrapped
 from parpass.tir.op import bitwise_not
+from tests.support.profiles import examples
 
 X = tir.Var("x", "int32")
 F = tir.Var("f", "float32")
@@ -77,7 +78,7 @@ def trunc_div(a: int, b: int) -> int:
     return int(a / b)
 
 
-@settings(max_examples=30, database=None, deadline=None)
+@examples(1.5)
 @given(SMALL, SMALL)
 def test_constants_are_computed_as_at_run_time(a: int, b: int):
     found = {
@@ -103,7 +104,7 @@ def test_constants_are_computed_as_at_run_time(a: int, b: int):
     }
 
 
-@settings(max_examples=30, database=None, deadline=None)
+@examples(1.5)
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1))
 def test_ints_that_are_computed_wrap_around(a: int, b: int):
     product: Any = tir.const(a, "int32") * tir.const(b, "int32")

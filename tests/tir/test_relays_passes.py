@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parpass import IRModule, relay, te
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import InferType
 from tests.support.shipped_passes import PASSES
 

@@ -93,4 +93,8 @@ def test_a_signature_is_kept_if_it_is_equal_or_there_was_none():
 
 
 def test_an_excerpt_is_all_of_the_module():
-    assert ADAPTER.excerpt(MOD, "f").text == ADAPTER.excerpt(MOD, None).text == str(MOD)
+    assert (
+        ADAPTER.program_slice(MOD, "f").text
+        == ADAPTER.program_slice(MOD, None).text
+        == str(MOD)
+    )

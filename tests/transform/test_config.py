@@ -1,4 +1,12 @@
+"""What the runner does to be fast can be switched off, part by part."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -6,10 +14,11 @@ import pytest
 
 from parpass.errors import ConfigError
 from parpass.transform import (
+    Optimizations,
     PassContext,
-    list_config_options,
     register_config_option,
 )
+from parpass.transform.config import OPTIMIZATIONS, optimizations_in
 
 
 @dataclass
@@ -33,36 +42,6 @@ register_config_option("test.tile", Tile)
 
 def configured(key: str, value: Any) -> Any:
     return PassContext(config={key: value}).config[key]
-
-
-def test_a_key_is_registered_once():  # 3.1
-    with pytest.raises(ConfigError, match="is registered already"):
-        register_config_option("test.flag", bool)
-
-
-def test_registered_options_are_listed_with_their_types():  # 3.10
-    assert PassContext.list_configs()["test.depth"] == {"type": "int"}
-    assert list_config_options()["test.flag"].doc == "A flag."
-
-
-def test_an_unknown_key_is_refused_with_the_nearest_and_all_known_ones():  # 3.3
-    with pytest.raises(ConfigError) as caught:
-        PassContext(config={"test.dept": 1})
-    assert isinstance(caught.value, AttributeError)
-    assert caught.value.key == "test.dept"
-    message = str(caught.value)
-    assert message.startswith("invalid config option 'test.dept'; did you mean ")
-    assert "'test.depth'" in message
-    assert "candidates are: " in message
-    assert "'test.unroll'" in message
-
-
-@pytest.mark.parametrize("key", ["test.flag", "test.depth", "test.unroll"])
-def test_none_is_refused(key: str):  # 3.4
-    with pytest.raises(ConfigError) as caught:
-        configured(key, None)
-    assert f"invalid config value for '{key}': expected " in str(caught.value)
-    assert str(caught.value).endswith(", got None")
 
 
 @pytest.mark.parametrize(
@@ -116,12 +95,6 @@ def test_fields_that_the_struct_does_not_have_are_refused(key: str):  # 3.5
         configured(key, {"steps": 10})
 
 
-def test_a_missing_key_is_a_key_error():  # 3.9
-    with pytest.raises(KeyError):
-        PassContext().config["test.flag"]
-    assert PassContext().config.get("test.flag") is None
-
-
 def test_the_configuration_is_read_only_and_a_copy():
     given: dict[str, Any] = {"test.depth": 1}
     context = PassContext(config=given)
@@ -129,3 +102,44 @@ def test_the_configuration_is_read_only_and_a_copy():
     assert context.config["test.depth"] == 1
     with pytest.raises(TypeError):
         context.config["test.depth"] = 2  # pyright: ignore[reportIndexIssue]
+
+
+def switched(given: Any) -> Optimizations:
+    return optimizations_in(PassContext(config={OPTIMIZATIONS: given}).config)
+
+
+def test_all_is_on_unless_it_is_switched_off():
+    assert optimizations_in(PassContext().config) == Optimizations()
+    assert switched({"stages": False}) == Optimizations(stages=False)
+    assert switched(Optimizations(batches=False)) == Optimizations(batches=False)
+
+
+def test_an_unknown_part_is_refused_with_the_nearest_and_all_known_ones():
+    with pytest.raises(ConfigError) as caught:
+        switched({"retained_byte": False})
+    assert caught.value.key == OPTIMIZATIONS
+    assert "it has no 'retained_byte', only 'stages', " in str(caught.value)
+    assert "; did you mean 'retained_bytes'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", [{"stages": "no"}, {"large_value_bytes": None}, False, ["stages"]]
+)
+def test_other_values_than_its_type_has_are_refused(given: Any):
+    with pytest.raises(ConfigError, match=f"'{OPTIMIZATIONS}': expected Optimizations"):
+        switched(given)
+
+
+def test_the_page_on_debugging_tells_of_each():
+    page = Path(__file__).parents[2] / "docs" / "debugging.md"
+    told = re.findall(r"^\| `(\w+)` \|", page.read_text(), re.MULTILINE)
+    assert tuple(told) == Optimizations.__struct_fields__
+
+
+def test_the_runners_options_can_be_set_before_the_runner_is_loaded():
+    code = (
+        "import sys, parpass\n"
+        "parpass.PassContext(config={'parpass.asking_workers_seconds': 0.0})\n"
+        "assert 'parpass.runner' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -39,33 +39,9 @@ def test_arguments_of_the_wrong_kind_are_refused(
     assert isinstance(caught.value, TypeError)
 
 
-@pytest.mark.parametrize(("level", "kept"), [(True, 1), (False, 0), (-1, -1)])
-def test_bools_and_negative_levels_are_accepted(level: int, kept: int):  # 2.5
-    assert PassContext(opt_level=level).opt_level == kept
-
-
 def test_settings_cannot_be_assigned():
     with pytest.raises(AttributeError):
         PassContext().opt_level = 5  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_text_has_all_settings():  # 2.7
-    text = str(PassContext(3, ["A"], ["B"], [Log()]))
-    assert text == (
-        "PassContext(opt_level=3, required_pass=['A'], disabled_pass=['B'], "
-        "instruments=['Log'], config={})"
-    )
-
-
-def test_with_makes_the_innermost_context_current():  # 2.11, 2.12, 2.17
-    default = PassContext.current()
-    with PassContext(opt_level=3) as outer:
-        assert PassContext.current() is outer
-        with PassContext(disabled_pass=["A"]) as inner:
-            assert PassContext.current() is inner
-            assert inner.opt_level == 2
-        assert PassContext.current().same_as(outer)
-    assert PassContext.current() is default
 
 
 async def test_a_task_inherits_and_does_not_leak():

@@ -13,7 +13,6 @@ from parpass.transform import (
     FunctionPass,
     FunctionwisePass,
     ModulePass,
-    Pass,
     PassContext,
     PassInfo,
     Sequential,
@@ -36,24 +35,6 @@ from tests.support.toy_passes import (
     Say,
     Write,
 )
-
-
-@pytest.mark.parametrize(
-    ("a_pass", "text"),
-    [
-        (Keep(), "Run Module pass: Keep at the optimization level 0"),  # 5.7
-        (Add(), "Run Function pass: Add at the optimization level 0"),  # 6.2
-        (
-            Sequential([Add(), Keep()], opt_level=1, name="both"),  # 7.11
-            (
-                "Run Sequential pass: both at the optimization level 1. "
-                "The passes will be executed are: [Add Keep ]"
-            ),
-        ),
-    ],
-)
-def test_text_tells_kind_name_and_level(a_pass: Pass, text: str):
-    assert str(a_pass) == text
 
 
 def test_a_call_takes_one_module_only():  # D6

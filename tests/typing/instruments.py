@@ -7,7 +7,7 @@ from typing import Any, assert_type
 
 import parpass
 from parpass import PassContext, PassInfo
-from parpass.transform.hooks import Hooks
+from parpass.transform.instrument_hooks import Hooks
 
 
 class Counter(parpass.PassInstrument):

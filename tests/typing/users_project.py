@@ -90,7 +90,6 @@ assert_type(Doubles().visit(function.body), relay.Expr)
 assert_type(relay.bind(function, {"x": 1.0}), relay.Function)
 assert_type(rewrite(ReluOfRelu(), function), relay.Function)
 assert_type(partition(is_op("abs")(wildcard()), function.body), relay.Expr)
-assert_type(relay.testing.run_infer_type(function), relay.Function)
 assert_type(function.params, tuple[relay.Var, ...])
 
 mod, params = relay.frontend.from_onnx("model.onnx", {"x": (1, 3)}, freeze_params=True)

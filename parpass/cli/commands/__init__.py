@@ -1,1 +1,1 @@
-"""The subcommands, a file each, what they share, and the table of them."""
+"""The subcommands, a file each, and what they share: options, completion, listings."""

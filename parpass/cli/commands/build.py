@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import time
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.command import Command
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError, PassFailure
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from parpass.cli.output.tables import BuildTimes
+    from parpass.ir.module import IRModule
+    from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+    from parpass.relay.backend.network_library import PipelineRun
+    from parpass.runner import Progress, Runner, RunReport
+    from parpass.target.target import Target
+    from parpass.transform import PassContext
+
+Tell = Callable[[str], None]
+
+_MAX_NAME_CHARS = 40
+_SLOW_SECONDS = 1.0  # seconds
 
 
 @click.command(
@@ -25,7 +44,7 @@ from parpass.cli.commands.command import Command
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="Run the passes of this optimization level and below: -O0 to -O3.",
+    help="Run the passes of this optimization level and below: -O0 to -O4.",
 )
 @options.config
 @options.running(
@@ -36,7 +55,7 @@ from parpass.cli.commands.command import Command
     help="The machine to compile for, such as 'llvm -mcpu=x86-64-v3'.",
 )
 @options.jobs
-@options.load
+@options.load_plugin
 @options.shape
 @options.running(
     "--cache/--no-cache",
@@ -74,9 +93,15 @@ def build(
     file: Path,
     level: int,
     config: Sequence[str],
+    target: str,
+    jobs: int | None,
     shapes: Sequence[tuple[str, Sequence[Any]]],
+    cache: bool,
     output: str,
-    **given: Any,
+    header: str | None,
+    quiet: bool,
+    explain_speed: bool,
+    traceback: bool,
 ) -> None:
     """Compile a network to a library, on every core.
 
@@ -89,17 +114,181 @@ def build(
       parpass build model.onnx -o net.so -j 4
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-    from parpass.cli.files.reading import read_module
-    from parpass.cli.files.writing import check_output
-    from parpass.cli.work import building
-    from parpass.cli.work.pipeline import check_config
-
-    check_config(level, config)
-    check_output(output)
-    building.run(
-        lambda: read_module(file, shapes=dict(shapes)),
-        level=level,
-        config=config,
-        output=output,
-        **given,
+    from parpass.cli.files.writing import check_folder, check_output, write_text
+    from parpass.cli.operations.pipeline import check_config, make_context
+    from parpass.cli.output.instrument_options import InstrumentOptions
+    from parpass.cli.output.tables import (
+        BuildTimes,
+        print_build_times,
+        print_speed_report,
     )
+    from parpass.runner import open_runner
+    from parpass.transform import Sequential
+
+    check_config(config)
+    check_output(output)
+    if header is not None:
+        check_folder(header, "--header")
+    machine = _target(target)
+    nothing = InstrumentOptions.nothing()
+    context = make_context(Sequential([]), level, config, nothing, {})
+    times = BuildTimes()
+    with times.files.reading():
+        mod = _network(file, dict(shapes))
+
+    def tell(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=True)
+
+    with open_runner(workers=jobs) as runner, context, machine:
+        try:
+            lib = _compile(
+                mod,
+                machine,
+                runner,
+                context,
+                times,
+                tell,
+                is_c=header is not None,
+                cache=cache,
+                quiet=quiet,
+            )
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
+            raise PassFailure(error, with_traceback=traceback) from None
+    with times.files.writing():
+        _write(lib, output)
+        if header is not None:
+            write_text(lib.c_header(), header)
+    _report_numpy(lib, tell)
+    if explain_speed:
+        print_build_times(times)
+        for report in times.reports:
+            print_speed_report(report)
+
+
+def _target(text: str) -> Target:
+    from parpass.errors import TargetError
+    from parpass.target.target import Target
+
+    try:
+        return Target(text).resolved()
+    except TargetError as error:
+        raise click.BadParameter(str(error), param_hint="'--target'") from None
+
+
+def _network(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
+    from parpass.cli.files.reading import read_module
+    from parpass.ir.module import IRModule
+
+    mod = read_module(file, shapes=shapes)
+    if not isinstance(mod, IRModule) or "main" not in mod:
+        raise InputError("expected a Relay program with a function 'main' to build")
+    return mod
+
+
+def _compile(
+    mod: IRModule,
+    machine: Target,
+    runner: Runner,
+    context: PassContext,
+    times: BuildTimes,
+    tell: Tell,
+    *,
+    is_c: bool,
+    cache: bool,
+    quiet: bool,
+) -> GraphExecutorFactoryModule:
+    """Return the library; the runner runs its pipelines, one after the other."""
+    from parpass.relay.backend.lowering import left_to_numpy
+    from parpass.relay.build_module import network_runs
+    from parpass.target.code_gen import long_kernels
+
+    executor = "aot" if is_c else "graph"
+    runs: Generator[PipelineRun, Any, GraphExecutorFactoryModule]
+    runs = network_runs(mod, machine, executor=executor, cache=cache)
+    made = None
+    while True:
+        began = time.perf_counter()
+        try:
+            wanted = runs.send(made)
+        except StopIteration as end:
+            times.link = time.perf_counter() - began
+            times.long_kernels = long_kernels(context)
+            return end.value
+        tell(f"{wanted.what}...")
+        with contextlib.nullcontext() if quiet else showing_progress():
+            made = runner.run_sync(
+                wanted.mod,
+                wanted.pipeline,
+                context=context,
+                report=times.reports.append,
+            )
+        times.left_to_numpy |= left_to_numpy(made)
+        _report_if_slow(times.reports[-1], tell)
+
+
+def _report_if_slow(report: RunReport, tell: Tell) -> None:
+    """Report the time of a long run, and the function that took longest."""
+    from parpass.runner.report.figures import time_text
+
+    if report.seconds > _SLOW_SECONDS:
+        longest = report.largest_function
+        seconds = report.largest_function_seconds
+        which = f"; longest '{longest}', {time_text(seconds)}" if longest else ""
+        tell(f"... in {time_text(report.seconds)}{which}")
+
+
+def _report_numpy(lib: GraphExecutorFactoryModule, tell: Tell) -> None:
+    if lib.numpy_functions:
+        names = ", ".join(lib.numpy_functions)
+        tell(f"Note: numpy computes what no rule of lowering is for: {names}")
+
+
+def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
+    try:
+        lib.export_library(output)
+    except OSError as error:
+        raise InputError(f"cannot write '{output}': {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def showing_progress(console: Console | None = None) -> Generator[None]:
+    """Show on standard error, if that is a terminal, how far workers are."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    from parpass.runner import watching_progress
+    from parpass.runner.report.figures import time_text
+
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        line = bar.add_task("", total=None)
+        longest = 0.0
+
+        def tell(progress: Progress) -> None:
+            nonlocal longest
+            bar.update(line, completed=progress.done, total=progress.functions)
+            if progress.seconds > longest:
+                longest = progress.seconds
+                name = escape(progress.function[:_MAX_NAME_CHARS])
+                told = f"longest {name}, {time_text(longest)}"
+                bar.update(line, description=told)
+
+        with watching_progress(tell):
+            yield

@@ -1,35 +1,50 @@
-"""`parpass cache`: what is kept of builds."""
+"""`parpass cache`: what is kept of builds, and whether it is used."""
 
 from __future__ import annotations
 
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.command import Command
-from parpass.cli.showing.failure import InputError
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError
 
 
 @click.command(
     cls=Command,
-    epilog="Exit codes: 0 ok, 2 the command is wrong, or the folder cannot be changed.",
+    epilog="Exit codes: 0 ok, 1 builds do not use what is there, or some of it is "
+    "damaged, 2 the command is wrong, or the folder cannot be changed.",
 )
+@options.running("--verify", is_flag=True, help="Look whether any of them is damaged.")
 @options.running("--clear", is_flag=True, help="Drop all of them.")
-def cache(*, clear: bool) -> None:
+def cache(*, verify: bool, clear: bool) -> None:
     """Show how many compiled kernels are kept for the next build, and where.
 
     They are kept in ~/.cache/parpass, or where PARPASS_CACHE_DIR says: at most 1 GB, of
-    those that were used last. parpass build --no-cache does without.
+    those that were used last. What others can write to is not used, and what cannot be
+    written to is read. parpass build --no-cache does without.
     """
-    from parpass.target.object_store import ObjectStore, default_folder
+    from parpass.target.object_store import ObjectStore, StoreState, default_folder
 
     try:
         store = ObjectStore(default_folder())
     except OSError as error:
         raise InputError(f"there is no folder for kernels: {error}") from None
     try:
-        found = store.clear() if clear else store.size()
+        found = StoreState(store.clear()) if clear else store.state(verify=verify)
     except OSError as error:
         raise InputError(f"cannot clear '{store.folder}': {error.strerror}") from None
+    if found.problem:
+        click.echo(f"kernels in {store.folder} are not used: {found.problem}")
+        click.get_current_context().exit(1)
     what = "dropped" if clear else "kept"
-    size = f"{found.nbytes / 1e6:.1f} MB"
-    click.echo(f"kernels {what} in {store.folder}: {found.objects:,}, {size}")
+    size = f"{found.size.objects:,}, {found.size.nbytes / 1e6:.1f} MB"
+    note = "; read only, so none are added" if found.is_read_only else ""
+    click.echo(f"kernels {what} in {store.folder}: {size}{note}")
+    if found.damaged:
+        click.echo(
+            f"damaged: {found.damaged:,}; they are not used, and the builds that need "
+            "them replace them; 'parpass cache --clear' drops all"
+        )
+        click.get_current_context().exit(1)
+    if verify and not clear:
+        click.echo("damaged: none")

@@ -1,6 +1,6 @@
-"""What the shell is offered for names of passes and keys of options.
+"""Shell completion of names of passes and keys of options.
 
-By click's own completion: `eval "$(_PARPASS_COMPLETE=bash_source parpass)"`.
+It uses click's completion: `eval "$(_PARPASS_COMPLETE=bash_source parpass)"`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.command import Command
+from parpass.cli.commands.options import Command
 
 if TYPE_CHECKING:
     from parpass.transform import ModuleAdapter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @options.program("right", "RIGHT")
 @options.shape
 @options.ir
-@options.load
+@options.load_plugin
 @options.showing("-q", "--quiet", is_flag=True, help="Show nothing; only exit so.")
 def diff(
     *,
@@ -37,14 +37,15 @@ def diff(
     """Compare two programs by their structure.
 
     They are equal if they are the same but for the names of variables that they bind,
-    for spans, and for how the text is written. Otherwise it is told which functions are
-    in one of them only, and where the others differ first.
+    for spans, and for how the text is written. Otherwise the output lists functions
+    that are in one of them only, and the first difference of the others.
 
     LEFT and RIGHT are what parpass opt reads; one of them may be -.
     """
     from parpass.cli.files.reading import read_module
     from parpass.transform import adapter_of
 
+    options.check_standard_input((left, right))
     one, other = (read_module(at, ir=ir, shapes=dict(shapes)) for at in (left, right))
     adapter = adapter_of(one, "diff")
     if not adapter.is_module(other):
@@ -76,8 +77,8 @@ def _besides(adapter: ModuleAdapter, one: Any, other: Any) -> Iterator[str]:
     """Yield where modules differ whose functions are equal."""
     from parpass.errors import StructuralMismatchError
     from parpass.ir.module import IRModule
-    from parpass.ir.structure.structural import assert_structural_equal
-    from parpass.transform.textual import first_difference
+    from parpass.ir.structural import assert_structural_equal
+    from parpass.transform.program_format import first_difference
 
     if isinstance(one, IRModule):
         try:

@@ -1,4 +1,4 @@
-"""What `--list-passes`, `--help-pass` and the like print."""
+"""The output of `--list-passes`, `--help-pass` and the like."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from parpass.errors import UnknownPassError
-from parpass.ir.declared import load_irs
-from parpass.ir.operators.op_table import Op
+from parpass.ir.dialect import load_dialects
+from parpass.ir.op_table import Op
 from parpass.transform import (
     FunctionPass,
     FunctionwisePass,
@@ -159,5 +159,5 @@ def _described(option: ConfigOption) -> tuple[str, str]:
 
 
 def _load() -> None:
-    load_irs()  # makes their passes known,
-    import_module("parpass.runner.driving.runs")  # and that its options
+    load_dialects()  # makes their passes known,
+    import_module("parpass.runner.driver.session")  # and that its options

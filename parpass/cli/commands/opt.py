@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from parpass.cli.commands import completion, options
-from parpass.cli.commands.command import Command, Option
+from parpass.cli.commands.options import Command, Option
 
 _listing = functools.partial(click.option, cls=Option, section="What there is")
 
@@ -40,9 +40,10 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.level
 @options.config
 @options.jobs
+@options.executor
 @options.dask
 @options.isolate
-@options.load
+@options.load_plugin
 @options.ir
 @options.shape
 @options.running(
@@ -176,6 +177,7 @@ def opt(
     lists: str | None,
     help_pass: str | None,
     output: str,
+    executor: str | None,
     dask: str | None,
     isolate: bool,
     jobs: int | None,
@@ -196,12 +198,12 @@ def opt(
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.irs import load_irs
-    from parpass.cli.files.writing import check_output
-    from parpass.cli.work import optimising
-    from parpass.cli.work.pipeline import check_config
+    from parpass.cli.files.writing import check_folder, check_output
+    from parpass.cli.operations import optimize
+    from parpass.cli.operations.pipeline import check_config
 
     load_irs(given["ir"], [path.suffix for path in inputs])
-    check_config(level, config)
+    check_config(config)
     if lists or help_pass:
         from parpass.cli.commands.listing import show  # with all operators
 
@@ -210,23 +212,23 @@ def opt(
     if not inputs:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
+    options.check_standard_input(inputs)
     check_output(output)
-    if dask is not None and jobs is not None:
-        raise click.BadParameter(
-            "how many jobs run at once is the cluster's to say: leave out -j",
-            param_hint="'--dask'",
-        )
+    if given["reproducer"] is not None:
+        check_folder(given["reproducer"], "--reproducer")
+    options.check_executor(jobs, executor, dask)
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",
             param_hint="'--isolate'",
         )
-    optimising.run(
+    optimize.run(
         inputs,
         level=level,
         is_level_given=_is_level_given(),
         config=config,
         output=output,
+        executor=executor,
         dask=dask,
         isolate=isolate,
         jobs=jobs,

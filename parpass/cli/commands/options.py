@@ -1,4 +1,7 @@
-"""Options that several commands have, and the sections of the help texts."""
+"""Options that several commands share, and the sections of the help texts.
+
+It also defines the syntax of options: aliases, and optional values as `[=NAMES]`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,121 @@ from typing import Any
 import click
 
 from parpass.cli.commands import completion
-from parpass.cli.commands.command import Option
-from parpass.cli.showing.failure import InputError
+from parpass.cli.output.failure import InputError
+from parpass.errors import UnreadFunctionError
+
+# Names that people know from mlir-opt, and what they are here.
+ALIASES = {
+    "--disable-threading": "--jobs=0",
+    "--mlir-disable-threading": "--jobs=0",
+    "--mlir-output-format": "--timing",
+    "--mlir-pass-statistics": "--statistics",
+    "--mlir-print-ir-after": "--print-ir-after",
+    "--mlir-print-ir-after-all": "--print-ir-after-all",
+    "--mlir-print-ir-before": "--print-ir-before",
+    "--mlir-print-ir-before-all": "--print-ir-before-all",
+    "--mlir-timing": "--timing",
+    "--pass-statistics": "--statistics",
+}
+
+
+def _pass_for_option(option: str) -> str | None:
+    """Return the pass for an option that mlir-opt would take as a pass."""
+    from parpass.cli.commands.listing import described_passes  # which loads all passes
+
+    plain = option.replace("-", "").lower()
+    names = (name for name, _ in described_passes())
+    return next((name for name in names if name.lower() == plain), None)
+
+
+class Option(click.Option):
+    """An option in a section of the help text.
+
+    A metavar such as `[=NAMES]` makes its value optional: without `=` it is the empty
+    string, and the next argument is never taken for it.
+    """
+
+    def __init__(self, *args: Any, section: str, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.section = section
+
+    @property
+    def value_is_optional(self) -> bool:
+        """Whether the option may stand without a value."""
+        return (self.metavar or "").startswith("[=")
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help text, with `--name[=VALUE]` in one piece."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(" [=", "[="), record[1])
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what is shown in brackets; of a range its help text tells."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+class Command(click.Command):
+    """A command whose options are shown by section, those of click at the end."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; input that cannot be read is reported uniformly."""
+        try:
+            return super().invoke(ctx)
+        except UnreadFunctionError as error:
+            from parpass.cli.files.reading import parse_failure  # for this alone
+
+            raise parse_failure(str(error)) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, after aliases and options without their values were spelled out."""
+        end = args.index("--") if "--" in args else len(args)
+        spelled = [self._spelled_out(one) for one in args[:end]]
+        try:
+            return super().parse_args(ctx, [*spelled, *args[end:]])
+        except click.NoSuchOption as error:
+            name = _pass_for_option(error.option_name)
+            if name is None or "passes" not in {one.name for one in self.params}:
+                raise
+            message = f"no such option: {error.option_name}; passes go to -p {name}"
+            raise click.UsageError(message, ctx) from None
+
+    def _spelled_out(self, argument: str) -> str:
+        name, equals, value = argument.partition("=")
+        if f"-{name}" in self._long_names():  # mlir-opt takes one dash as well
+            name = f"-{name}"
+        argument = ALIASES.get(name, name) + equals + value
+        optional = [
+            spelling
+            for param in self.params
+            if isinstance(param, Option) and param.value_is_optional
+            for spelling in param.opts
+        ]
+        return f"{argument}=" if argument in optional else argument
+
+    def _long_names(self) -> set[str]:
+        spelled = {name for param in self.params for name in param.opts}
+        return {name for name in spelled | ALIASES.keys() if name.startswith("--")}
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options of each section under its heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        others: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None or isinstance(param, click.Argument):
+                continue  # arguments are in the text above
+            if isinstance(param, Option):
+                sections.setdefault(param.section, []).append(record)
+            else:
+                others.append(record)
+        for heading, records in [*sections.items(), ("Other", others)]:
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
 
 running = functools.partial(click.option, cls=Option, section="What to run")
 writing = functools.partial(click.option, cls=Option, section="What to write")
@@ -30,7 +146,21 @@ def program(name: str, metavar: str) -> Any:
     )
 
 
+def check_standard_input(paths: Sequence[Path]) -> None:
+    """Check that standard input, which can be read once, is named once at most.
+
+    Raises:
+        click.UsageError: It is named more than once.
+    """
+    if paths.count(Path("-")) > 1:
+        raise click.UsageError("expected '-' at most once: standard input is read once")
+
+
 PROGRAM: Any = program("file", "INPUT")
+
+REPRODUCER: Any = click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 
 PASSES_HELP = (
     "The passes, separated by commas; options in braces, separated by blanks: "
@@ -45,7 +175,7 @@ level: Any = running(
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Run the passes of this optimization level and below: -O0 to -O3.",
+    help="Run the passes of this optimization level and below: -O0 to -O4.",
 )
 config: Any = running(
     "--config",
@@ -62,12 +192,55 @@ jobs: Any = running(
     show_default="every core",
     help="How many processes at most; 0 stays in one.",
 )
+
+
+class ExecutorURL(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
+    """Names an executor, `SCHEME://...`."""
+
+    name = "url"
+    _form = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.*")
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return it as it is."""
+        if not self._form.fullmatch(str(value)):
+            self.fail(f"expected SCHEME://..., got '{value}'")
+        return str(value)
+
+
+executor: Any = running(
+    "--executor",
+    metavar="URL",
+    type=ExecutorURL(),
+    help="Where function passes run instead of processes of this machine, as in "
+    "SCHEME://HOST:PORT.",
+)
 dask: Any = running(
     "--dask",
     metavar="ADDRESS",
     help="Have the workers of a Dask cluster run function passes: the address of its "
     "scheduler, as in tcp://HOST:8786.",
 )
+
+
+def check_executor(
+    jobs: int | None, executor: str | None, dask: str | None = None
+) -> None:
+    """Check that where jobs run is said once.
+
+    Raises:
+        click.UsageError: It is said twice, or how many there are is given beside it.
+    """
+    if executor is not None and dask is not None:
+        raise click.UsageError("expected one of --executor and --dask, got both")
+    if jobs is not None and (executor is not None or dask is not None):
+        raise click.BadParameter(
+            "how many jobs run at once is the executor's to say: leave out -j",
+            param_hint="'--executor'" if dask is None else "'--dask'",
+        )
+
+
 isolate: Any = running(
     "--isolate",
     is_flag=True,
@@ -128,18 +301,18 @@ def _load(ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> 
     ctx.meta[LOADED] = names
     if not names:
         return
-    from parpass.cli.files.loading import load
+    from parpass.cli.files.irs import load_plugin
     from parpass.errors import ReproducerError
 
     for name in names:
         try:
-            load(name)
+            load_plugin(name)
         except ReproducerError as error:
-            raise InputError(str(error)) from None
+            raise InputError(error) from None
 
 
 # It comes before options that list passes.
-load: Any = running(
+load_plugin: Any = running(
     "--load",
     metavar="MODULE",
     multiple=True,

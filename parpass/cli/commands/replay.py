@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.command import Command
-from parpass.cli.showing.failure import InputError, PassFailure
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError, PassFailure
 from parpass.errors import FunctionFailure
 
-if TYPE_CHECKING:
-    from parpass.transform.debug.reproducer import Reproducer
-
 ANOTHER_FAILURE = 3
-
-FILE = click.argument(
-    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
 
 
 @click.command(
@@ -28,8 +20,8 @@ FILE = click.argument(
     "or the file is wrong, 3 something else failed, 130 interrupted; those of a crash "
     "if the pass kills its process.",
 )
-@FILE
-@options.load
+@options.REPRODUCER
+@options.load_plugin
 @options.showing(
     "--pdb",
     is_flag=True,
@@ -44,10 +36,16 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     read it before you replay the file of a stranger. Limits of time and memory that the
     run had hold here, too.
     """
-    from parpass.cli.work.enforcing import interrupting_or_ending
-    from parpass.cli.work.trial import Same, load_instruments, load_passes, run_passes
+    from parpass.cli.operations.trial import (
+        FailurePredicate,
+        enforcing_limits_or_exit,
+        load_instruments,
+        load_passes,
+        read_reproducer,
+        run_passes,
+    )
     from parpass.errors import ConfigError, ReproducerError, UnreadFunctionError
-    from parpass.transform.plan.within_budget import enforced_by
+    from parpass.transform.budget import enforcing_budgets
 
     reproducer, mod = read_reproducer(file)
     try:
@@ -59,7 +57,7 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
         click.echo(
             "Note: this failure killed a worker; it may kill this process.", err=True
         )
-    with enforced_by(interrupting_or_ending):
+    with enforcing_budgets(enforcing_limits_or_exit):
         result, error = run_passes(pipeline, mod, context, instruments)
     if error is None:
         click.echo(f"Nothing failed; it was: {reproducer.error}", err=True)
@@ -67,33 +65,13 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     if isinstance(error, UnreadFunctionError):
         raise error
     PassFailure(error, with_traceback=traceback).show()
-    same = Same.failure_as(reproducer)(result)
+    same = FailurePredicate.from_reproducer(reproducer)(result)
     came_back = "The same failure came back."
     another = f"This is another failure; it was: {reproducer.error}"
     click.echo(came_back if same else another, err=True)
     if pdb:
         _debug(error)
     click.get_current_context().exit(1 if same else ANOTHER_FAILURE)
-
-
-def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
-    """Return a reproducer and the module in it, after loading what it names.
-
-    Raises:
-        InputError: The file is none.
-    """
-    from parpass.cli.files.irs import parsed
-    from parpass.cli.work.trial import load_ir
-    from parpass.errors import ParseError, ReproducerError
-    from parpass.transform.debug.reproducer import Reproducer
-
-    try:
-        reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
-        return reproducer, parsed(load_ir(reproducer), reproducer.program(), str(file))
-    except (ParseError, ReproducerError) as error:
-        raise InputError(f"{file}: {error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file}: expected a reproducer, got no text") from None
 
 
 def _debug(error: Exception) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.command import Command
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError
+from parpass.errors import (
+    ArgumentError,
+    EvaluationError,
+    KernelError,
+    LibraryError,
+    UnknownFunctionError,
+)
+from parpass.errors.core import did_you_mean
+
+LIBRARIES = (".so", ".tar")
 
 
 @click.command(
@@ -49,7 +60,7 @@ from parpass.cli.commands.command import Command
     help="Of the values of parameters that are not given, which are random.",
 )
 @options.shape
-@options.load
+@options.load_plugin
 @options.writing(
     "-o",
     "--output",
@@ -82,15 +93,98 @@ def run(
       parpass run small.relay --input 'x=[[1, 2], [3, 4]]'
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files import arrays
-    from parpass.cli.work import evaluating
 
-    if file.suffix in evaluating.LIBRARIES:
-        outputs = evaluating.of_library(file, function, given, files, seed)
+    if output is not None:
+        arrays.check_output(output)
+    if file.suffix in LIBRARIES:
+        outputs = _run_library(file, function, given, files, seed)
     else:
-        outputs = evaluating.of_program(
-            file, function, given, files, dict(shapes), seed
-        )
+        outputs = _evaluate_program(file, function, given, files, dict(shapes), seed)
     if output is None:
         click.echo(arrays.as_text(outputs))
     else:
         arrays.write(outputs, output)
+
+
+def _evaluate_program(
+    file: Path,
+    function: str,
+    given: Sequence[str],
+    files: Sequence[Path],
+    shapes: Mapping[str, Sequence[Any]],
+    seed: int,
+) -> list[Any]:
+    """Return what a function of a program gives.
+
+    Raises:
+        click.ClickException: It gives nothing, or what was given is wrong.
+    """
+    from parpass.cli.files import arrays
+    from parpass.cli.files.reading import read_module
+    from parpass.cli.operations.values import parameters, value_of, with_sizes
+    from parpass.ir.module import IRModule
+    from parpass.tir.function import PrimFunc
+
+    mod = read_module(file, shapes=shapes)
+    if not isinstance(mod, IRModule):
+        raise InputError(
+            f"expected a program of Relay or tir to evaluate, got another IR: {file}"
+        )
+    if function not in mod:
+        hint = did_you_mean(function, mod.functions_by_name)
+        raise _no_function(function, hint)
+    called = mod[function]
+    is_loops = isinstance(called, PrimFunc)
+    params = parameters(called, {}, shapes) if is_loops else called.params
+    values = arrays.given_values(params, given, files)
+    if is_loops:
+        values = with_sizes(called, values, shapes)
+        params = parameters(called, values, shapes)
+    try:
+        inputs = arrays.completed(params, values, shapes, seed)
+        return arrays.flat(value_of(called, inputs, mod))
+    except EvaluationError as error:
+        raise click.ClickException(f"'{function}' has no value: {error}") from None
+
+
+def _run_library(
+    file: Path, function: str, given: Sequence[str], files: Sequence[Path], seed: int
+) -> list[Any]:
+    """Return what the network of a library gives.
+
+    Raises:
+        click.ClickException: It gives nothing, or what was given is wrong.
+    """
+    from parpass.cli.files import arrays
+    from parpass.ir.types import TensorType
+    from parpass.relay.expr import Var
+    from parpass.runtime.compiled_module import load_module
+    from parpass.runtime.devices import cpu
+    from parpass.runtime.graph_executor import GraphModule
+
+    if function != "main":
+        raise _no_function(function, "; a library has one network, its 'main'")
+    try:
+        lib = load_module(file)
+        module = GraphModule(lib[lib.manifest.module_name](cpu()))
+    except UnknownFunctionError:
+        raise InputError(f"library '{file}' has no network to run") from None
+    except LibraryError as error:
+        raise InputError(error) from None
+    shapes, dtypes = module.get_input_info()
+    params = [Var(name, TensorType(shapes[name], dtypes[name])) for name in shapes]
+    values = arrays.given_values(params, given, files)
+    inputs = arrays.completed(params, values, {}, seed)
+    try:
+        for param, value in zip(params, inputs, strict=True):
+            module.set_input(param.name_hint, value)
+        module.run()
+    except ArgumentError as error:
+        raise click.BadParameter(str(error), param_hint="'--input'") from None
+    except (EvaluationError, KernelError) as error:
+        raise click.ClickException(f"the network has no value: {error}") from None
+    return [module.get_output(at).numpy() for at in range(module.get_num_outputs())]
+
+
+def _no_function(name: str, hint: str) -> click.BadParameter:
+    return click.BadParameter(f"no function '{name}'{hint}", param_hint="'--function'")

@@ -1,1 +1,1 @@
-"""What the command reads and writes."""
+"""The input and output files of the command."""

@@ -11,16 +11,18 @@ from typing import Any, Protocol, cast
 import click
 import numpy as np
 
-from parpass.cli.files.writing import write_bytes
-from parpass.cli.showing.failure import InputError
-from parpass.errors import EvaluationError, did_you_mean
-from parpass.ir.types.ty import TensorType, TupleType, Type
-from parpass.ir.types.type_structure import check_size
+from parpass.cli.files.writing import check_folder, write_bytes
+from parpass.cli.output.failure import InputError
+from parpass.errors import ArgumentError, EvaluationError
+from parpass.errors.core import did_you_mean
+from parpass.ir.type_structure import check_size
+from parpass.ir.types import TensorType, TupleType, Type
+from parpass.runtime.array_like import as_number_array
 from parpass.runtime.dtypes import is_int_dtype, numpy_dtype
 
 
 class Parameter(Protocol):
-    """What is known of a parameter."""
+    """The known properties of a parameter."""
 
     @property
     def name_hint(self) -> str:
@@ -96,8 +98,10 @@ def _value(text: str, kind: Type | None, name: str) -> Any:
     try:
         value = json.loads(text)
         dtype = numpy_dtype(kind.dtype) if isinstance(kind, TensorType) else None
-        return np.asarray(value, dtype)
-    except ValueError as error:
+        return as_number_array(value, f"'{name}'", dtype)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error), param_hint="'--input'") from None
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(
             f"expected a .npy file, or numbers as JSON, for '{name}': {error}",
             param_hint="'--input'",
@@ -167,22 +171,35 @@ def as_text(outputs: Sequence[Any]) -> str:
     )
 
 
-def write(outputs: Sequence[Any], path: str) -> None:
-    """Write arrays to an .npy or .npz file.
+def check_output(path: str) -> None:
+    """Refuse, before anything is run, a name that no arrays can be written to.
 
     Raises:
-        click.BadParameter: It has another suffix, or is to hold several as .npy.
+        click.BadParameter: It has another suffix, or its folder does not exist.
+    """
+    check_folder(path, "-o")
+    if Path(path).suffix not in (".npy", ".npz"):
+        raise click.BadParameter(
+            f"expected a name that ends in .npy or .npz, got '{path}'",
+            param_hint="'-o'",
+        )
+
+
+def write(outputs: Sequence[Any], path: str) -> None:
+    """Write arrays to an .npy or .npz file, which `check_output` has accepted.
+
+    Raises:
+        click.BadParameter: It is to hold several as .npy.
         InputError: It cannot be written.
     """
     file, suffix = io.BytesIO(), Path(path).suffix
     if suffix == ".npz":
         np.savez(file, **{f"output_{at}": one for at, one in enumerate(outputs)})
-    elif suffix == ".npy" and len(outputs) == 1:
+    elif len(outputs) == 1:
         np.save(file, outputs[0], allow_pickle=False)
     else:
-        expected = ".npz" if suffix == ".npy" else ".npy or .npz"
         raise click.BadParameter(
-            f"expected a name that ends in {expected} for {len(outputs)} arrays, got "
+            f"expected a name that ends in .npz for {len(outputs)} arrays, got "
             f"'{path}'",
             param_hint="'-o'",
         )

@@ -1,32 +1,62 @@
-"""The IRs whose programs the command reads: Relay, and those that adapters register."""
+"""Loading what programs register: passes, IRs, operators.
+
+The IRs whose programs the command reads: those of entry points, and those that what
+`--load` names has registered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from importlib import import_module
+import atexit
+import gc
+import traceback
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
-from parpass.adapters.xdsl.worker_modules import IR_NAME, SUFFIX
-from parpass.cli.showing.failure import InputError
-from parpass.errors import ParseError, did_you_mean
-from parpass.transform import Textual, registered_programs
+from parpass import entry_points
+from parpass.cli.output.failure import InputError
+from parpass.entry_points import IR
+from parpass.errors import EntryPointError, ParseError, ReproducerError
+from parpass.errors.core import did_you_mean
+from parpass.transform import ProgramFormat, registered_programs
+from parpass.transform.debug.locate import load_module
 
 
-def known_irs() -> Mapping[str, Textual]:
-    """Return what knows the texts of IRs, by their names."""
-    import_module("parpass.relay")  # registers its own
-    return registered_programs()
+def load_plugin(name: str) -> None:
+    """Import a module, or run a file, that registers passes.
+
+    Raises:
+        ReproducerError: There is none, or it failed, whatever it raised.
+    """
+    atexit.unregister(gc.freeze)  # what it leaves open is closed when it is freed
+    try:
+        load_module(name)
+    except ReproducerError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = "".join(traceback.format_exception_only(error)).strip()
+        raise ReproducerError(
+            f"'{name}' cannot be loaded: {what}{_location(error)}"
+        ) from error
 
 
-# Adapters that come with parpass: the IR, the suffix of its files, the module that
-# registers it, and the extra that installs what it is for.
-_SHIPPED = {IR_NAME: (SUFFIX, "parpass.adapters.xdsl.mlir_programs", "xdsl")}
+def _location(error: BaseException) -> str:
+    """Return where it was raised, unless the message shows that."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError) or not frames:
+        return ""
+    return f"\n  at {frames[-1].filename}:{frames[-1].lineno}"
+
+
+def known_irs() -> list[str]:
+    """Return the names of the IRs whose programs can be read, sorted."""
+    declared = {ir.name for ir in entry_points.known_irs() if ir.suffixes}
+    return sorted(declared | {*registered_programs()})
 
 
 def load_irs(ir: str | None, suffixes: Iterable[str]) -> None:
-    """Load the shipped adapters of the IR that is asked for, or of files.
+    """Load the adapters of the IR that is asked for, or of files.
 
     That makes their passes known, so it comes before a pipeline is read.
 
@@ -34,9 +64,10 @@ def load_irs(ir: str | None, suffixes: Iterable[str]) -> None:
         click.BadParameter: There is no such IR.
         InputError: What an adapter is for is not installed.
     """
-    _load_shipped({ir, *suffixes})
     if ir is not None:
         check_ir(ir)
+    for suffix in suffixes:
+        ir_of_suffix(suffix)
 
 
 def check_ir(name: str) -> None:
@@ -46,58 +77,64 @@ def check_ir(name: str) -> None:
         click.BadParameter: There is no such IR.
     """
     if ir_named(name) is None:
-        raise click.BadParameter(no_such_ir(name), param_hint="'--ir'")
+        raise click.BadParameter(unknown_ir_message(name), param_hint="'--ir'")
 
 
-def _load_shipped(asked: Collection[str | None]) -> None:
-    for ir, (suffix, module, extra) in _SHIPPED.items():
-        if ir not in asked and suffix not in asked:
-            continue
-        try:
-            import_module(module)
-        except ModuleNotFoundError as error:
-            raise InputError(
-                f"programs of IR '{ir}' need {error.name}: install 'parpass[{extra}]'"
-            ) from None
+def ir_named(name: str) -> ProgramFormat | None:
+    """Return what knows the text of an IR, if there is one of that name.
+
+    Raises:
+        InputError: What its adapter is for is not installed.
+    """
+    found = registered_programs().get(name)
+    return found or _loaded(entry_points.ir_named, name)
 
 
-def ir_named(name: str) -> Textual | None:
-    """Return what knows the text of an IR, if there is one of that name."""
-    _load_shipped([name])
-    return registered_programs().get(name) or known_irs().get(name)
-
-
-def no_such_ir(name: str) -> str:
+def unknown_ir_message(name: str) -> str:
     """Return the message for a name that no IR has."""
-    known = {*known_irs(), *_SHIPPED}
+    known = known_irs()
     if not name:
         return (
             "its IR has no name, so nobody knows how to read it: the adapter wants "
             "'ir_name', and 'parse'"
         )
+    if entry_points.ir_named(name) is not None:
+        return f"the adapter of IR '{name}' has no program format, so no text is read"
     return (
         f"no IR named '{name}'{did_you_mean(name, known)}; there are "
-        f"{', '.join(sorted(known))}. An adapter names its IR by 'ir_name', and --load "
-        "makes it known"
+        f"{', '.join(known)}. An adapter names its IR by 'ir_name', and --load, or an "
+        f"entry point of '{entry_points.IRS}', makes it known"
     )
 
 
-def ir_of_suffix(suffix: str) -> Textual | None:
-    """Return what knows the text of the IR whose files have a suffix, with its dot."""
-    _load_shipped([suffix])
-    for known in (registered_programs, known_irs):
-        found = [one for one in known().values() if suffix in one.suffixes]
-        if found:
-            return found[-1]
-    return None
+def ir_of_suffix(suffix: str) -> ProgramFormat | None:
+    """Return what knows the text of the IR whose files have a suffix, with its dot.
+
+    Raises:
+        InputError: What its adapter is for is not installed.
+    """
+    found = [one for one in registered_programs().values() if suffix in one.suffixes]
+    return found[-1] if found else _loaded(entry_points.ir_with_suffix, suffix)
 
 
-def suffix_of(programs: Textual) -> str:
+def _loaded(find: Callable[[str], IR | None], key: str) -> ProgramFormat | None:
+    """Return the program format of the entry point that is found by a key, if any."""
+    try:
+        ir = find(key)
+        if ir is None:
+            return None
+        ir.load_adapter()
+    except EntryPointError as error:
+        raise InputError(str(error)) from None
+    return registered_programs().get(ir.name)
+
+
+def default_suffix(programs: ProgramFormat) -> str:
     """Return what the name of a file ends in that has a program of an IR."""
     return next(iter(programs.suffixes), ".txt")
 
 
-def parsed(programs: Textual, text: str, source_name: str) -> Any:
+def parse_program(programs: ProgramFormat, text: str, source_name: str) -> Any:
     """Return the module of which this is the text.
 
     Raises:

@@ -1,21 +1,130 @@
-"""Reading the inputs of the command: ONNX, JSON, or IR as text."""
+"""Programs in text: parted by lines, below the headers of reproducers, parsed.
+
+Reading the inputs of the command: ONNX, JSON, or IR as text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from parpass.cli.output.failure import InputError
+
+if TYPE_CHECKING:
+    from parpass.transform import ProgramFormat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
-from parpass.cli.files.programs import SPLIT, Program, all_parsed, programs_in
-from parpass.cli.showing.failure import InputError
+SPLIT = "// -----"
+
+
+class Program(NamedTuple):
+    """The text of a program, which is not parsed yet.
+
+    Attributes:
+        name: Of the file it is in.
+        text: The text, after as many empty lines as there are lines above it.
+        ir: What knows the text of its IR.
+    """
+
+    name: str
+    text: str
+    ir: ProgramFormat
+
+    def parsed(self) -> Any:
+        """Return the module.
+
+        Raises:
+            ParseError: It cannot be read.
+        """
+        from parpass.cli.files.irs import parse_program
+
+        return parse_program(self.ir, self.text, self.name)
+
+
+def split_programs(text: str, name: str, kind: str, split: str) -> list[Program]:
+    """Return the programs of a text.
+
+    Args:
+        text: The text; it may be a reproducer.
+        name: What it is called.
+        kind: The IR that it is in, unless its header says.
+        split: What lines begin with that part programs.
+
+    Raises:
+        InputError: It has the header of a reproducer, and that cannot be read.
+    """
+    from parpass.cli.files.irs import ir_named, unknown_ir_message
+
+    text, kind = _strip_header(text, name, kind)
+    ir = ir_named(kind)
+    if ir is None:
+        raise InputError(f"{name}: {unknown_ir_message(kind)}")
+    return [Program(name, part, ir) for part in _split_text(text, split)]
+
+
+def parse_all(programs: Sequence[Program]) -> list[Any]:
+    """Return the modules of all programs.
+
+    Raises:
+        InputError: Some cannot be read; all errors are in it.
+    """
+    from parpass.errors import ParseError
+
+    modules: list[Any] = []
+    errors: list[str] = []
+    for program in programs:
+        try:
+            modules.append(program.parsed())
+        except ParseError as error:
+            errors.append(str(error))
+            if "meta[" in program.text and "#[metadata]" not in program.text:
+                errors.append(
+                    "the values of constants are not in the text: write it by "
+                    "'parpass opt' to a file, or with --print-metadata"
+                )
+    if errors:
+        raise parse_failure(*errors)
+    return modules
+
+
+def parse_failure(*errors: str) -> InputError:
+    """Return the error for a program that cannot be read."""
+    return InputError("\n".join(["the program cannot be read", *errors]))
+
+
+def _strip_header(text: str, name: str, kind: str) -> tuple[str, str]:
+    """Return a program and its IR; that of a reproducer stands below a header."""
+    from parpass.errors import ReproducerError
+    from parpass.transform.debug.reproducer import Reproducer
+
+    if not Reproducer.is_in(text):
+        return text, kind
+    try:
+        found = Reproducer.from_text(text)
+    except ReproducerError as error:
+        raise InputError(f"{name}: {error}") from None
+    return found.program(), found.ir
+
+
+def _split_text(text: str, line: str) -> list[str]:
+    """Return the programs between lines that part them, with the numbers of lines."""
+    parting = re.compile(rf"^{re.escape(line)}[ \t\r]*\n?", re.MULTILINE)
+    starts = [0, *(found.end() for found in parting.finditer(text))]
+    ends = [*(found.start() for found in parting.finditer(text)), len(text)]
+    return [
+        "\n" * text.count("\n", 0, start) + text[start:end]
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
 
 _STDIN = "<stdin>"
 _JSON = re.compile(rb'\s*\{\s*"parpass"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # what protobuf begins with is here
-_LOOKED_AT = 4096  # bytes
+_SNIFFED = 4096  # bytes
 
 Shapes = Mapping[str, Sequence[Any]]
 
@@ -29,7 +138,7 @@ class _Input(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the input in messages."""
         return _STDIN if str(self.path) == "-" else str(self.path)
 
 
@@ -60,7 +169,7 @@ def read_modules(
         raise InputError("--shape is for the inputs of ONNX models")
     if found[0].kind == "json":
         return [_read_json(one) for one in found]
-    return all_parsed(_programs(found, split))
+    return parse_all(_programs(found, split))
 
 
 def read_module(
@@ -120,7 +229,7 @@ def _input(path: Path, ir: str | None) -> _Input:
 
 
 def _kind_of(content: bytes) -> str:
-    if _NO_TEXT.search(content, 0, _LOOKED_AT):
+    if _NO_TEXT.search(content, 0, _SNIFFED):
         return "onnx"
     return "json" if _JSON.match(content) else "relay"
 
@@ -143,13 +252,13 @@ def _read_onnx(inputs: Sequence[_Input], shapes: Shapes) -> Any:
 
         models: Any = [one.path for one in inputs]
         if any(one.content is not None for one in inputs):
-            models = _undelayed(inputs)
+            models = _loaded_models(inputs)
         return from_onnx(models, shape=shapes, freeze_params=True)[0]
     except (FrontendError, OSError, ImportError) as error:
-        raise InputError(str(error)) from None
+        raise InputError(error) from None
 
 
-def _undelayed(inputs: Sequence[_Input]) -> dict[str, Any]:
+def _loaded_models(inputs: Sequence[_Input]) -> dict[str, Any]:
     """Return models, of which some are not in files, by the names of functions."""
     from parpass.relay.frontend.onnx.model import model_in
 
@@ -188,5 +297,5 @@ def _programs(inputs: Sequence[_Input], split: str) -> list[Program]:
     return [
         program
         for one in inputs
-        for program in programs_in(_text(one), one.name, one.kind, split)
+        for program in split_programs(_text(one), one.name, one.kind, split)
     ]

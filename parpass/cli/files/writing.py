@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from parpass.cli.files.programs import SPLIT
-from parpass.cli.showing.failure import InputError
+from parpass.cli.files.reading import SPLIT
+from parpass.cli.output.failure import InputError
 from parpass.errors import UnreadFunctionError
 
 
@@ -23,16 +23,26 @@ def check_output(output: str) -> None:
         click.BadParameter: The folder does not exist, or the suffix is of a format that
             is only read.
     """
-    directory, suffix = os.path.dirname(output) or ".", _suffix(output)
-    if not os.path.isdir(directory):
-        raise click.BadParameter(
-            f"directory '{directory}' does not exist", param_hint="'-o'"
-        )
+    check_folder(output, "-o")
+    suffix = _suffix(output)
     if suffix == ".onnx":
         raise click.BadParameter(
             f"ONNX is only read; '{output[: -len(suffix)]}.relay' gets text, and "
             f"'{output[: -len(suffix)]}.json' JSON",
             param_hint="'-o'",
+        )
+
+
+def check_folder(path: str, option: str) -> None:
+    """Refuse, before anything is run, a path that is in no folder.
+
+    Raises:
+        click.BadParameter: The folder does not exist; the message names the option.
+    """
+    directory = os.path.dirname(path) or "."
+    if not os.path.isdir(directory):
+        raise click.BadParameter(
+            f"directory '{directory}' does not exist", param_hint=f"'{option}'"
         )
 
 
@@ -125,7 +135,7 @@ def _write(content: bytes, output: str) -> None:
 
 
 def _replace(path: str, content: bytes, mode: int | None) -> None:
-    """Write a file beside, and have it take the place of that one when it is whole."""
+    """Write a file atomically: to a temporary file, which is then renamed."""
     folder, name = os.path.split(path)
     with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:
         whole = os.path.join(beside, name)

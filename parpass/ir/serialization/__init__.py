@@ -1,4 +1,4 @@
-"""Any expression, type, attributes or module as JSON text, and back.
+"""JSON format of expressions, types, attributes and modules.
 
 The text is one table of nodes, each on a line of its own, children before parents:
 
@@ -9,16 +9,16 @@ The text is one table of nodes, each on a line of its own, children before paren
     {"relay.Call": {"op": 2, "args": [1]}}
     ], "root": {"ref": 3}}
 
-Kinds have the names of their classes in the namespace of their IR, `relay.attrs` being
-that of operators' attributes. In version 1 they had none, and were Relay's.
+A kind is named by its class, qualified by the namespace of its IR; `relay.attrs` is
+that of operators' attributes. Version 1 had no namespaces, and only Relay's kinds.
 
-What is shared stays shared, loading is one pass without recursion, and equal types,
-spans, attributes and arrays are in the table once. The same program gives the same
-text. It is read as data: loading runs nothing that the text names.
+Sharing is preserved, loading is one pass without recursion, and equal types, spans,
+attributes and arrays are in the table once. Equal programs give equal texts. A text is
+data: loading executes nothing that it names.
 """
 
-from parpass.ir.serialization.node_by_name import make_node
 from parpass.ir.serialization.reader import load_json
+from parpass.ir.serialization.schema import make_node
 from parpass.ir.serialization.writer import save_json
 
 __all__ = ["load_json", "make_node", "save_json"]

@@ -1,4 +1,4 @@
-"""Arrays in JSON, also in the metadata of texts: bytes in base64, little-endian.
+"""JSON format of arrays, also in the metadata of texts: base64, little-endian.
 
 {"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}
 {"dtype": "int64", "shape": [4, 5], "repeat": "AQAAAAAAAAA="}
@@ -19,11 +19,11 @@ _MAX_RANK = 64  # numpy's own
 
 
 def array_as_json(data: NDArray) -> dict[str, Any]:
-    """Return an array as plain values; one value if that is repeated."""
+    """Return an array as plain values; a repeated value is written once."""
     array, key = data.numpy(), "data"
     if data.is_uniform:
         array, key = array.reshape(-1)[:1], "repeat"
-    # A byte order that is not this machine's stands before the name.
+    # A foreign byte order is written before the name.
     native = array.dtype.isnative
     name = data.dtype if native else f"{array.dtype.byteorder}{data.dtype}"
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -32,11 +32,11 @@ def array_as_json(data: NDArray) -> dict[str, Any]:
 
 
 def array_from_json(form: Any) -> NDArray:
-    """Return the array that `array_as_json` was given.
+    """Return the array encoded by `array_as_json`.
 
     Raises:
-        ValueError: The values make no array. Nothing is allocated for what `form` only
-            claims to hold.
+        ValueError: The values make no array. Nothing is allocated for a size that
+            `form` only claims.
     """
     fields = cast("dict[str, Any]", form if isinstance(form, dict) else {})
     key = "data" if "data" in fields else "repeat"

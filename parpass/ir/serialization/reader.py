@@ -1,9 +1,10 @@
-"""JSON to programs: whatever the text, the result is IR or a `MalformedJSONError`."""
+"""Reader of the JSON format: any text gives IR or a `MalformedJSONError`."""
 
 from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -14,17 +15,15 @@ from parpass.errors import (
     ParpassError,
     SizeLimitError,
     UnknownOpError,
-    did_you_mean,
-    quoted,
 )
+from parpass.errors.core import did_you_mean, quoted
 from parpass.ir.adt import TypeData
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, Role
-from parpass.ir.operators.op_table import Op
-from parpass.ir.relay_expr import BaseFunc, GlobalVar
+from parpass.ir.node import FieldKind, Node
+from parpass.ir.op_table import Op
 from parpass.ir.serialization.arrays import array_from_json
-from parpass.ir.serialization.kinds import (
+from parpass.ir.serialization.schema import (
     VERSION,
     Field,
     Kind,
@@ -33,12 +32,18 @@ from parpass.ir.serialization.kinds import (
     known_kinds,
     unqualified,
 )
-from parpass.ir.types.type_structure import MAX_NESTING
+from parpass.ir.text.literals import float_of_word
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.typed_expr import BaseFunc, GlobalVar
 
-_SINGLE = {Role.CHILD, Role.BINDING, Role.PATTERN, Role.META}
-_MANY = {Role.CHILDREN, Role.BINDINGS}
-_TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
-
+_SINGLE = {FieldKind.CHILD, FieldKind.BINDING, FieldKind.PATTERN, FieldKind.META}
+_MANY = {FieldKind.CHILDREN, FieldKind.BINDINGS}
+_TYPES = {FieldKind.TYPE, FieldKind.TYPE_BINDINGS}
+# Tags of values that are strings in JSON.
+_READ: dict[str, Callable[[str], Any]] = {
+    "float": float_of_word,
+    "bytes": partial(binascii.a2b_base64, strict_mode=True),
+}
 
 _TOO_DEEP = (
     f"expected lists and mappings nested at most {MAX_NESTING} deep, got far deeper "
@@ -54,7 +59,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Fault(Exception):  # noqa: N818 -- becomes a MalformedJSONError
-    """What is wrong, and where in the entry."""
+    """An error, and its place in the entry."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(message)
@@ -62,12 +67,13 @@ class _Fault(Exception):  # noqa: N818 -- becomes a MalformedJSONError
 
 
 def load_json(text: str | bytes) -> Any:
-    """Return the expression, type, attributes or module that `save_json` was given.
+    """Return the expression, type, attributes or module written by `save_json`.
 
     Free variables are new ones; operators are those of the table.
 
     Raises:
-        MalformedJSONError: The text is not JSON, or is no program; it says where.
+        MalformedJSONError: The text is not JSON, or no program; the error has the
+            place.
     """
     if not isinstance(cast("object", text), str | bytes):
         raise IRTypeError(f"expected JSON text, got {type(text).__name__}")
@@ -96,7 +102,7 @@ def load_json(text: str | bytes) -> Any:
 
 
 class _Reader:
-    """Makes one object of each entry; an entry refers to those before it."""
+    """Constructs one object for each entry; an entry refers to earlier ones."""
 
     def __init__(self, version: int) -> None:
         kinds = known_kinds()
@@ -111,7 +117,7 @@ class _Reader:
         }
 
     def read(self, entry: dict[str, Any]) -> None:
-        """Make the object of the next entry."""
+        """Construct the object of the next entry."""
         if len(entry) != 1:
             raise _Fault("", "expected one kind, such as {'Var': {...}}")
         ((name, body),) = entry.items()
@@ -161,11 +167,9 @@ class _Reader:
                 for key, one in cast("dict[str, Any]", body).items()
             }
             return _dict_attrs(items, where) if tag == "DictAttrs" else items
-        if tag == "float" and body in ("nan", "inf", "-inf"):
-            return float(cast("str", body))
-        if tag == "bytes" and isinstance(body, str):
+        if tag in _READ and isinstance(body, str):
             try:
-                return binascii.a2b_base64(body, strict_mode=True)
+                return _READ[tag](body)
             except ValueError as error:
                 raise _Fault(where, str(error)) from None
         raise _Fault(where, f"cannot read a value with the tag '{tag[:80]}'")
@@ -220,14 +224,14 @@ class _Reader:
 
     def _field(self, field: Field, form: Any) -> Any:
         where = f".{field.name}"
-        role = field.role
-        if role in _MANY or (role in _TYPES and type(form) is list):
+        field_kind = field.field_kind
+        if field_kind in _MANY or (field_kind in _TYPES and type(form) is list):
             value = self._all_referred(form, where)
-        elif role is Role.MAPPING:
+        elif field_kind is FieldKind.MAPPING:
             value = self._mapping(form, where)
-        elif role is Role.VALUE:
+        elif field_kind is FieldKind.VALUE:
             value = self.value(form, where)
-        elif form is None and role not in _SINGLE - {Role.META}:
+        elif form is None and field_kind not in _SINGLE - {FieldKind.META}:
             value = None
         else:
             value = self._referred(form, where)

@@ -1,4 +1,4 @@
-"""Programs to JSON."""
+"""Writer of the JSON format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import msgspec
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, Role
-from parpass.ir.operators.op_table import Op
+from parpass.ir.node import FieldKind, Node
+from parpass.ir.op_table import Op
 from parpass.ir.serialization.arrays import array_as_json
-from parpass.ir.serialization.kinds import (
+from parpass.ir.serialization.schema import (
     VERSION,
     Field,
     Kind,
@@ -24,13 +24,20 @@ from parpass.ir.serialization.kinds import (
     kind_name,
     known_kinds,
 )
-from parpass.ir.types.type_structure import MAX_NESTING
+from parpass.ir.text.literals import float_word
+from parpass.ir.type_structure import MAX_NESTING
 from parpass.runtime.ndarray import NDArray
 
 _OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table
-_SINGLE = {Role.CHILD, Role.OPTIONAL, Role.BINDING, Role.PATTERN, Role.META}
-_MANY = {Role.CHILDREN, Role.BINDINGS}
-_TYPES = {Role.TYPE, Role.TYPE_BINDINGS}
+_SINGLE = {
+    FieldKind.CHILD,
+    FieldKind.OPTIONAL,
+    FieldKind.BINDING,
+    FieldKind.PATTERN,
+    FieldKind.META,
+}
+_MANY = {FieldKind.CHILDREN, FieldKind.BINDINGS}
+_TYPES = {FieldKind.TYPE, FieldKind.TYPE_BINDINGS}
 
 Numbers = Callable[[Any], int]
 
@@ -38,10 +45,10 @@ Numbers = Callable[[Any], int]
 def save_json(value: Any) -> str:
     """Return an expression, a type, attributes, a module, or a tuple of them as JSON.
 
-    Inferred types and spans are kept, and what is shared stays shared.
+    Inferred types and spans are kept, and sharing is preserved.
 
     Raises:
-        IRTypeError: There is something in it that is neither IR nor a plain value.
+        IRTypeError: It contains an object that is neither IR nor a plain value.
     """
     table = _Table()
     root = table.add(value)
@@ -51,7 +58,7 @@ def save_json(value: Any) -> str:
 
 
 class _Table:
-    """The entries so far, and the numbers of the objects that they stand for."""
+    """The entries so far, and the numbers of their objects."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -63,7 +70,7 @@ class _Table:
         self._functions: dict[int, list[tuple[Any, Any]]] = {}
 
     def add(self, value: Any) -> Any:
-        """Enter all that a value refers to, and return its form."""
+        """Add entries for all objects in a value, and return the value's form."""
         opened: set[int] = set()
         stack = _references(value)[::-1]
         closing: list[tuple[Any, list[Any]]] = []
@@ -116,7 +123,7 @@ class _Table:
         body: dict[str, Any] = {}
         for field in self._kind(item).fields.values():
             value = getattr(item, field.name)
-            if not (field.left_out and (value is None or value == ())):
+            if not field.is_left_out(value):
                 body[field.name] = _field_form(field, value, self._number)
         return body
 
@@ -137,11 +144,11 @@ class _Table:
             value = getattr(item, field.name)
             if value is None:
                 continue
-            if field.role in _MANY:
+            if field.field_kind in _MANY:
                 parts += value
-            elif field.role in _SINGLE:
+            elif field.field_kind in _SINGLE:
                 parts.append(value)
-            elif field.role is Role.MAPPING:
+            elif field.field_kind is FieldKind.MAPPING:
                 parts += (one for pair in value.items() for one in pair)
             else:
                 parts += _references(value)
@@ -152,7 +159,7 @@ class _Table:
         return {"type_definitions": found} if found else {}
 
     def _functions_of(self, mod: IRModule) -> list[tuple[Any, Any]]:
-        # Asked for once: a module may load its functions anew each time.
+        # Called once: a module may decode its functions at each access.
         if id(mod) not in self._functions:
             self._functions[id(mod)] = list(mod.functions.items())
         return self._functions[id(mod)]
@@ -180,11 +187,13 @@ def _name(item: Any) -> str:
 
 
 def _field_form(field: Field, value: Any, number: Numbers) -> Any:
-    if field.role in _MANY or (field.role in _TYPES and isinstance(value, tuple)):
+    if field.field_kind in _MANY or (
+        field.field_kind in _TYPES and isinstance(value, tuple)
+    ):
         return [number(one) for one in cast("tuple[Any, ...]", value)]
-    if field.role in _SINGLE or field.role in _TYPES:
+    if field.field_kind in _SINGLE or field.field_kind in _TYPES:
         return None if value is None else number(value)
-    if field.role is Role.MAPPING:
+    if field.field_kind is FieldKind.MAPPING:
         pairs = cast("Mapping[Any, Any]", value).items()
         return [[number(key), number(one)] for key, one in pairs]
     return _form(value, number)
@@ -207,13 +216,13 @@ def _references(value: Any, nesting: int = 0) -> list[Any]:
 
 
 def _form(value: Any, number: Numbers) -> Any:
-    """Return a plain value in JSON: a list is a tuple, an object has a tag."""
+    """Return a plain value in JSON: a tuple becomes a list, an object gets a tag."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int) and int(value) in INTS:  # of its subclasses, plain values
         return int(value)
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+        return float(value) if math.isfinite(value) else {"float": float_word(value)}
     if isinstance(value, bytes):
         return {"bytes": binascii.b2a_base64(value, newline=False).decode("ascii")}
     if isinstance(value, _OBJECTS):

@@ -1,1 +1,1 @@
-"""What texts of all IRs here are made of: tokens, names, literals, types, errors."""
+"""Shared parts of the IRs' text formats: tokens, names, literals, types, errors."""

@@ -1,17 +1,16 @@
-"""A place among tokens: what all parsers of a part of the language read from."""
+"""The token cursor, base of the parsers of all parts of a language."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from string import ascii_letters
 from typing import NoReturn, TypeVar
 
 from parpass.diagnostic import Span
-from parpass.ir.text.names import read_name
-from parpass.ir.text.pieces import Piece
-from parpass.ir.text.problems import Problems
-from parpass.ir.text.scanner import END, OPEN_COMMENT, STRAY, scan_line
+from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.lexer import END, OPEN_COMMENT, STRAY, Chunk, scan_line
+from parpass.ir.text.literals import float_of_word, read_name
 
 _KEYWORDS = {"def", "else", "fn", "free_var", "if", "let"}
 _LONGEST_SHOWN = 30
@@ -22,11 +21,11 @@ DIGITS = {*"0123456789"}
 T = TypeVar("T")
 
 
-class GivenUp(Exception):  # noqa: N818 -- it never leaves the parser
-    """A function cannot be read on, for a reason that has been reported.
+class ParseAborted(Exception):  # noqa: N818 -- it never leaves the parser
+    """Parsing of a function is aborted by an error that has been reported.
 
     Attributes:
-        at: The token at which the reading ended.
+        at: The token at which parsing stopped.
     """
 
     def __init__(self, at: int) -> None:
@@ -34,14 +33,14 @@ class GivenUp(Exception):  # noqa: N818 -- it never leaves the parser
         self.at = at
 
 
-class SyntaxFault(Exception):  # noqa: N818 -- it never leaves the parser
-    """A token is none of those that may stand where it stands.
+class UnexpectedToken(Exception):  # noqa: N818 -- it never leaves the parser
+    """A token is none of those that are valid at its place.
 
     Attributes:
-        at: Which token it is.
+        at: The index of the token.
         length: How many characters of the text are wrong.
         is_sudden: Whether the token can follow no expression or type at all, so that
-            what stands before it was hardly meant as one.
+            the preceding one was hardly meant as one.
     """
 
     def __init__(self, at: int, token: str, expected: str) -> None:
@@ -53,18 +52,18 @@ class SyntaxFault(Exception):  # noqa: N818 -- it never leaves the parser
 
 
 class Cursor:
-    """Goes along the tokens of one piece of text after the other.
+    """Reads the tokens of one chunk of text after the other.
 
     Attributes:
-        problems: Takes the errors.
-        texts: The tokens of the piece, or of a line in it.
-        starts: Where they begin in the piece.
-        at: The number of the one that is to be read next.
-        outer: While the tokens of a line are read: the tokens of the piece, and which
+        problems: Collects the errors.
+        texts: The tokens of the chunk, or of a line in it.
+        starts: Where they begin in the chunk.
+        at: The index of the next token.
+        outer: While the tokens of a line are read: the tokens of the chunk, and which
             of them the line is.
     """
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: ErrorList) -> None:
         self.problems = problems
         self._source_name = problems.source_name
         self.texts: list[str] = []
@@ -73,8 +72,8 @@ class Cursor:
         self.outer: tuple[list[str], Sequence[int], int] | None = None
         self._signs_end = 0  # up to here signs belong to no number
 
-    def enter_piece(self, piece: Piece, first_line: int) -> None:
-        """Go to the beginning of a piece, which begins with a line of that number."""
+    def enter_chunk(self, piece: Chunk, first_line: int) -> None:
+        """Start at the beginning of a chunk, whose first line has that number."""
         self.texts, self.starts = piece.tokens
         self.at, self._lines = 0, piece.lines
         self._first_line = first_line
@@ -84,7 +83,7 @@ class Cursor:
         self._signs_end = 0
 
     def enter_line(self) -> None:
-        """Go on with the tokens of the next token, which is a line."""
+        """Continue with the tokens of the next token, which is a line."""
         at = self.at
         texts, starts = scan_line(self.texts[at])
         self.outer = self.texts, self.starts, at
@@ -93,28 +92,28 @@ class Cursor:
         self._signs_end = 0
 
     def leave_line(self) -> None:
-        """Go on after the line of which all tokens have been read."""
+        """Continue behind the line, after all of its tokens have been read."""
         assert self.outer is not None
         self.texts, self.starts, at = self.outer
         self.at, self.outer, self._signs_end = at + 1, None, 0
 
     def go_on_from(self, other: Cursor) -> None:
-        """Go to the place where another cursor of the same text is."""
+        """Move to the place of another cursor over this text."""
         self.texts, self.starts, self.at = other.texts, other.starts, other.at
         self._lines, self._first_line = other._lines, other._first_line
         self._line, self._line_start = other._line, other._line_start
         self._line_end, self.outer = other._line_end, other.outer
 
     def span(self, first: int, last: int) -> Span:
-        """Return the stretch of text from one token to another one."""
+        """Return the span from one token to another."""
         return self.stretch(
             self.starts[first], self.starts[last] + len(self.texts[last])
         )
 
     def stretch(self, start: int, stop: int) -> Span:
-        """Return the stretch of text between two places in the piece."""
+        """Return the span between two positions in the chunk."""
         if start > self._line_end:
-            # Most is of the line that was read from last; else of the next one.
+            # Most positions are in the line read from last, or the next one.
             self._line_start = self._line_end + 1
             self._line_end = self._lines[self._line - self._first_line + 2] - 1
             self._line += 1
@@ -146,11 +145,11 @@ class Cursor:
         return True
 
     def expect(self, text: str, expected: str = "") -> int:
-        """Go over a token, and return which it was.
+        """Consume a token, and return its index.
 
         Args:
             text: The token.
-            expected: What else could be there, and the token, in words.
+            expected: All valid tokens, in words, for the error message.
         """
         at = self.at
         if self.texts[at] != text:
@@ -159,7 +158,7 @@ class Cursor:
         return at
 
     def expect_name(self) -> int:
-        """Go over a name, and return which token it was."""
+        """Consume a name, and return its index."""
         if not is_name(self.texts[self.at]):
             self.fail("a name")
         self.at += 1
@@ -173,13 +172,13 @@ class Cursor:
         return name
 
     def fail(self, expected: str) -> NoReturn:
-        """Give up the piece: the next token is not what was expected."""
+        """Raise `UnexpectedToken` for the next token."""
         if is_line(self.texts[self.at]):
             self.enter_line()
-        raise SyntaxFault(self.at, self.texts[self.at], expected)
+        raise UnexpectedToken(self.at, self.texts[self.at], expected)
 
     def are_adjacent(self, at: int) -> bool:
-        """Return whether nothing stands between a token and the one after it."""
+        """Return whether a token is directly followed by the next one."""
         return self.starts[at] + len(self.texts[at]) == self.starts[at + 1]
 
     def is_number(self, at: int) -> bool:
@@ -195,9 +194,9 @@ class Cursor:
         return found
 
     def number(self, convert: Callable[[str], T], default: T) -> T:
-        """Go over a number, signed or not, and return what it stands for.
+        """Consume a number, signed or not, and return its value.
 
-        Each of several signs turns it round, as in `--1`.
+        Each of several signs negates it, as in `--1`.
         """
         first = last = self.at
         while self.texts[last] == "-":
@@ -207,6 +206,35 @@ class Cursor:
         text = sign + self.texts[last]
         return self.converted((first, last), text, convert, default)
 
+    def begins_float_word(self, words: Container[str]) -> bool:
+        """Return whether a word for a float begins here; a sign is next to it.
+
+        Args:
+            words: Their spellings here, such as `nanf`.
+        """
+        at = self.at
+        has_sign = self.texts[at] == "-" and self.are_adjacent(at)
+        return self.texts[at + has_sign] in words
+
+    def float_word(self, words: Mapping[str, str]) -> float:
+        """Consume a word for a float, such as `-nan(5)`, and return its value.
+
+        Args:
+            words: The words by their spellings here.
+        """
+        first = self.at
+        sign = "-" * self.is_next("-")
+        text = sign + words[self.texts[self.at]]
+        self.at += 1
+        at = self.at  # of what a NaN carries: three tokens next to each other
+        if self.texts[at] == "(" and self.are_adjacent(at - 1):
+            closes = self.texts[at + 2] == ")"
+            if not (closes and self.are_adjacent(at) and self.are_adjacent(at + 1)):
+                self.fail("what a NaN carries, as in nan(1)")
+            self.at += 3
+            text += "".join(self.texts[at : self.at])
+        return self.converted((first, self.at - 1), text, float_of_word, 0.0)
+
     def converted(
         self,
         where: tuple[int, int],
@@ -214,13 +242,13 @@ class Cursor:
         convert: Callable[[str], T],
         default: T,
     ) -> T:
-        """Return what a text stands for, which is that of some tokens.
+        """Return the value of a text made of some tokens.
 
         Args:
             where: The first and the last token.
             text: The text.
-            convert: Makes it of the text; raises `ValueError` where it stands for none.
-            default: What is returned then, and the error is reported.
+            convert: Converts the text; raises `ValueError` if it is invalid.
+            default: The result for an invalid text, after the error is reported.
         """
         try:
             return convert(text)
@@ -231,7 +259,7 @@ class Cursor:
 
 def is_name(token: str) -> bool:
     """Return whether a token is a name, such as `x` or `nn.relu`."""
-    # What ends so begins with one: `meta[relay.Constant][0]`, or a whole line.
+    # A token that ends so begins with one: `meta[relay.Constant][0]`, or a line.
     return token[:1] in _LETTERS and token[-1] not in "];" and token not in _KEYWORDS
 
 

@@ -1,4 +1,9 @@
-"""Scalars and attribute values as text, and back."""
+"""Literals of the text formats, written and read: floats, names, scalars, attributes.
+
+Floats that are not finite are words that keep all bits: `inf`, `-nan`, `nan(5)`. A NaN
+has 52 bits beside its sign; the number in parentheses has them, unless only the first
+one is set, as in most NaNs. Names are quoted where necessary, and made unique.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,153 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
 
-from parpass.ir.text.names import name_text
-from parpass.ir.types.ty import Type
-from parpass.ir.types.type_text import type_text
+from parpass.diagnostic import Span
+from parpass.ir.attrs import DictAttrs
+from parpass.ir.text.error_list import ErrorList
+from parpass.ir.type_structure import type_text
+from parpass.ir.types import Type
 from parpass.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+WORDS = {"inf", "nan"}
+_WORD = re.compile(r"(-?)(inf|nan)(?:\((.*)\))?")
+_MANTISSA = (1 << 52) - 1
+_USUAL = 1 << 51
+_EXPONENT = 0x7FF << 52
+
+
+def float_word(value: float) -> str:
+    """Return the word for a float that is not finite."""
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    if math.isinf(value):
+        return f"{sign}inf"
+    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+    carried = bits & _MANTISSA
+    return f"{sign}nan" if carried == _USUAL else f"{sign}nan({carried})"
+
+
+def float_of_word(word: str) -> float:
+    """Return the float that a word stands for.
+
+    Raises:
+        ValueError: It is no such word, or no NaN has that number.
+    """
+    found = _WORD.fullmatch(word)
+    if found is None or (found[2] == "inf" and found[3] is not None):
+        raise ValueError(f"expected 'inf' or 'nan', got '{word[:40]}'")
+    sign, name, digits = found.groups()
+    if name == "inf":
+        return float(sign + name)
+    carried = _USUAL if digits is None else _carried(digits)
+    bits = bool(sign) << 63 | _EXPONENT | carried
+    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+
+def _carried(digits: str) -> int:
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= 16
+    if not is_number or not 0 < int(digits) <= _MANTISSA:
+        raise ValueError(
+            f"expected an int from 1 to {_MANTISSA} in a NaN, got '{digits[:40]}'"
+        )
+    return int(digits)
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def name_text(name: str) -> str:
+    """Return a name, quoted unless it consists of letters, digits and `_`."""
+    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+
+
+def read_name(text: str) -> str:
+    """Return the name written by `name_text`, without its sigil.
+
+    Raises:
+        ValueError: The quoted part is no JSON string.
+    """
+    if not text.startswith('"'):
+        return str(text)  # not a token, which is a kind of string
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not a JSON string: {error.msg}") from None
+
+
+def relay_name(name: str) -> str:
+    """Return the name of a Relay variable: `%x`, `%"a b"`."""
+    return f"%{name_text(name)}"
+
+
+class VarNames:
+    """Assigns unique names to variables: `x`, `x_1`, ... by first appearance.
+
+    Args:
+        as_text: Returns a name's spelling.
+    """
+
+    def __init__(self, as_text: Callable[[str], str] = relay_name) -> None:
+        self._as_text = as_text
+        self._names: dict[Any, str] = {}
+        self._suffixes: dict[str, int] = {}
+
+    def text_of(self, var: Any, hint: str) -> str:
+        """Return the name of a variable.
+
+        Args:
+            var: The variable.
+            hint: Its preferred name, used if no other variable has it.
+        """
+        if var not in self._names:
+            self._names[var] = self._as_text(self._unique(hint))
+        return self._names[var]
+
+    def _unique(self, hint: str) -> str:
+        name, suffixes = hint, self._suffixes
+        while name in suffixes:
+            suffixes[hint] += 1
+            name = f"{hint}_{suffixes[hint]}"
+        suffixes[name] = 0
+        return name
+
+
+class Attribute(msgspec.Struct, frozen=True):
+    """`name=value` in a text; `place` is that of the name."""
+
+    name: str
+    value: Any
+    place: Span
+
+
+def by_name(attributes: Sequence[Attribute], problems: ErrorList) -> dict[str, Any]:
+    """Return attributes as a mapping; report duplicates."""
+    values: dict[str, Any] = {}
+    for attribute in attributes:
+        if attribute.name in values:
+            problems.report(
+                attribute.place, f"attribute '{attribute.name}' is given twice"
+            )
+        values[attribute.name] = attribute.value
+    return values
+
+
+def dict_attrs(
+    attributes: Sequence[Attribute], problems: ErrorList
+) -> DictAttrs | None:
+    """Return attributes of any names as a mapping, None if there are none."""
+    values = by_name(attributes, problems)
+    return DictAttrs(values) if values else None
+
 
 _SUFFIXES = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 64)},
@@ -32,7 +171,7 @@ _DTYPES = {
     "f32": "float32",
     "i32": "int32",
 }
-# Words that an argument cannot begin with unless they mean what they always mean.
+# Reserved words: an argument cannot begin with one in another meaning.
 _KEYWORDS = {"def", "else", "fn", "free_var", "if", "let", "True", "False"}
 _MOST_DIGITS = 1000  # Python converts strings of some thousand digits at most
 _NUMBER = re.compile(r"(-?[0-9]+)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)([fiu][0-9]*)?")
@@ -42,7 +181,8 @@ def scalar_text(data: NDArray) -> str | None:
     """Return a scalar such as `2`, `2i64`, `1f`, `1.5f16` or `True`.
 
     Returns:
-        None for what has no such spelling: tensors, and numbers that are not finite.
+        None for values without such a spelling: tensors, and numbers that are not
+            finite.
     """
     if data.shape:
         return None
@@ -57,10 +197,10 @@ def scalar_text(data: NDArray) -> str | None:
 
 
 def read_number_of(text: str) -> tuple[int | float, str]:
-    """Return the number of which this is the text, and its dtype.
+    """Return the value and the dtype of a number's text.
 
-    Without a suffix it is an int32, one that is too large for that an int64, or a
-    float32 if it has a point or exponent.
+    Without a suffix it is an int32, an int64 if it is too large for that, or a float32
+    if it has a point or exponent.
 
     Raises:
         ValueError: It is no number.
@@ -71,11 +211,23 @@ def read_number_of(text: str) -> tuple[int | float, str]:
     return value, _DTYPES[suffix or ("f" if isinstance(value, float) else "")]
 
 
-def read_scalar(text: str) -> NDArray:
-    """Return the scalar of which this is the text.
+def read_float_of(text: str) -> float:
+    """Return the value of a float's text: infinity if it is too large.
 
-    Without a suffix a number is an int32, one that is too large for that an int64, or
-    a float32 if it has a point or exponent.
+    Without a point or exponent it is a float as well, so that `-0` has its sign.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    _number(text)
+    return float(_NUMBER.sub(r"\1\2", text))
+
+
+def read_scalar(text: str) -> NDArray:
+    """Return the value of a scalar's text.
+
+    Without a suffix a number is an int32, an int64 if it is too large for that, or a
+    float32 if it has a point or exponent.
 
     Raises:
         ValueError: The number does not fit its dtype.
@@ -99,13 +251,11 @@ def _scalar(value: Any, text: str, dtype: str) -> NDArray:
 
 
 def read_number(text: str) -> int | float:
-    """Return the number in an attribute of which this is the text.
+    """Return the value of a number in an attribute.
 
     Raises:
         ValueError: It is no int of 64 bits.
     """
-    if text.endswith(("inff", "nanf")):
-        return float(text[:-1])
     value, _ = _number(text)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ValueError(f"'{text[:40]}' is no int of 64 bits")
@@ -113,7 +263,7 @@ def read_number(text: str) -> int | float:
 
 
 def _number(text: str) -> tuple[int | float, str]:
-    """Return the value and the suffix of the text of a number."""
+    """Return the value and the suffix of a number's text."""
     found = _NUMBER.fullmatch(text)
     if found is None or (found[3] or "f") not in _DTYPES:
         raise ValueError(f"'{text[:40]}' is no number")
@@ -129,16 +279,19 @@ def _number(text: str) -> tuple[int | float, str]:
 
 
 def value_text(value: Any, of_type: Callable[[Type], str] = type_text) -> str:
-    """Return the value of an attribute; a sequence in brackets, a float ends in `f`.
+    """Return an attribute's value as text: a sequence in brackets, a float with `f`.
 
     Args:
         value: The value.
-        of_type: Gives the text of a type in it.
+        of_type: Returns the text of a type in it.
     """
     if isinstance(value, str):
         return json.dumps(value)
     if isinstance(value, float):
-        return f"{float.__repr__(value)}f"
+        digits = float.__repr__(value) if math.isfinite(value) else float_word(value)
+        # The suffix of a word follows its letters, as in `nanf(5)`.
+        word, opening, carried = digits.partition("(")
+        return f"{word}f{opening}{carried}"
     if isinstance(value, tuple | list):
         items = cast("Sequence[Any]", value)
         return f"[{', '.join(value_text(item, of_type) for item in items)}]"
@@ -163,7 +316,7 @@ def _key_text(name: str) -> str:
 
 
 def attrs_text(attrs: msgspec.Struct | Mapping[str, Any] | None) -> list[str]:
-    """Return `key=value` for each attribute of a call that is not its default."""
+    """Return `key=value` for each attribute of a call that differs from its default."""
     if not isinstance(attrs, msgspec.Struct):
         return items_text(attrs)
     usual = _default_texts(type(attrs))

@@ -1,55 +1,208 @@
-"""The parser of types, and of the values of attributes, in which types may stand.
+"""The parser of types and of attribute values, which may contain types.
 
-Nothing recurses along the text: what is open, such as a list of which the items are
-being read, is on a stack.
+It does not recurse along the text: open constructs, such as an unfinished list, are on
+a stack. `TypeLeaves` parses types without parts, and binds type parameters.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import GlobalTypeVar, TypeCall
-from parpass.ir.text.attribute import Attribute
-from parpass.ir.text.cursor import is_name, is_string
-from parpass.ir.text.literals import read_number
-from parpass.ir.text.names import read_name
-from parpass.ir.text.problems import Problems
-from parpass.ir.text.type_leaves import TypeLeaves
-from parpass.ir.types.ty import FuncType, RelayRefType, TupleType, Type
-from parpass.ir.types.ty import TypeVar as RelayTypeVar
-from parpass.ir.types.type_structure import MAX_NESTING
+from parpass.ir.text.cursor import Cursor, is_name, is_string
+from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.literals import WORDS, Attribute, read_name, read_number
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import (
+    Dim,
+    FuncType,
+    IncompleteType,
+    RelayRefType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from parpass.ir.types import TypeVar as RelayTypeVar
+from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
+
+_LARGEST_DIM = 2**63 - 1
+_LONGEST_KEY = 64  # tokens
+
+
+class TypeLeaves(Cursor):
+    """Parses types without parts, and keeps the type parameters in scope.
+
+    Attributes:
+        type_names: How often each type parameter is bound in this place.
+        defined_types: The types that the text defines, by name.
+    """
+
+    def __init__(self, problems: ErrorList) -> None:
+        super().__init__(problems)
+        self.type_names: Counter[str] = Counter()
+        self.defined_types: dict[str, GlobalTypeVar] = {}
+        self._known: dict[tuple[str, ...], Any] = {}
+
+    def type_params(self) -> tuple[RelayTypeVar, ...]:
+        """Parse `<A, B>` or `[A, B]`, if present, and begin their scope."""
+        opening = self.texts[self.at]
+        if opening not in {"<", "["}:
+            return ()
+        given: dict[str, None] = {}
+        names: list[str] = []
+        while not names or self.is_next(","):
+            self.at += 0 if names else 1
+            at = self.expect_name()
+            name = self.texts[at]
+            if name in given:
+                message = f"type parameter '{name}' is given twice"
+                self.problems.report(self.span(at, at), message)
+            given[name] = None
+            names.append(name)
+            self.type_names[name] += 1
+        closing = ">" if opening == "<" else "]"
+        self.expect(closing, f"',' or '{closing}'")
+        return tuple(map(RelayTypeVar, names))
+
+    def end_type_params(self, params: Sequence[RelayTypeVar]) -> None:
+        """End the scope of type parameters."""
+        for param in params:
+            name = param.name_hint
+            self.type_names[name] -= 1
+            if not self.type_names[name]:
+                del self.type_names[name]
+
+    def begins_type(self, token: str) -> bool:
+        """Return whether a name is that of a type, or begins one."""
+        is_type = token == "Tensor" or _dtype_named(token) is not None
+        return is_type or token in self.defined_types
+
+    def type_leaf(self, expected: str) -> Type:
+        """Parse a type that is not composed, as tuples are.
+
+        Args:
+            expected: The valid tokens, in words, for the error message.
+        """
+        at = self.at
+        token = self.texts[at]
+        if token == "Tensor":
+            return self.known_or(self._tensor_type)
+        if not is_name(token):
+            self.fail(expected)
+        self.at = at + 1
+        if self.type_names[token] > 0:
+            return RelayTypeVar(token)
+        if token == "_":
+            return IncompleteType()
+        if token in self.defined_types:
+            return TypeCall(self.defined_types[token], ())
+        dtype = _dtype_named(token)
+        if dtype is None:
+            known = chain(DTYPES, ["Tensor"], self.type_names, self.defined_types)
+            place = self.span(at, at)
+            self.problems.report_unknown(place, "type named", token, known)
+            return RelayTypeVar(token)
+        return TensorType((), dtype)
+
+    def known_or(self, read: Callable[[], Any]) -> Any:
+        """Parse a construct that ends with a bracket; equal tokens give one object.
+
+        The first closing bracket may close an inner construct, so whether the tokens up
+        to it are the whole construct is known after it has been parsed once.
+        """
+        texts, begin = self.texts, self.at
+        try:
+            end = texts.index("]", begin, begin + _LONGEST_KEY)
+        except ValueError:
+            return read()
+        key = tuple(texts[begin:end])
+        known = self._known.get(key)
+        if known is not None and not self.type_names:
+            self.at = end + 1
+            return known
+        found = read()
+        if self.at == end + 1 and not self.problems and not self.type_names:
+            self._known[key] = found
+        return found
+
+    def _tensor_type(self) -> Type:
+        """Parse `Tensor[(1, ?), float32]`."""
+        self.at += 1
+        self.expect("[")
+        self.expect("(")
+        shape: list[Dim] = []
+        while self.texts[self.at] != ")":
+            shape.append(self._dim())
+            if not self.is_next(",") and self.texts[self.at] != ")":
+                self.fail("')' or ','")
+        self.at += 1
+        self.expect(",")
+        made = TensorType(tuple(shape), self._dtype())
+        self.expect("]")
+        return made
+
+    def _dim(self) -> Dim:
+        if self.is_next("?"):
+            return UnknownDim()
+        if not self.is_number(self.at):
+            self.fail("')', '?' or a number")
+        return self.number(_dimension, 0)
+
+    def _dtype(self) -> str:
+        at = self.expect_name()
+        token = self.texts[at]
+        dtype = _dtype_named(token)
+        if dtype is not None:
+            return dtype
+        self.problems.report_unknown(self.span(at, at), "dtype named", token, DTYPES)
+        return "float32"
+
+
+def _dtype_named(token: str) -> str | None:
+    name = WIDTHS.get(token, token)
+    return name if name in DTYPES or is_vector_dtype(name) else None
+
+
+def _dimension(text: str) -> int:
+    number = read_number(text)
+    if not text.isdigit() or number > _LARGEST_DIM:
+        raise ValueError(
+            f"expected a dimension, an int from 0 on or '?', got '{text[:40]}'"
+        )
+    return int(number)
+
 
 _HAVE_VALUES = {"]", "}"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class _Nested(NamedTuple):
-    """A type or a value, and how deep others are nested in it."""
+    """A type or a value, and its nesting depth."""
 
     value: Any
     depth: int = 0
 
 
-_NON_FINITE = {"inff", "nanf"}
-_WORDS = {
-    **{word: _Nested(read_number(word)) for word in _NON_FINITE},
-    **{str(value): _Nested(value) for value in (True, False, None)},
-}
+_NON_FINITE = {f"{word}f": word for word in WORDS}
+_WORDS = {str(value): _Nested(value) for value in (True, False, None)}
 
 
 class _Open:
-    """A type or a value of which the parts are being read.
+    """An unfinished type or value.
 
     Attributes:
         begin: The token at which it begins.
-        closing: The token that ends its parts; nothing ends those of a function's type
-            any more when its result comes next.
-        type_params: Those of a function's type; None if it is none.
+        closing: The token that ends its parts; none for a function's type whose result
+            comes next.
+        type_params: Those of a function's type; None for all others.
         make: Makes a type of its parts, if it is neither that nor a tuple.
-        parts: Those that have been read; keys and values of a mapping in turn.
+        parts: The parsed parts; keys and values of a mapping in turn.
     """
 
     __slots__ = ("begin", "closing", "make", "parts", "type_params")
@@ -69,23 +222,23 @@ class _Open:
 
 
 class TypeParser(TypeLeaves):
-    """Makes types and values."""
+    """Parses types and values."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: ErrorList) -> None:
         super().__init__(problems)
         self._values = dict(_WORDS)
 
     def type(self) -> Type:
-        """Read a type."""
+        """Parse a type."""
         return self._nested(of_values=False)
 
     def value(self) -> Any:
-        """Read the value of an attribute; a sequence becomes a tuple."""
+        """Parse the value of an attribute; a sequence becomes a tuple."""
         read = partial(self._nested, of_values=True)
         return self.known_or(read) if self.texts[self.at] == "[" else read()
 
     def attribute(self) -> Attribute:
-        """Read `name=value`."""
+        """Parse `name=value`."""
         at = self.at
         place = self.span(at, at)
         name = self.converted((at, at), self.texts[at], read_name, "")
@@ -107,7 +260,7 @@ class TypeParser(TypeLeaves):
                 part = self._continue(waiting, part)
 
     def _begin(self, waiting: list[_Open], *, are_values: bool) -> _Nested | None:
-        """Read a type or value that has no parts, or what opens one that has."""
+        """Parse a type or value without parts, or the beginning of one with parts."""
         at = self.at
         token = self.texts[at]
         if token == "fn":
@@ -135,7 +288,7 @@ class TypeParser(TypeLeaves):
         return self._close(waiting, opened)
 
     def _continue(self, waiting: list[_Open], part: _Nested) -> _Nested | None:
-        """Take in a part, and return the whole if it was the last one."""
+        """Add a part, and return the whole if it was the last one."""
         opened = waiting[-1]
         opened.parts.append(part)
         closing = opened.closing
@@ -167,7 +320,7 @@ class TypeParser(TypeLeaves):
         return None
 
     def _made(self, opened: _Open) -> _Nested:
-        """Return what has its parts, if these are not nested too deep."""
+        """Return the construct made of its parts, its depth checked."""
         depth = 1 + max((part.depth for part in opened.parts), default=0)
         values = tuple([part.value for part in opened.parts])
         place, problem = self.span(opened.begin, opened.begin), ""
@@ -212,9 +365,8 @@ class TypeParser(TypeLeaves):
         if is_string(token):
             self.at += 1
             return _Nested(self.converted((at, at), token, read_name, ""))
-        if token == "-" and self.texts[at + 1] in _NON_FINITE and self.are_adjacent(at):
-            self.at += 2
-            return _Nested(read_number(token + self.texts[at + 1]))
+        if self.begins_float_word(_NON_FINITE):
+            return _Nested(self.float_word(_NON_FINITE))
         if not is_name(token):
             self.fail(expected)
         if self.type_names[token] > 0 or self.begins_type(token):
@@ -226,7 +378,7 @@ class TypeParser(TypeLeaves):
 
 
 def _expected(waiting: Sequence[_Open], part: str) -> str:
-    """Return what may stand where a part is due, in words."""
+    """Return the valid tokens where a part is due, in words."""
     closing = waiting[-1].closing if waiting else ""
     if closing == ")" and waiting[-1].type_params is not None and waiting[-1].parts:
         closing = ""  # no comma ends the types of a function's arguments
@@ -253,4 +405,4 @@ def _whole(opened: _Open, values: tuple[Any, ...]) -> Any:
     try:
         return dict(zip(values[::2], values[1::2], strict=True))
     except TypeError:
-        raise TypeError("a mapping cannot be a key of another one") from None
+        raise TypeError("a mapping cannot be a key of a mapping") from None

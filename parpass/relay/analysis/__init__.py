@@ -1,37 +1,37 @@
-"""Facts about programs, under the names of `tvm.relay.analysis`; nothing changes."""
+"""Analyses of programs, under the names of `tvm.relay.analysis`; nothing is changed."""
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
-from parpass.ir.references import called_globals
+from parpass.ir.reachability import called_globals
+from parpass.lazy_loader import attach_lazy
 from parpass.relay.analysis.annotated_regions import AnnotatedRegionSet
-from parpass.relay.analysis.basic_blocks import check_basic_block_normal_form
 from parpass.relay.analysis.call_graph import CallGraph
-from parpass.relay.analysis.constancy import check_constant
 from parpass.relay.analysis.counts import (
     all_dtypes,
     count_layers,
+    extract_fused_functions,
     get_total_mac_number,
     list_op_freqs,
+    node_count,
+    post_order_visit,
 )
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
-from parpass.relay.analysis.fc_transpose import search_fc_transpose
 from parpass.relay.analysis.feature import Feature, detect_feature
-from parpass.relay.analysis.fused_functions import extract_fused_functions
-from parpass.relay.analysis.traversal import node_count, post_order_visit
-from parpass.relay.analysis.type_kinds import check_kind
-from parpass.relay.analysis.type_variables import (
-    all_type_vars,
-    bound_type_vars,
-    free_type_vars,
-)
-from parpass.relay.analysis.variables import (
+from parpass.relay.analysis.matchers import check_constant, search_fc_transpose
+from parpass.relay.analysis.scopes import (
     all_vars,
     bound_vars,
+    check_basic_block_normal_form,
     free_vars,
     well_formed,
+)
+from parpass.relay.analysis.type_analysis import (
+    all_type_vars,
+    bound_type_vars,
+    check_kind,
+    free_type_vars,
 )
 
 __all__ = [
@@ -64,7 +64,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _ROOMS = {"_ffi_api": "parpass.relay.tvm_names._ffi_api"}
     # It runs programs, which analyses do not.
-    _HOME = {"get_calibration_data": "parpass.relay.interpreter.calibration"}
-    __getattr__, _ = lazy_names(__name__, _HOME, rooms=_ROOMS)
+    _HOME = {"get_calibration_data": "parpass.relay.interpreter.interpreter"}
+    __getattr__, _ = attach_lazy(__name__, _HOME)

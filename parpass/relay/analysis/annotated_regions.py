@@ -8,8 +8,8 @@ from typing import NamedTuple, cast
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, IRError
 from parpass.ir.node import children, post_order
-from parpass.ir.operators.op_table import Op
-from parpass.relay.analysis.calls import call_of
+from parpass.ir.op_table import Op
+from parpass.relay.analysis.matchers import call_of
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
 
 BEGIN = "annotation.compiler_begin"
@@ -19,17 +19,17 @@ DEFAULT = "default"
 
 
 def is_call_of(expr: Expr, name: str) -> bool:
-    """Return whether an expression is a call of the operator of that name."""
+    """Return whether an expression is a call of the named operator."""
     return call_of(expr, name) is not None
 
 
 def compiler_of(mark: Expr) -> str:
-    """Return the compiler that a mark names."""
+    """Return the compiler that an annotation names."""
     return str(cast("Call", mark).attrs.compiler)
 
 
 class RegionError(IRError):
-    """Marks that do not part a program into regions."""
+    """Annotations do not partition a program into regions."""
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
@@ -37,13 +37,13 @@ class RegionError(IRError):
 
 
 class Region:
-    """A part of a program that one compiler takes.
+    """A part of a program that is assigned to one compiler.
 
     Attributes:
-        number: Counts the regions; a merged one has the number of what it began as.
+        number: Counts the regions; a merged one keeps the number of its first part.
         compiler: The compiler's name.
-        inputs: The marks by which values enter.
-        outputs: The marks by which values leave.
+        inputs: The annotations by which values enter.
+        outputs: The annotations by which values leave.
     """
 
     def __init__(self, number: int, begin: Call) -> None:
@@ -64,7 +64,7 @@ class Region:
         return root
 
     def merge(self, other: Region) -> None:
-        """Take over another region. What passes between the two stays inside."""
+        """Merge another region into this one. Values between the two stay inside."""
         other._merged_into = self
         mine, theirs = self.inputs, other.inputs
         if len(theirs) > len(mine):  # moves the shorter list
@@ -79,11 +79,11 @@ class Region:
 
 
 class Regions:
-    """The regions of a function, found from the marks in it.
+    """The regions of a function, found from its annotations.
 
-    Marks enclose data flow; a region that does not end in it, but in a `let` or an
-    `if`, has no outputs. Each use of a value has its own marks, and there is a
-    region for each `compiler_begin` first; those that meet in a node become one.
+    Annotations enclose data flow; a region that does not end in it, but in a `let` or
+    an `if`, has no outputs. Each use of a value has its own annotations, and there is a
+    region for each `compiler_begin` first; those that meet in a node are merged.
 
     Raises:
         RegionError: A node is in regions of different compilers, or a `compiler_end`
@@ -148,13 +148,13 @@ class Regions:
 
 
 class AnnotatedRegion(NamedTuple):
-    """A region, as TVM shows it.
+    """A region, under TVM's names.
 
     Attributes:
         target: The compiler's name.
-        args: The marks by which values enter.
-        nodes: All that is in it, those marks and the ones at its end included.
-        rets: The marks by which values leave.
+        args: The annotations by which values enter.
+        nodes: All nodes in it, including the annotations at both ends.
+        rets: The annotations by which values leave.
     """
 
     target: str
@@ -173,7 +173,7 @@ class AnnotatedRegionSet:
 
     Raises:
         ArgumentError: The operators are others.
-        RegionError: The marks part the expression into no regions.
+        RegionError: The annotations do not partition the expression into regions.
     """
 
     def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op) -> None:

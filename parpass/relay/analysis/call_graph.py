@@ -1,27 +1,86 @@
-"""The call graph: which functions of a module refer to which."""
+"""The call graph of a module and strongly connected components of any graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from parpass.errors import UnknownGlobalError
-from parpass.ir.references import called_globals
-from parpass.relay.analysis.components import strong_components
+from parpass.ir.reachability import called_globals
 from parpass.relay.expr import GlobalVar
 
 if TYPE_CHECKING:
     from parpass.ir.module import IRModule
 
 
-class CallGraph:
-    """Which functions of a module refer to which, as the module is now.
+NameT = TypeVar("NameT")
 
-    A reference counts once for each function that has it, a call or not. Functions are
-    asked for by name or by global variable.
+
+def strong_components(edges: Mapping[NameT, Sequence[NameT]]) -> list[list[NameT]]:
+    """Return the components, each after those that it has edges to.
+
+    The algorithm is Tarjan's, on an explicit stack; it is linear.
 
     Args:
-        module: The module. Names that it does not have are left out.
+        edges: For each node its successors, which are keys too.
+    """
+    index: dict[NameT, int] = {}
+    lowest: dict[NameT, int] = {}  # of the nodes whose component is not complete
+    path: list[NameT] = []
+    found: list[list[NameT]] = []
+    for root in edges:
+        if root in index:
+            continue
+        visiting: list[tuple[NameT, Iterator[NameT]]] = []
+        _enter(root, edges, index, lowest, path, visiting)
+        while visiting:
+            node, below = visiting[-1]
+            for child in below:
+                if child not in index:
+                    _enter(child, edges, index, lowest, path, visiting)
+                    break
+                if child in lowest:
+                    lowest[node] = min(lowest[node], index[child])
+            else:
+                visiting.pop()
+                if visiting:
+                    around, _ = visiting[-1]
+                    lowest[around] = min(lowest[around], lowest[node])
+                if lowest[node] == index[node]:
+                    found.append(_completed(node, path, lowest))
+    return found
+
+
+def _enter(
+    node: NameT,
+    edges: Mapping[NameT, Sequence[NameT]],
+    index: dict[NameT, int],
+    lowest: dict[NameT, int],
+    path: list[NameT],
+    visiting: list[tuple[NameT, Iterator[NameT]]],
+) -> None:
+    index[node] = lowest[node] = len(index)
+    path.append(node)
+    visiting.append((node, iter(edges[node])))
+
+
+def _completed(root: NameT, path: list[NameT], lowest: dict[NameT, int]) -> list[NameT]:
+    """Remove the component that begins with `root` from the path, and return it."""
+    members: list[NameT] = []
+    while not members or members[-1] != root:
+        members.append(path.pop())
+        del lowest[members[-1]]
+    return members[::-1]
+
+
+class CallGraph:
+    """The references between a module's functions, at the time of construction.
+
+    A reference counts once for each function that contains it, a call or not. Functions
+    are identified by name or by global variable.
+
+    Args:
+        module: The module. Names that it does not define are left out.
 
     Attributes:
         module: The module.
@@ -63,7 +122,7 @@ class CallGraph:
         return len(self.callees[self._known(var)])
 
     def is_recursive(self, var: GlobalVar | str) -> bool:
-        """Return whether a function refers to itself, directly or by way of others."""
+        """Return whether a function refers to itself, directly or through others."""
         return self._known(var) in self._recursive
 
     def entry_points(self) -> list[GlobalVar]:
@@ -83,7 +142,7 @@ class CallGraph:
         return [[var(name) for name in component] for component in self._components]
 
     def print_var(self, var: GlobalVar | str) -> str:
-        """Return a text on one function: how often it is used, and its callees."""
+        """Return a text on one function: its number of uses and its callees."""
         name = self._known(var)
         lines = [f"Call graph node <{name}> #refs = {self.ref_count(name)}"]
         lines += [f"  call site: <{callee}>" for callee in self.callees[name]]

@@ -1,18 +1,66 @@
-"""Counts over programs: operators, dtypes, multiplications."""
+"""Counts over programs: nodes, operators, dtypes, MACs; and visits of all nodes."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node, post_order
+from parpass.ir.op_table import Op
+from parpass.relay.expr import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from parpass.ir.adt import Constructor
-from parpass.ir.module import IRModule
-from parpass.ir.node import Node, children, post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, Type
-from parpass.relay.expr import Call, Expr, GlobalVar
+from parpass.ir.node import children
+from parpass.ir.structural import structural_hash
+from parpass.ir.types import TensorType, Type
+from parpass.relay.expr import Call, Function, GlobalVar
+from parpass.transform import parse_pipeline
+
+
+def post_order_visit(expr: Expr, fvisit: Callable[[Any], object]) -> None:
+    """Call `fvisit` on each node of an expression once, children before parents."""
+    for node in post_order(expr):
+        if isinstance(node, Expr):
+            fvisit(node)
+
+
+def node_count(program: Expr | IRModule) -> int:
+    """Return how many nodes a program has, operators not counted.
+
+    A node that is used many times counts once in each function of a module.
+    """
+    if isinstance(program, IRModule):
+        return sum(node_count(f) for f in program.functions_by_name.values())
+    return sum(_counts(node) for node in post_order(program))
+
+
+def _counts(node: Node) -> bool:
+    return isinstance(node, Expr) and not isinstance(node, Op)
+
+
+# By name: passes import analyses, so analyses do not import passes.
+_FUSION = "SimplifyInference,FuseOps{fuse_opt_level=3}"
+
+
+def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
+    """Return the primitive functions that FuseOps makes of `main`, one of each kind.
+
+    Returns:
+        The functions by their structural hashes, in the order in which they are called.
+    """
+    fused = parse_pipeline(_FUSION)(mod)
+    primitive = (
+        node
+        for node in post_order(fused["main"])
+        if isinstance(node, Function) and node.has_nonzero_attr("Primitive")
+    )
+    return {str(structural_hash(function)): function for function in primitive}
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
@@ -41,7 +89,7 @@ def all_dtypes(expr: Expr) -> set[str]:
 
 
 def get_total_mac_number(program: Expr | IRModule) -> int:
-    """Return how many multiplications, each with an addition, the heavy operators take.
+    """Return the number of multiply-accumulate operations of the heavy operators.
 
     These are `nn.conv1d` to `nn.conv3d`, the transposed ones, `nn.dense`, `nn.matmul`
     and `nn.batch_matmul`. A call counts once, however often its function is called.
@@ -82,14 +130,14 @@ def _shape(expr: Expr) -> tuple[int, ...]:
 
 
 def _conv(call: Call) -> int:
-    """Return the MACs of a convolution: a kernel's worth for each output."""
+    """Return the MACs of a convolution: the kernel's size for each output."""
     return math.prod(_shape(call)) * _kernel_size(call, "O")
 
 
 def _conv_transpose(call: Call) -> int:
-    """Return the MACs of a transposed convolution: a kernel's worth for each output.
+    """Return the MACs of a transposed convolution: the kernel's size for each output.
 
-    As TVM counts them: as those of the convolution that gives the same result, on data
+    As in TVM, these are the MACs of the convolution that gives an equal result, on data
     with zeros between its elements.
     """
     kernel = _kernel_size(call, "O") // call.attrs["groups"]
@@ -97,7 +145,7 @@ def _conv_transpose(call: Call) -> int:
 
 
 def _kernel_size(call: Call, without: str) -> int:
-    """Return the size of a weight, without an axis, which may be in blocks."""
+    """Return the size of a weight without one axis, which may be blocked."""
     axes = [axis for axis in call.attrs["kernel_layout"] if axis.isalpha()]
     sizes = zip(axes, _shape(call.args[1]), strict=True)
     return math.prod(size for axis, size in sizes if axis.upper() != without)
@@ -118,13 +166,12 @@ _MACS: dict[str, Callable[[Call], int]] = {
 
 
 def count_layers(expr: Expr | IRModule, valid_ops: Iterable[str]) -> int:
-    """Return how many calls of some operators lie on one path, on the longest one.
+    """Return the largest number of calls of some operators on one path.
 
-    Branches that are parallel count as one; what a function of the module does where it
-    is called does not count.
+    Branches that are parallel count as one; bodies of called functions do not count.
 
     Args:
-        expr: An expression, or a module, whose `main` is looked at.
+        expr: An expression, or a module, whose `main` is counted.
         valid_ops: The names of the operators.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What evaluating an expression may do besides giving a value: `relay.op.effect`."""
+"""Side effects of expressions: `relay.op.effect`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import NamedTuple, cast
 from parpass.ir.adt import Constructor, TypeCall
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import FuncType, Type
-from parpass.ir.types.type_structure import extent
+from parpass.ir.op_table import Effect, Op
+from parpass.ir.type_structure import extent
+from parpass.ir.types import FuncType, Type
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -32,24 +31,24 @@ _NEAR = 64
 _NONE: Mapping[Expr, Expr] = MappingProxyType({})
 
 
-class _Look(NamedTuple):
-    """A node, as evaluated or also as called: then the functions it gives count."""
+class _Visit(NamedTuple):
+    """A node as evaluated, or also as called: functions that it yields count then."""
 
     node: Expr
     called: bool
 
 
 class Effects:
-    """Tells the effects of expressions: the greatest of what they call, read and write.
+    """Computes the effects of expressions: the greatest of calls, reads and writes.
 
-    Creating a closure has none, calling it has those of its body. Of functions that a
-    parameter stands for, or that the module does not have, nothing is known.
+    Creating a closure has no effect; calling it has those of its body. Functions that
+    are parameters, or that the module does not define, have unknown effects.
 
     Args:
         let_values: The values of variables that are bound around the expressions; more
-            may be added before they are asked for.
-        mod: Has the global functions that they call.
-        unknown: What calls of functions are taken to do of which nothing is known.
+            may be added before they are needed.
+        mod: Defines the global functions that they call.
+        unknown: The effect assumed for calls of unknown functions.
     """
 
     def __init__(
@@ -63,18 +62,18 @@ class Effects:
         self._outer_values = let_values
         self._unknown = unknown
         self._inner_values: dict[Expr, Expr] = {}
-        self._known: dict[_Look, Effect] = {}
+        self._known: dict[_Visit, Effect] = {}
 
     def is_pure(self, expr: Expr) -> bool:
-        """Return whether an expression may be copied, moved, merged with another."""
+        """Return whether an expression may be copied, moved, or merged with another."""
         return self.of(expr) is Effect.PURE
 
     def may_drop(self, *exprs: Expr) -> bool:
-        """Return whether expressions may go whose values nobody uses."""
+        """Return whether expressions may be dropped if their values are unused."""
         return all(self.of(expr) is not Effect.WRITES for expr in exprs)
 
     def survive(self, before: Expr, after: Expr) -> bool:
-        """Return whether a rewrite, of a few nodes, still calls all that writes."""
+        """Return whether a rewrite of a few nodes still makes all calls that write."""
         waiting = self._writing(before)
         near = set[Node](breadth_first(after, _NEAR)) if waiting else ()
         while waiting:
@@ -90,8 +89,8 @@ class Effects:
         return [child for child in children(node) if not self.may_drop(child)]
 
     def of(self, expr: Expr) -> Effect:
-        """Return what evaluating an expression may do."""
-        root = _Look(expr, called=False)
+        """Return the effect of evaluating an expression."""
+        root = _Visit(expr, called=False)
         if root in self._known:
             return self._known[root]
         found, waiting = Effect.PURE, [root]
@@ -103,12 +102,12 @@ class Effects:
                 self._inner_values[node.var] = node.value
             elif isinstance(node, Call) and not isinstance(node.op, Op | Constructor):
                 called = True
-                if self._is_untold(node.op):
+                if self._is_undetermined(node.op):
                     found = max(found, self._unknown)
             if called and self._is_unknown(node):
                 found = max(found, self._unknown)
             for child in self._called(node) if called else _evaluated(node):
-                below = _Look(child, called)
+                below = _Visit(child, called)
                 known = self._known.get(below)
                 if known is not None:
                     found = max(found, known)
@@ -122,7 +121,7 @@ class Effects:
         return found
 
     def _is_unknown(self, node: Expr) -> bool:
-        """Return whether this stands for functions of which nothing is known."""
+        """Return whether this stands for unknown functions."""
         if isinstance(node, GlobalVar):
             return node.name_hint not in self._functions
         if isinstance(node, RefRead):
@@ -131,8 +130,8 @@ class Effects:
             return False
         return _has_functions(node.type_annotation or node.checked_type_)
 
-    def _is_untold(self, callee: Expr) -> bool:
-        """Return whether this is a variable of which not even the type is known."""
+    def _is_undetermined(self, callee: Expr) -> bool:
+        """Return whether this is a variable of unknown type."""
         if not isinstance(callee, Var) or self._value_of(callee) is not None:
             return False
         return callee.type_annotation is None and callee.checked_type_ is None
@@ -153,12 +152,12 @@ class Effects:
 def effects_across_blocks(
     order: Sequence[Node], crossing: Iterable[Node], mod: IRModule | None = None
 ) -> list[Expr]:
-    """Return what has an effect and is used in several blocks without a `let`.
+    """Return expressions with effects that are used in several blocks without a `let`.
 
     Args:
         order: The nodes of an expression in post-order.
         crossing: Those of `used_across_blocks`.
-        mod: Has the global functions that they call.
+        mod: Defines the global functions that they call.
     """
     values: dict[Expr, Expr] = {it.var: it.value for it in order if isinstance(it, Let)}
     effects = Effects(values, mod, unknown=Effect.PURE)
@@ -172,9 +171,9 @@ def _evaluated(node: Expr) -> tuple[Expr, ...]:
 
 
 def _own_effect(node: Expr) -> Effect:
-    """Return what a node does besides giving a value, those below it aside.
+    """Return the effect of a node itself, without those below it.
 
-    A new reference is another one than that before, so two are not one.
+    Each evaluation of a reference's creation gives a new one, so two are not equal.
     """
     if isinstance(node, Call):
         return node.op.effect if isinstance(node.op, Op) else Effect.PURE
@@ -195,7 +194,7 @@ def _writes_itself(node: Expr) -> bool:
 
 
 def _has_functions(type_: Type | None) -> bool:
-    """Return whether a value of a type may be, or have in it, what can be called."""
+    """Return whether values of a type may be, or contain, functions."""
     if type_ is None:
         return False
     return not _MAY_HAVE_FUNCTIONS.isdisjoint(extent(type_).kinds)
@@ -205,9 +204,9 @@ _MAY_HAVE_FUNCTIONS = frozenset({FuncType, TypeCall})
 
 
 def _gives_tensors(expr: Expr) -> bool:
-    """Return whether this is a call of an operator, whose result nobody can call.
+    """Return whether this is a call of an operator, whose result is no function.
 
-    Save for annotations, such as `compiler_begin`, of functions.
+    The exceptions are annotations of functions, such as `compiler_begin`.
     """
     if not isinstance(expr, Call) or not isinstance(expr.op, Op):
         return False

@@ -1,9 +1,9 @@
-"""Which values no clause of a match matches.
+"""Exhaustiveness of matches: the values that no clause matches.
 
-The patterns of the clauses are the rows of a table, which is taken apart column by
+The patterns of the clauses are the rows of a table, which is decomposed column by
 column, as in L. Maranget, "Warnings for pattern matching" (2007): for each constructor
-that a row begins with, the rows that it leaves have its arguments as columns. The
-problem is coNP-complete, so the steps are counted.
+that a row begins with, the remaining rows have its arguments as columns. The problem is
+coNP-complete, so the steps are limited.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from parpass.relay.adt import (
     PatternTuple,
     PatternWildcard,
 )
-from parpass.relay.analysis.type_kinds import Definitions
+from parpass.relay.analysis.type_analysis import Definitions
 
 _MOST_STEPS = 100_000  # each looks at one row
 
@@ -31,7 +31,7 @@ _Row = tuple[Pattern, "_Row"] | None
 
 
 class _Head(NamedTuple):
-    """What a pattern begins with: a constructor, or none for a tuple; and its size."""
+    """The head of a pattern: its constructor, or None for a tuple; and its size."""
 
     constructor: Constructor | None
     size: int
@@ -46,7 +46,7 @@ _Path = tuple["_Head | None", "_Path"] | None
 
 
 class _Rest(NamedTuple):
-    """What is left of the table: rows, how many columns, and what led there."""
+    """The remaining table: rows, number of columns, and the path of heads to it."""
 
     rows: list[_Row]
     columns: int
@@ -54,14 +54,14 @@ class _Rest(NamedTuple):
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Return patterns of the values that no clause matches; none if all are matched.
+    """Return patterns of the values that no clause matches; empty if all are matched.
 
     Args:
         match: The match.
-        mod: Has the types of the constructors in its patterns.
+        mod: Defines the types of the constructors in its patterns.
 
     Raises:
-        ModuleError: It has not.
+        ModuleError: It does not define one of them.
         SizeLimitError: The patterns are so many that this would take too long.
     """
     types = mod.types.by_name if mod is not None else dict[str, TypeData]()
@@ -69,7 +69,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
 
 
 def unmatched(match: Match, definition: Definitions) -> Iterator[Pattern]:
-    """Yield the same, given what returns the definition of a type by its name."""
+    """Yield `unmatched_cases`, given a function from type names to definitions."""
     steps = 0
     rows: list[_Row] = [(clause.lhs, None) for clause in match.clauses]
     waiting = [_Rest(rows, 1, None)]
@@ -89,7 +89,7 @@ def unmatched(match: Match, definition: Definitions) -> Iterator[Pattern]:
 
 
 def _heads(rows: list[_Row], definition: Definitions) -> Sequence[_Head | None]:
-    """Return what the values of the first column may begin with; None for anything."""
+    """Return the possible heads of the first column's values; None for any."""
     for row in rows:
         assert row is not None
         pattern = row[0]
@@ -108,7 +108,7 @@ def _heads(rows: list[_Row], definition: Definitions) -> Sequence[_Head | None]:
 
 
 def _without_first(rest: _Rest, head: _Head | None) -> _Rest:
-    """Return what is left where values of the first column begin with `head`."""
+    """Return the remaining table for values whose first column begins with `head`."""
     size = 0 if head is None else head.size
     rows: list[_Row] = []
     for row in rest.rows:
@@ -139,7 +139,7 @@ def _begins_with(pattern: PatternConstructor | PatternTuple, head: _Head) -> boo
 
 
 def _case(rest: _Rest) -> Pattern:
-    """Return the pattern of values that the path leads to."""
+    """Return the pattern of the values at the end of a path."""
     found: list[Pattern] = [_ANY] * rest.columns
     path = rest.path
     while path is not None:

@@ -1,28 +1,31 @@
-"""What is wrong with a function of a module: variables, globals, types."""
+"""Validity checks of a module's functions: variables, globals, types."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from parpass.errors import did_you_mean
+from parpass.errors.core import did_you_mean
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, bindings, post_order
-from parpass.relay.analysis.basic_blocks import BlockTree, used_across_blocks
 from parpass.relay.analysis.effects import effects_across_blocks
-from parpass.relay.analysis.scopes import used_out_of_scope
-from parpass.relay.analysis.used_types import constructors_in, types_used
+from parpass.relay.analysis.scopes import (
+    BlockTree,
+    used_across_blocks,
+    used_out_of_scope,
+)
+from parpass.relay.analysis.type_analysis import constructors_in, types_used
 from parpass.relay.expr import Function, GlobalVar
 
 
 def function_faults(func: Function, mod: IRModule) -> list[str]:
-    """Return what breaks Relay's rules in a function of a module, each in a phrase.
+    """Return a function's violations of Relay's rules, each as a phrase.
 
-    Each variable is bound once, and used only where it is bound; there are no free ones
-    in a module. Globals that are referred to are in the module. Types are on all
-    expressions of a function or have not been inferred yet: a function that has its
-    type has no expression without. What has an effect is used in one block only.
+    Each variable is bound once and used only in its scope; there are no free ones in a
+    module. Globals that are referred to are in the module. Types are on all expressions
+    of a function or on none: a function that has a type has no expression without one.
+    An expression with an effect is used in one block only.
     """
     order = post_order(func)
     return [

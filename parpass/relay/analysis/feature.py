@@ -1,4 +1,4 @@
-"""Which features of the language a program uses, under TVM's names."""
+"""Detection of language features in a program, under TVM's names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from parpass.ir.adt import Constructor
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.adt import Clause, Match
-from parpass.relay.analysis.basic_blocks import is_atomic
+from parpass.relay.analysis.scopes import is_atomic
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -83,7 +83,7 @@ def detect_feature(
 
     Args:
         a: An expression or a module.
-        b: A module or an expression to look at, too.
+        b: A second module or expression to examine.
     """
     found: set[Feature] = set()
     for program in (a, b):

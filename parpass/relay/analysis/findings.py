@@ -1,4 +1,4 @@
-"""How the shipped passes report errors in the user's program."""
+"""Errors and notes of the shipped passes on the user's program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parpass.transform import PassContext
 
 
 class Finding(NamedTuple):
-    """What is to say of a program, before it is known in which function it is."""
+    """A message on a program, before the function that it belongs to is known."""
 
     span: Span | None
     message: str
@@ -23,9 +23,9 @@ def emit_errors(
     """Emit findings as error diagnostics that name the function.
 
     Args:
-        findings: What was found.
+        findings: The errors.
         ctx: The context of the pass.
-        name: The function; the one that the pass works on if not given.
+        name: The function; by default the one that the pass works on.
     """
     if not findings:
         return
@@ -36,7 +36,7 @@ def emit_errors(
 
 
 def emit_notes(findings: Sequence[Finding], ctx: PassContext) -> None:
-    """Emit findings as notes that name the function; outside of passes nobody hears."""
+    """Emit findings as notes that name the function; no effect outside of passes."""
     _emit(DiagnosticLevel.NOTE, findings, ctx, ctx.function_name)
 
 
@@ -55,7 +55,7 @@ def _emit(
 
 
 def raise_errors(findings: Sequence[Finding]) -> None:
-    """Raise what was found in an expression that stands alone.
+    """Raise the findings of an expression that is not part of a module.
 
     Raises:
         DiagnosticError: There are findings.

@@ -1,15 +1,26 @@
-"""From a lowered module to the graph that the graph executor runs."""
+"""Code generation for the graph executor, with TVM's memory plan.
+
+A lowered module becomes a graph of kernel calls, which are made one after the other. A
+value is live from the call that computes it to the last one that reads it; its memory
+may hold another value before and after. Allocation is best fit: the smallest free block
+that is large enough, else the largest, which grows. Source: TVM 0.8,
+`src/relay/backend/graph_plan_memory.cc` (GraphPlanMemory).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import bisect
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.errors import CodeGenError, kind_of
+from parpass.errors import CodeGenError
+from parpass.errors.core import describe_kind
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.types.ty import TensorType, TupleType, Type
-from parpass.relay.backend.memory_plan import Step, planned
+from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.ir.type_structure import check_size
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -24,6 +35,71 @@ from parpass.relay.expr import (
 from parpass.runtime.graph_json import Graph, GraphNode, GraphValue
 from parpass.runtime.ndarray import NDArray
 from parpass.tir.function import PrimFunc
+
+_MATCH_RANGE = 16  # memory so many times smaller or larger is not taken
+
+
+class KernelCall(NamedTuple):
+    """A call: the numbers of the values that it reads, and of those that it writes."""
+
+    reads: Sequence[int]
+    writes: Sequence[int]
+
+
+def planned(
+    steps: Sequence[KernelCall], sizes: Sequence[int], kept: Collection[int]
+) -> list[int]:
+    """Return the number of the memory of each value.
+
+    Args:
+        steps: The calls, in the order in which they are made.
+        sizes: How many bytes each value has.
+        kept: Values that are needed after the last call. What no call writes, inputs
+            and constants, is kept anyway, and shares its memory with nothing.
+    """
+    free, found = _FreeList(), dict[int, int]()
+    written = {value for step in steps for value in step.writes}
+    for value in range(len(sizes)):
+        if value not in written:
+            found[value] = free.new(sizes[value])
+    readers = Counter(value for step in steps for value in step.reads)
+    readers.update(kept)
+    for reads, writes in steps:
+        for value in writes:
+            found[value] = free.take(sizes[value])
+        for value in reads:
+            readers[value] -= 1
+        for value in {*reads, *writes} & written:
+            if not readers[value]:
+                free.give_back(found[value])
+    return [found[value] for value in range(len(sizes))]
+
+
+class _FreeList:
+    """Memory, by numbers, and what of it is free, sorted by size."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []
+        self._free: list[tuple[int, int]] = []
+
+    def new(self, size: int) -> int:
+        self._sizes.append(size)
+        return len(self._sizes) - 1
+
+    def take(self, size: int) -> int:
+        """Return memory for so many bytes: free one that fits best, else new one."""
+        at = bisect.bisect_left(self._free, (size, -1))
+        if at < len(self._free) and self._free[at][0] <= size * _MATCH_RANGE:
+            return self._free.pop(at)[1]
+        if at and self._free[at - 1][0] * _MATCH_RANGE >= size:
+            number = self._free.pop(at - 1)[1]
+            self._sizes[number] = size
+            return number
+        return self.new(size)
+
+    def give_back(self, number: int) -> None:
+        bisect.insort(self._free, (self._sizes[number], number))
+
 
 _Entry = tuple[int, int]
 _Value = Any  # an _Entry, or a list of _Values for a tuple
@@ -56,7 +132,9 @@ def graph_of(mod: IRModule) -> Generated:
     """
     main = mod["main"]
     if not isinstance(main, Function):
-        raise CodeGenError(f"expected a Relay function as 'main', got {kind_of(main)}")
+        raise CodeGenError(
+            f"expected a Relay function as 'main', got {describe_kind(main)}"
+        )
     writer = _GraphWriter(mod)
     for param in main.params:
         writer.add_input(param)
@@ -127,7 +205,7 @@ class _GraphWriter:
 
         heads = tuple(_flat(self._value(result)))
         steps = [
-            Step([*map(number, node.inputs)], range(at, at + node.num_outputs))
+            KernelCall([*map(number, node.inputs)], range(at, at + node.num_outputs))
             for node, at in zip(self._nodes, first, strict=True)
             if node.function
         ]
@@ -195,17 +273,31 @@ def _like(type_: Type | None, entries: Iterator[_Entry]) -> _Value:
     return next(entries)
 
 
-def _flat(value: _Value) -> Iterator[_Entry]:
-    if isinstance(value, list):
-        for field in cast("list[_Value]", value):
-            yield from _flat(field)
-    else:
-        yield value
+def _flat(value: _Value) -> list[_Entry]:
+    """Return the tensors of a value, in order.
+
+    Raises:
+        SizeLimitError: They are too many.
+    """
+    found, waiting = list[_Entry](), [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += cast("list[_Value]", one)[::-1]
+        else:
+            found.append(one)
+        check_copies(
+            len(found) + len(waiting),
+            "tensors in a tuple",
+            "a tuple that holds another one twice doubles it",
+        )
+    return found
 
 
 def _kinds_of(type_: Type | None, whose: str) -> Iterator[_Kind]:
     """Yield shape and dtype of a value, of a tuple those of each field."""
     if isinstance(type_, TupleType):
+        check_size(type_, MAX_COPIES)
         for field in type_.fields:
             yield from _kinds_of(field, whose)
         return
@@ -223,7 +315,7 @@ def _kinds_of(type_: Type | None, whose: str) -> Iterator[_Kind]:
 def _refused(node: Expr) -> CodeGenError:
     return CodeGenError(
         "expected calls of kernels, tuples and lets in 'main' for the graph executor, "
-        f"got {kind_of(node)}; a program with control flow is run by "
+        f"got {describe_kind(node)}; a program with control flow is run by "
         "relay.create_executor",
         "main",
         getattr(node, "span", None),

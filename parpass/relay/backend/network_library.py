@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from parpass.ir.module import IRModule
-from parpass.ir.relay_expr import BaseFunc
+from parpass.ir.typed_expr import BaseFunc
 from parpass.relay.backend.aot_executor_codegen import aot_main
 from parpass.relay.backend.graph_executor_codegen import Generated, graph_of
 from parpass.relay.backend.lowering.lower_te import (
@@ -26,13 +26,13 @@ from parpass.tir.function import PrimFunc
 from parpass.transform import Pass, Sequential
 
 
-class Run(NamedTuple):
+class PipelineRun(NamedTuple):
     """A pipeline that is to be run on a module: here, or by workers.
 
     Attributes:
         mod: The module.
         pipeline: The pipeline.
-        what: What that does, in a few words, for those who wait.
+        what: Its purpose, in a few words, for progress output.
     """
 
     mod: IRModule
@@ -40,7 +40,7 @@ class Run(NamedTuple):
     what: str
 
 
-Runs = Generator[Run, IRModule, LibraryImage]
+Runs = Generator[PipelineRun, IRModule, LibraryImage]
 """Yields what is to be run, is sent what comes of it, and returns the library."""
 
 
@@ -76,7 +76,7 @@ def library_runs(
     if len(new):
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
         passes = [LowerTE(target), lowering(target, once.where_to_keep())]
-        new = yield Run(new, Sequential(passes, name="kernels"), what)
+        new = yield PipelineRun(new, Sequential(passes, name="kernels"), what)
     functions |= once.all_of(new)
     compiled = {n: f for n, f in functions.items() if isinstance(f, CompiledFunc)}
     if executor == "aot":
@@ -84,7 +84,7 @@ def library_runs(
         symbol = f"{module_name}_run"
         main = aot_main(*generated, signatures, symbol)
         what = "compiling the function that C calls"
-        done = yield Run(IRModule({symbol: main}), lowering(target), what)
+        done = yield PipelineRun(IRModule({symbol: main}), lowering(target), what)
         compiled |= dict(done.functions_by_name)
     others = {n: as_json(f) for n, f in functions.items() if isinstance(f, Function)}
     return _with_network(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.ir.serialization import load_json, save_json
-from parpass.ir.types.ty import TupleType, Type
+from parpass.ir.types import TupleType, Type
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.interpreter.values import Value

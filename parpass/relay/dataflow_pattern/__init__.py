@@ -9,11 +9,7 @@
 passes, function passes included: patterns and callbacks travel to workers.
 """
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.relay.dataflow_pattern.matching import match
-from parpass.relay.dataflow_pattern.partitioning import partition
 from parpass.relay.dataflow_pattern.pattern import (
     AltPattern,
     AttrPattern,
@@ -33,8 +29,7 @@ from parpass.relay.dataflow_pattern.pattern import (
     VarPattern,
     WildcardPattern,
 )
-from parpass.relay.dataflow_pattern.rewriting import DFPatternCallback, rewrite
-from parpass.relay.dataflow_pattern.sugar import (
+from parpass.relay.dataflow_pattern.pattern_builders import (
     dominates,
     has_attr,
     has_dtype,
@@ -49,6 +44,11 @@ from parpass.relay.dataflow_pattern.sugar import (
     is_tuple_get_item,
     is_var,
     wildcard,
+)
+from parpass.relay.dataflow_pattern.rewriting import (
+    DFPatternCallback,
+    partition,
+    rewrite,
 )
 
 DFPattern.match = match
@@ -91,6 +91,3 @@ __all__ = [
     "rewrite",
     "wildcard",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

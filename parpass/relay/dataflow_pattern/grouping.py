@@ -1,8 +1,8 @@
-"""The stretches of an expression that match a pattern, none inside of another.
+"""Groups: the parts of an expression that match a pattern, none inside of another.
 
-Users come before what they use, so of two overlapping matches the outer one is taken.
-A stretch whose inner values are used elsewhere is none: if it were replaced, they
-would be computed twice.
+Users come before their operands, so of two overlapping matches the outer one is taken.
+A part whose inner values have other users is not a group: replacing it would compute
+them twice. The root of a pattern gives a key, by which most nodes are skipped.
 """
 
 from __future__ import annotations
@@ -12,29 +12,101 @@ from dataclasses import dataclass
 from typing import cast
 
 from parpass.ir.node import children
-from parpass.ir.operators.op_table import Op
-from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, nodes_of
-from parpass.relay.dataflow_pattern.expr_types import ExprTypes
+from parpass.ir.op_table import Op
+from parpass.relay.dataflow_pattern.expr_graph import (
+    ExprGraph,
+    ExprTypes,
+    RootKey,
+    nodes_of,
+)
+from parpass.relay.dataflow_pattern.leaves import ASSOCIATED
 from parpass.relay.dataflow_pattern.matching import Matcher, NodeMap
 from parpass.relay.dataflow_pattern.pattern import (
+    AltPattern,
+    AttrPattern,
     CallPattern,
     ConstantPattern,
+    DataTypePattern,
     DFPattern,
     DominatorPattern,
     ExprPattern,
     FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
     TuplePattern,
+    TypePattern,
+    VarPattern,
     sub_patterns,
 )
-from parpass.relay.dataflow_pattern.root_keys import root_keys
 from parpass.relay.expr import (
     Call,
     Constant,
     Expr,
     Function,
     GlobalVar,
+    If,
+    Let,
     Tuple,
+    TupleGetItem,
+    Var,
 )
+
+_KINDS: dict[type[DFPattern], type[Expr]] = {
+    ConstantPattern: Constant,
+    FunctionPattern: Function,
+    IfPattern: If,
+    LetPattern: Let,
+    TupleGetItemPattern: TupleGetItem,
+    TuplePattern: Tuple,
+    VarPattern: Var,
+}
+
+
+def root_keys(pattern: DFPattern) -> frozenset[RootKey] | None:
+    """Return what an expression must be for a match; None if it may be anything."""
+    keys: set[RootKey] = set()
+    seen: set[DFPattern] = set()
+    waiting = [pattern]
+    while waiting:
+        part = waiting.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        match part:
+            case CallPattern():
+                keys |= _call_keys(part)
+            case ExprPattern():
+                keys.add(type(part.expr))
+            case AltPattern():
+                waiting += (part.left, part.right)
+            case DominatorPattern():
+                waiting.append(part.child)
+            case AttrPattern() | TypePattern() | DataTypePattern() | ShapePattern():
+                waiting.append(part.pattern)
+            case _ if type(part) in _KINDS:
+                keys.add(_KINDS[type(part)])
+            case _ if part.inputs:  # a wildcard that is redirected
+                waiting += part.inputs
+            case _:
+                return None
+    return frozenset(keys)
+
+
+def _call_keys(pattern: CallPattern) -> set[RootKey]:
+    callee = pattern.op
+    while isinstance(callee, AttrPattern):
+        callee = callee.pattern
+    if isinstance(callee, AltPattern):
+        return _call_keys(CallPattern(callee.left, None)) | _call_keys(
+            CallPattern(callee.right, None)
+        )
+    if not isinstance(callee, ExprPattern) or not isinstance(callee.expr, Op):
+        return {Call}
+    other = ASSOCIATED.get(callee.expr.name)
+    return {callee.expr, Op.get(other)} if other else {callee.expr}
+
 
 # Marks a function that a partition made; no match is looked for inside of it.
 PARTITIONED = "PartitionedFromPattern"

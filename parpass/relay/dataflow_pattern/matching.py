@@ -1,8 +1,8 @@
-"""Whether an expression looks like a pattern, and which part matched what.
+"""Matching of an expression with a dataflow pattern, and of its parts.
 
-A match is a small search: it tries one thing, and takes back what it noted where that
-failed. Each step is a generator that asks for the matches it depends on, so patterns
-that lead along the data flow, by dominators or by recursion, may go 100,000 nodes deep.
+A match is a search with backtracking: bindings of a failed branch are undone. Each step
+is a generator that yields the matches it depends on, so patterns that follow the data
+flow, by dominators or by recursion, may go 100,000 nodes deep.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from parpass.ir.node import children
-from parpass.relay.dataflow_pattern.expr_graph import ExprGraph
-from parpass.relay.dataflow_pattern.expr_types import ExprTypes
-from parpass.relay.dataflow_pattern.leaves import has_attrs, matches_leaf, satisfies
+from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, ExprTypes
+from parpass.relay.dataflow_pattern.leaves import (
+    COMMUTATIVE,
+    has_attrs,
+    matches_leaf,
+    op_name,
+    reassociated,
+    satisfies,
+)
 from parpass.relay.dataflow_pattern.pattern import (
     AltPattern,
     AttrPattern,
@@ -31,11 +37,6 @@ from parpass.relay.dataflow_pattern.pattern import (
     WildcardPattern,
     sub_patterns,
 )
-from parpass.relay.dataflow_pattern.reassociation import (
-    COMMUTATIVE,
-    op_name,
-    reassociated,
-)
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem
 
 NodeMap = dict[DFPattern, list[Expr]]
@@ -51,11 +52,15 @@ def match(pattern: DFPattern, expr: Expr) -> bool:
     return Matcher(ExprGraph(expr), ExprTypes()).match(pattern, expr)
 
 
+_MANY_STEPS = 64  # of a question: fewer are taken again rather than remembered
+
+
 class _Frame(NamedTuple):
     pattern: DFPattern
     expr: Expr
     noted: int
     steps: Steps
+    began: int
 
 
 class Matcher:
@@ -80,10 +85,14 @@ class Matcher:
         self._on_path = False
         self._asked: set[Question] = set()
         self._dead_ends: dict[DominatorPattern, set[Expr]] = {}
+        # Questions whose answer was no after many steps, whatever else is bound.
+        self._refused: set[Question] = set()
+        self._steps = 0
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool:
         """Return whether a node matches a pattern."""
         self.node_map, self._trail = {}, []
+        self._refused, self._steps = set(), 0
         stack: list[_Frame] = []
         answer = self._enter(stack, pattern, expr)
         while stack:
@@ -105,10 +114,14 @@ class Matcher:
         """Return the answer if it is known at once, else leave steps to find it."""
         if not self._on_path and pattern in self.node_map:
             return self.node_map[pattern][0] is expr
+        if (pattern, expr) in self._refused and self._is_alone(pattern):
+            return False
         answer = matches_leaf(pattern, expr)
         if answer is None:
+            self._steps += 1
             steps = _STEPS[type(pattern)](self, pattern, expr)
-            stack.append(_Frame(pattern, expr, len(self._trail), steps))
+            began = self._steps
+            stack.append(_Frame(pattern, expr, len(self._trail), steps, began))
         elif answer:
             self._note(pattern, expr)
         return answer
@@ -118,6 +131,15 @@ class Matcher:
             self._note(frame.pattern, frame.expr)
         else:
             self._take_back(frame.noted)
+            is_long = self._steps - frame.began > _MANY_STEPS
+            if is_long and self._is_alone(frame.pattern):
+                self._refused.add((frame.pattern, frame.expr))
+
+    def _is_alone(self, pattern: DFPattern) -> bool:
+        """Return whether what the match has found so far says nothing of a pattern."""
+        if self._on_path or self._asked:
+            return False
+        return self.node_map.keys().isdisjoint(sub_patterns(pattern))
 
     def _note(self, pattern: DFPattern, expr: Expr) -> None:
         self.node_map.setdefault(pattern, []).append(expr)

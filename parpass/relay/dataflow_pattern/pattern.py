@@ -1,7 +1,7 @@
 """Patterns of dataflow: what a stretch of program looks like, apart from its details.
 
 A pattern is built as the expression that it matches would be, with `wildcard()` where
-anything may stand. Patterns are told apart by identity: one that is used twice in
+anything may stand. Patterns are compared by identity: one that is used twice in
 another matches the same expression at both places.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import Dim, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import Dim, Type
 from parpass.relay.expr import Expr
 from parpass.relay.text.brief import brief
 

@@ -1,12 +1,9 @@
-"""Relay's expressions, under TVM's names: the nodes, and what builds them in Python."""
+"""Relay's expressions, under TVM's names: the nodes, and their Python builders."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.relay_expr import GlobalVar, Operand
+from parpass.ir.typed_expr import GlobalVar, Operand
 from parpass.relay.expr.expr_builders import (
     TupleWrapper,
     as_expr,
@@ -53,6 +50,3 @@ __all__ = [
     "eta_expanded",
     "var",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

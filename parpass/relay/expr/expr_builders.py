@@ -1,4 +1,4 @@
-"""What builds expressions in Python: variables, numbers, tuples that unpack."""
+"""Builders of expressions from Python: variables, numbers, tuples that unpack."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError
-from parpass.ir.relay_expr import GlobalVar
-from parpass.ir.types.ty import TensorType, Type
+from parpass.errors import ArgumentError, IRTypeError
+from parpass.ir.typed_expr import GlobalVar
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr.expr_nodes import (
     Call,
     Constant,
@@ -20,6 +20,7 @@ from parpass.relay.expr.expr_nodes import (
     TupleGetItem,
     Var,
 )
+from parpass.runtime.array_like import as_number_array
 from parpass.runtime.ndarray import NDArray
 
 
@@ -80,11 +81,17 @@ def const(
 
     Without a dtype a Python int becomes int32 and a float float32, as in TVM; an array
     keeps its own. A tensor type stands for its dtype.
+
+    Raises:
+        IRTypeError: The value is no array of numbers, or of none that the dtype has.
     """
     if isinstance(value, NDArray):
         return Constant(value, span)
     given = dtype.dtype if isinstance(dtype, TensorType) else dtype
-    array = np.asarray(value, dtype=given)
+    try:
+        array = as_number_array(value, "a constant", given)
+    except ArgumentError as error:
+        raise IRTypeError(str(error)) from None
     if dtype is None and not isinstance(value, np.ndarray | np.generic):
         narrow = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
         array = array.astype(narrow) if narrow else array
@@ -94,7 +101,7 @@ def const(
 
 
 def as_expr(value: object) -> Expr:
-    """Return an expression as it is, a Python number as a constant.
+    """Return an expression unchanged, a Python number as a constant.
 
     Raises:
         IRTypeError: The value is neither.
@@ -109,7 +116,7 @@ def as_expr(value: object) -> Expr:
 
 
 def eta_expanded(global_var: GlobalVar, function: Function) -> Function:
-    """Return a function that calls a global one with its own parameters."""
+    """Return a function that calls a global function with its own parameters."""
     params = tuple(Var(p.name_hint, p.type_annotation) for p in function.params)
     call = Call(global_var, params, None, function.type_params)
     return Function(params, call, function.ret_type, function.type_params)

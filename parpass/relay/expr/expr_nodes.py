@@ -1,7 +1,7 @@
 """Relay's expressions: immutable nodes, under TVM's names and fields.
 
-A node is never changed in place. A rewrite makes new nodes and shares the old ones,
-and gives back the very same object where nothing changed. Inferred types live in the
+A node is never changed in place. A rewrite makes new nodes and shares the old ones, and
+returns one and the same object where nothing changed. Inferred types are stored in the
 nodes too (`checked_type`); a rebuilt node has none until InferType runs again.
 """
 
@@ -16,21 +16,22 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.node import Role, reflected
-from parpass.ir.operators.op_table import Op
-from parpass.ir.relay_expr import BaseFunc, RelayExpr
-from parpass.ir.types.ty import FuncType, TensorType, Type, TypeVar
-from parpass.ir.types.type_structure import is_complete
+from parpass.ir.node import FieldKind, reflected
+from parpass.ir.op_table import Op
+from parpass.ir.type_structure import is_complete
+from parpass.ir.typed_expr import BaseFunc, RelayExpr
+from parpass.ir.types import FuncType, TensorType, Type, TypeVar
 from parpass.runtime.ndarray import NDArray
 
 Expr = RelayExpr
 
 
-@reflected(is_graph=False, is_variable=True, type_annotation=Role.TYPE)
+@reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
 class Var(Expr, frozen=True, eq=False):
-    """A local variable; two of them are the same only if they are the same object.
+    """A local variable; two of them are equal only if they are one object.
 
-    What is annotated is typed at once, so that InferType leaves it the same variable.
+    An annotated one is typed at construction, so that InferType leaves the object as it
+    is.
     """
 
     name_hint: str
@@ -47,12 +48,12 @@ class Var(Expr, frozen=True, eq=False):
 
     @property
     def vid(self) -> VarId:
-        """What tells this variable from others of its name."""
+        """The identity that distinguishes this variable from others of its name."""
         return VarId(self)
 
 
 class VarId:
-    """The identity of a variable, as TVM has it apart from the variable.
+    """The identity of a variable, which TVM separates from the variable.
 
     Attributes:
         var: The variable.
@@ -69,7 +70,7 @@ class VarId:
         return self.var.name_hint
 
     def same_as(self, other: object) -> bool:
-        """Return whether this is the identity of the same variable as `other`."""
+        """Return whether this is the identity of one variable with `other`."""
         return isinstance(other, VarId) and other.var is self.var
 
     __eq__ = same_as
@@ -83,7 +84,7 @@ class VarId:
 
 @reflected(is_graph=False)
 class Constant(Expr, frozen=True, eq=False):
-    """A tensor known now; its type needs no inference."""
+    """A tensor known at compile time; its type needs no inference."""
 
     data: NDArray
     span: Span | None = None
@@ -105,9 +106,9 @@ def _structure_of_call(call: Call) -> list[Any]:
 @reflected(
     is_graph=True,
     structure=_structure_of_call,
-    op=Role.CHILD,
-    args=Role.CHILDREN,
-    type_args=Role.TYPE,
+    op=FieldKind.CHILD,
+    args=FieldKind.CHILDREN,
+    type_args=FieldKind.TYPE,
 )
 class Call(Expr, frozen=True, eq=False):
     """A call of an operator, a global function or a closure."""
@@ -138,7 +139,7 @@ class Call(Expr, frozen=True, eq=False):
             force_setattr(self, "type_args", tuple(self.type_args or ()))
 
     def __bool__(self) -> bool:
-        # An expression is there, so it is true; `if x < y:` asks for something else.
+        # As an object an expression would be true; `if x < y:` means something else.
         if isinstance(self.op, Op) and self.op.name in _COMPARISONS:
             raise IRTypeError(
                 f"a call of '{self.op.name}' has no truth value in Python before it is "
@@ -153,9 +154,9 @@ _COMPARISONS = frozenset({"greater", "greater_equal", "less", "less_equal"})
 
 
 def _check_bound(bound: object, by: str) -> None:
-    """Refuse to bind what is no variable.
+    """Refuse to bind anything but a variable.
 
-    A rewrite makes such a thing where it replaces a variable wherever that stands.
+    A rewrite attempts that where it replaces every occurrence of a variable.
     """
     if not isinstance(bound, Var):
         raise IRTypeError(
@@ -164,7 +165,13 @@ def _check_bound(bound: object, by: str) -> None:
         )
 
 
-@reflected(is_graph=True, scopes=1, var=Role.BINDING, value=Role.CHILD, body=Role.CHILD)
+@reflected(
+    is_graph=True,
+    scopes=1,
+    var=FieldKind.BINDING,
+    value=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+)
 class Let(Expr, frozen=True, eq=False):
     """`let var = value; body`."""
 
@@ -182,9 +189,9 @@ class Let(Expr, frozen=True, eq=False):
 @reflected(
     is_graph=True,
     scopes=2,
-    cond=Role.CHILD,
-    true_branch=Role.CHILD,
-    false_branch=Role.CHILD,
+    cond=FieldKind.CHILD,
+    true_branch=FieldKind.CHILD,
+    false_branch=FieldKind.CHILD,
 )
 class If(Expr, frozen=True, eq=False):
     """The value of one of two branches; `cond` is a scalar bool."""
@@ -196,7 +203,7 @@ class If(Expr, frozen=True, eq=False):
     checked_type_: Type | None = None
 
 
-@reflected(is_graph=True, fields=Role.CHILDREN)
+@reflected(is_graph=True, fields=FieldKind.CHILDREN)
 class Tuple(Expr, frozen=True, eq=False):
     """A tuple of expressions."""
 
@@ -224,7 +231,7 @@ class Tuple(Expr, frozen=True, eq=False):
         return self.fields[index]
 
 
-@reflected(is_graph=False, tuple_value=Role.CHILD)
+@reflected(is_graph=False, tuple_value=FieldKind.CHILD)
 class TupleGetItem(Expr, frozen=True, eq=False):
     """One field of a tuple, counted from 0."""
 
@@ -234,27 +241,27 @@ class TupleGetItem(Expr, frozen=True, eq=False):
     checked_type_: Type | None = None
 
 
-@reflected(is_graph=True, value=Role.CHILD)
+@reflected(is_graph=True, value=FieldKind.CHILD)
 class RefCreate(Expr, frozen=True, eq=False):
-    """A new reference to a value, which may be read, and written anew."""
+    """Creates a reference to a value, which may be read and written."""
 
     value: Expr
     span: Span | None = None
     checked_type_: Type | None = None
 
 
-@reflected(is_graph=True, ref=Role.CHILD)
+@reflected(is_graph=True, ref=FieldKind.CHILD)
 class RefRead(Expr, frozen=True, eq=False):
-    """The value that a reference has now."""
+    """The current value of a reference."""
 
     ref: Expr
     span: Span | None = None
     checked_type_: Type | None = None
 
 
-@reflected(is_graph=True, ref=Role.CHILD, value=Role.CHILD)
+@reflected(is_graph=True, ref=FieldKind.CHILD, value=FieldKind.CHILD)
 class RefWrite(Expr, frozen=True, eq=False):
-    """Gives a reference another value; its own value is the empty tuple."""
+    """Sets the value of a reference; its own value is the empty tuple."""
 
     ref: Expr
     value: Expr
@@ -265,10 +272,10 @@ class RefWrite(Expr, frozen=True, eq=False):
 @reflected(
     is_graph=True,
     scopes=1,
-    params=Role.BINDINGS,
-    body=Role.CHILD,
-    ret_type=Role.TYPE,
-    type_params=Role.TYPE_BINDINGS,
+    params=FieldKind.BINDINGS,
+    body=FieldKind.CHILD,
+    ret_type=FieldKind.TYPE,
+    type_params=FieldKind.TYPE_BINDINGS,
 )
 class Function(BaseFunc, frozen=True, eq=False):
     """A function; in a module under a global name, or a closure in an expression."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass.relay.frontend.onnx import from_onnx
 
 _HOMES = {"from_onnx": "parpass.relay.frontend.onnx"}
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__ = attach_lazy(__name__, _HOMES)
 
 
 __all__ = ["from_onnx"]

@@ -1,1 +1,1 @@
-"""What programs mean: their evaluation on numpy."""
+"""The reference interpreter: defines the meaning of programs, on numpy."""

@@ -1,14 +1,22 @@
-"""One run through the body of a function, in the midst of evaluation."""
+"""A frame: one evaluation of a function's body; and matching values with patterns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.node import Node, children
-from parpass.relay.adt import Clause, Match
+from parpass.relay.adt import (
+    Clause,
+    Match,
+    Pattern,
+    PatternConstructor,
+    PatternTuple,
+    PatternVar,
+)
 from parpass.relay.binding import with_new_variables
 from parpass.relay.expr import (
     Call,
@@ -22,23 +30,76 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.interpreter.matching_values import matched
-from parpass.relay.interpreter.values import Closure, Value, describe, has_type
+from parpass.relay.interpreter.values import (
+    Closure,
+    ConstructorValue,
+    Value,
+    describe,
+    has_type,
+)
+
+
+def bound_again(var: Expr, what: str) -> EvaluationError:
+    """Return the error that a variable is bound again, where its value is known."""
+    return EvaluationError(
+        f"expected variable '{getattr(var, 'name_hint', '')}' to be bound once, got it "
+        f"bound again by a {what}; give each binding a Var of its own"
+    )
+
+
+def matched(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
+    """Return the values of a pattern's variables; None if it does not match.
+
+    Raises:
+        EvaluationError: The pattern binds a variable twice.
+    """
+    bound: dict[Expr, Value] = {}
+    waiting: list[tuple[Pattern, Value]] = [(pattern, value)]
+    while waiting:
+        pattern, value = waiting.pop()
+        if isinstance(pattern, PatternVar):
+            if pattern.var in bound:
+                raise bound_again(pattern.var, "part of its pattern")
+            bound[pattern.var] = value
+            continue
+        fields: tuple[Value, ...] = ()
+        if isinstance(pattern, PatternConstructor):
+            if not _is_made_by(value, pattern):
+                return None
+            fields = value.fields
+        elif isinstance(pattern, PatternTuple):
+            if not isinstance(value, tuple):
+                return None
+            fields = cast("tuple[Value, ...]", value)
+        if len(fields) != len(pattern.inside):
+            return None
+        waiting += zip(pattern.inside, fields, strict=True)
+    return bound
+
+
+def _is_made_by(value: Value, pattern: PatternConstructor) -> bool:
+    if not isinstance(value, ConstructorValue):
+        return False
+    mine, other = value.constructor, pattern.constructor
+    return mine is other or (
+        mine.name_hint == other.name_hint and mine.belong_to == other.belong_to
+    )
 
 
 class Frame:
-    """What is known so far, and what waits to be evaluated.
+    """The environment and the work stack of one evaluation.
 
     Attributes:
-        body: What is evaluated.
+        body: The expression that is evaluated.
         values: The values of variables and of the nodes evaluated so far.
-        parent: The frame in which the closure was made, which has the values of
-            its free variables.
-        stack: The nodes that wait; the last one is evaluated next.
+        parent: The frame in which the closure was made, which has the values of its
+            free variables.
+        stack: The nodes to be evaluated, the last one first.
         clauses: The clauses that matched, by match, and by themselves.
+        bound: The `let`s and clauses whose variables have values.
     """
 
-    __slots__ = ("body", "clauses", "parent", "stack", "values")
+    __slots__ = ("body", "bound", "clauses", "parent", "stack", "values")
 
     def __init__(
         self, body: Expr, values: dict[Expr, Value], parent: Frame | None
@@ -48,6 +109,7 @@ class Frame:
         self.parent = parent
         self.stack = [body]
         self.clauses: dict[Node, Clause] = {}
+        self.bound: set[Node] = set()
 
     def variable(self, var: Var) -> Value:
         """Return the value of a variable, bound here or further out."""
@@ -102,7 +164,7 @@ class Frame:
                     clause = with_new_variables(clause)
                 bound = matched(clause.lhs, value)
                 if bound is not None:
-                    self.values.update(bound)
+                    self._bind(bound, clause)
                     self.clauses[node] = self.clauses[clause] = clause
                     return clause
             raise EvaluationError(
@@ -112,11 +174,23 @@ class Frame:
 
     def _let_waits_for(self, let: Let) -> Sequence[Expr]:
         # Binds the variable between the two waits, for its value and for its body.
-        if let.var not in self.values:
+        if let not in self.bound:
             if let.value not in self.values:
                 return (let.value,)
-            self.values[let.var] = self.values[let.value]
+            self._bind({let.var: self.values[let.value]}, let)
         return () if let.body in self.values else (let.body,)
+
+    def _bind(self, values: Mapping[Expr, Value], binder: Node) -> None:
+        """Give variables their values, which nodes evaluated so far may depend on.
+
+        Raises:
+            EvaluationError: One is bound already.
+        """
+        for var in values:
+            if var in self.values:
+                raise bound_again(var, type(binder).__name__)
+        self.values.update(values)
+        self.bound.add(binder)
 
     def branch(self, node: If) -> Expr:
         """Return the branch that the condition chooses."""
@@ -143,4 +217,7 @@ def enter(closure: Closure, args: Sequence[Value]) -> Frame:
                 f"'{param.name_hint}' of {what}, got {describe(arg)}"
             )
     bound = dict[Expr, Value](zip(params, args, strict=True))
+    if len(bound) < len(params):
+        twice = next(var for var in params if params.count(var) > 1)
+        raise bound_again(twice, f"parameter of {what}")
     return Frame(closure.function.body, bound, closure.scope)

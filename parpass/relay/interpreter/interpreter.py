@@ -1,11 +1,13 @@
-"""The value of a program on arrays: an interpreter on numpy.
+"""The interpreter: evaluates a program on numpy arrays.
 
-Each frame of a function has its own stack of nodes that wait to be evaluated, and
-the frames themselves are a list. So neither the depth of an expression nor the
-depth of a program's recursion meets Python's recursion limit.
+Each frame of a function has its own stack of nodes that wait to be evaluated, and the
+frames themselves are a list. So neither the depth of an expression nor the depth of a
+program's recursion is bounded by Python's recursion limit.
 
 Operators are evaluated one by one, in the order of the data flow, so a program gives
-the same bits each time (as long as BLAS uses the same number of threads).
+equal bits each time (as long as BLAS uses the same number of threads).
+
+`get_calibration_data` records the inputs and outputs of functions for other compilers.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from parpass.errors import CallLimitError, EvaluationError, kind_of, quoted
+from parpass.errors import CallLimitError, EvaluationError, IRError
+from parpass.errors.core import describe_kind, quoted
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
+from parpass.ir.node import post_order
+from parpass.ir.op_table import Op
 from parpass.relay.adt import Match
 from parpass.relay.binding import bind, bind_params_by_name
 from parpass.relay.expr import (
@@ -224,7 +228,7 @@ def _project(value: Value, index: int) -> Value:
 
 
 class Executor:
-    """What `create_executor` gives; `evaluate` is its one use."""
+    """The object that `create_executor` returns; its only method is `evaluate`."""
 
     def __init__(self, module: IRModule) -> None:
         self._module = module
@@ -290,7 +294,7 @@ def create_executor(
         )
     mod = IRModule() if mod is None else mod
     if not isinstance(cast("object", mod), IRModule):
-        raise EvaluationError(f"expected an IRModule for mod, got {kind_of(mod)}")
+        raise EvaluationError(f"expected an IRModule for mod, got {describe_kind(mod)}")
     if params is not None:
         if "main" not in mod:
             raise EvaluationError("expected a module with a 'main' for params=")
@@ -331,3 +335,52 @@ def _as_result(value: Value) -> Any:
 
 def _as_ndarray(value: Value) -> Any:
     return NDArray(cast("Array", value)) if isinstance(value, np.ndarray) else value
+
+
+_Calls = dict[GlobalVar, Call]
+
+
+def get_calibration_data(
+    mod: IRModule, data: Mapping[str, Any]
+) -> dict[GlobalVar, dict[str, list[NDArray]]]:
+    """Return what the functions with the attribute `Compiler` are given, and give.
+
+    Args:
+        mod: The module, whose `main` calls them and has no control flow.
+        data: The arguments of `main`, by name.
+
+    Returns:
+        Lists of arrays by the names of the functions, under `inputs` and `outputs`; of
+        a function that is called twice those of the last call.
+
+    Raises:
+        IRError: `main` has a `let`, a branch or a closure.
+    """
+    main = cast("Function", mod["main"])
+    calls = _calls(mod, main)
+    seen = [value for call in calls.values() for value in (*call.args, call)]
+    shown = mod.copy()
+    shown["main"] = Function(main.params, Tuple(seen), None, main.type_params)
+    values = list(create_executor(mod=shown).evaluate()(**data))
+    found: dict[GlobalVar, dict[str, list[NDArray]]] = {}
+    for var, call in calls.items():
+        inputs, values = values[: len(call.args)], values[len(call.args) :]
+        result, *values = values
+        outputs = [result] if isinstance(result, NDArray) else list(result)
+        found[var] = {"inputs": inputs, "outputs": outputs}
+    return found
+
+
+def _calls(mod: IRModule, main: Function) -> _Calls:
+    found: _Calls = {}
+    for node in cast("list[Expr]", post_order(main.body)):
+        if isinstance(node, Let | If | Function):
+            raise IRError(
+                "expected a 'main' of calls and tuples alone to calibrate, got "
+                f"{type(node).__name__}"
+            )
+        if not isinstance(node, Call) or not isinstance(node.op, GlobalVar):
+            continue
+        if mod[node.op].attributes.get("Compiler"):
+            found[node.op] = node
+    return found

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.interpreter.values import (
     CALLABLE,
     Array,
@@ -103,7 +103,7 @@ def _in_one_layout(value: Value) -> Value:
     """Return a value with its arrays in C order, or of one repeated element.
 
     Sums and products give other bits in another layout, and the layout of a constant
-    may change on its way to a worker.
+    may change when it is pickled for a worker.
     """
     return map_arrays(value, _contiguous)
 

@@ -1,7 +1,7 @@
-"""What expressions evaluate to, and whether a value has a type.
+"""The values of expressions, and the check that a value has a type.
 
-A value is an array, a tuple of values, what a constructor has made of values, a
-reference to one, or what can be called: a closure, a constructor, an operator.
+A value is an array, a tuple of values, the result of a constructor, a reference, or a
+callable: a closure, a constructor, an operator.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor, TypeCall
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import RelayRefType, TensorType, TupleType, Type, TypeVar
+from parpass.ir.op_table import Op
+from parpass.ir.types import RelayRefType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
-from parpass.relay.op.declaration.relations import agree
+from parpass.relay.op.declaration.type_relations import agree
 from parpass.runtime.dtypes import DTYPES, numpy_dtype
 
 Array = npt.NDArray[Any]
@@ -45,11 +45,11 @@ class Closure:
 
 
 class ConstructorValue:
-    """What a constructor has made, under TVM's name.
+    """The result of a constructor, under TVM's name.
 
     Attributes:
-        tag: The constructor's tag.
-        fields: What it was given.
+        tag: The tag of the constructor.
+        fields: The arguments of the constructor.
         constructor: The constructor.
     """
 

@@ -1,18 +1,15 @@
-"""Relay's operators: importing this registers them all and gives their builders.
+"""Relay's operators: importing this package registers all and defines their builders.
 
-Each file says in its `__all__` which builders are to be had here.
+Each module lists its builders in `__all__`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_registration import register as register
-from parpass.ir.operators.op_registration import register_pattern as register_pattern
-from parpass.ir.operators.op_registration import register_stateful as register_stateful
-from parpass.ir.operators.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op_registration import register as register
+from parpass.ir.op_registration import register_pattern as register_pattern
+from parpass.ir.op_registration import register_stateful as register_stateful
+from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.expr import const as const
 from parpass.relay.op import (
     algorithm,
@@ -26,22 +23,19 @@ from parpass.relay.op import (
     transform,
     vm,
 )
-from parpass.relay.op import op as op
 from parpass.relay.op.algorithm import *
 from parpass.relay.op.annotation import device_copy
 from parpass.relay.op.debug import debug
-from parpass.relay.op.hooks.gradient_hooks import register_gradient as register_gradient
-from parpass.relay.op.hooks.layout_hooks import (
-    register_alter_op_layout as register_alter_op_layout,
-)
-from parpass.relay.op.hooks.layout_hooks import (
+from parpass.relay.op.hooks import register_alter_op_layout as register_alter_op_layout
+from parpass.relay.op.hooks import (
     register_convert_op_layout as register_convert_op_layout,
 )
-from parpass.relay.op.hooks.layout_hooks import (
+from parpass.relay.op.hooks import register_gradient as register_gradient
+from parpass.relay.op.hooks import (
     register_infer_correct_layout as register_infer_correct_layout,
 )
-from parpass.relay.op.hooks.legalize_hooks import register_legalize as register_legalize
-from parpass.relay.op.hooks.mixed_precision_hooks import (
+from parpass.relay.op.hooks import register_legalize as register_legalize
+from parpass.relay.op.hooks import (
     register_mixed_precision_conversion as register_mixed_precision_conversion,
 )
 from parpass.relay.op.reduce import *
@@ -59,6 +53,3 @@ __all__ += algorithm.__all__
 __all__ += reduce.__all__
 __all__ += tensor.__all__
 __all__ += transform.__all__
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

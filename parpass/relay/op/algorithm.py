@@ -1,4 +1,4 @@
-"""Operators that put elements in order, or look for them."""
+"""Operators that sort and search."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.declaration.attributes import DType, one_of
 from parpass.relay.op.declaration.build import operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     agree,
+    axis_identity,
     normal_axis,
     require_number,
     require_same_dtype,
     tensors,
 )
-from parpass.relay.op.declaration.type_relations import axis_identity
 
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 
 def _order(data: Array, axis: int, *, ascending: bool) -> Array:
-    """Return the indices that sort; of equal elements the first stays first."""
+    """Return the indices that sort, stably."""
     if ascending:
         return np.argsort(data, axis=axis, kind="stable")
     last = data.shape[axis] - 1
@@ -65,7 +65,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
 def argsort(
     data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "int32"
 ) -> Call:
-    """Return the indices that sort along an axis; equal elements keep their order."""
+    """Return the indices that sort along an axis; the sort is stable."""
     ...
 
 
@@ -78,7 +78,7 @@ class TopKAttrs(Attrs, frozen=True):
     Attributes:
         k: How many elements; below 1 for all.
         ret_type: `both`, `values` or `indices`.
-        is_ascend: Whether the smallest elements are meant.
+        is_ascend: Whether the smallest elements are selected.
     """
 
     k: int = 1
@@ -115,7 +115,7 @@ def _topk(attrs: TopKAttrs, data: Array) -> Array | tuple[Array, Array]:
 
 
 def results_of_topk(call: Call) -> int | None:
-    """Return how many results there are, None where there is one tensor."""
+    """Return the number of results, None for a single tensor."""
     return 2 if call.attrs.ret_type == "both" else None
 
 
@@ -128,7 +128,7 @@ def topk(
     is_ascend: bool = False,
     dtype: str = "int32",
 ) -> Call | TupleWrapper:
-    """Return the largest or smallest elements along an axis, and where they are."""
+    """Return the largest or smallest elements along an axis, and their indices."""
     ...
 
 
@@ -136,7 +136,7 @@ class SearchSortedAttrs(Attrs, frozen=True):
     """Attributes of `searchsorted`.
 
     Attributes:
-        right: Whether the place is behind elements that are equal.
+        right: Whether the index is after equal elements.
     """
 
     right: bool = False
@@ -174,5 +174,5 @@ def _searchsorted(attrs: SearchSortedAttrs, found: Array, values: Array) -> Arra
 def searchsorted(
     sorted_sequence: Expr, values: Expr, right: bool = False, dtype: str = "int32"
 ) -> Call:
-    """Return where values would have to be put for a sequence to stay sorted."""
+    """Return the indices at which values can be inserted into a sorted sequence."""
     ...

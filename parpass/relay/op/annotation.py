@@ -1,14 +1,14 @@
-"""Operators that say who computes a value and where; they compute the identity."""
+"""Annotations of the compiler or device that computes a value; they are identities."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from parpass.errors import IRTypeError, did_you_mean
-from parpass.errors.missing_names import refusing
+from parpass.errors import IRTypeError
+from parpass.errors.core import did_you_mean
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
+from parpass.ir.op_table import Array
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.type_relations import identity, same_value
@@ -29,11 +29,15 @@ _DEVICE_TYPES = {
 }
 
 
-def _device_type(device: str | int | Device, _what: str = "") -> int:
+def _device_type(device: object, what: str = "device") -> int:
     if isinstance(device, int):
         return device
     if isinstance(device, Device):
         return device.device_type
+    if not isinstance(device, str):
+        raise IRTypeError(
+            f"expected a device, its name or a number for {what}, got {device!r:.40}"
+        )
     if device not in _DEVICE_TYPES:
         raise IRTypeError(
             f"no device named '{device}'{did_you_mean(device, _DEVICE_TYPES)}"
@@ -69,12 +73,12 @@ def _on_device(data: Expr, device_type: int, is_fixed: bool) -> Call:
 
 
 def on_device(data: Expr, device: str | int | Device, is_fixed: bool = False) -> Call:
-    """Say on which device a value is to be: a device, its name, or TVM's number.
+    """Annotate the device of a value: a device, its name, or TVM's number.
 
     Args:
         data: The value.
-        device: The device, of which the kind alone counts.
-        is_fixed: Whether what uses the value has to be there too.
+        device: The device, of which only the kind is used.
+        is_fixed: Whether the users of the value have to be on that device too.
     """
     return _on_device(data, _device_type(device), is_fixed)
 
@@ -84,7 +88,7 @@ def function_on_device(
     param_devices: Sequence[str | int | Device],
     result_device: str | int | Device,
 ) -> Function:
-    """Return a function that says on which devices its parameters and result are.
+    """Return a function that is annotated with the devices of parameters and result.
 
     Args:
         function: The function.
@@ -125,13 +129,13 @@ def device_copy(data: Expr, src_device: str | int, dst_device: str | int) -> Cal
 
 @operator("annotation.stop_fusion", same_value, _as_it_is, moves=True)
 def stop_fusion(data: Expr) -> Call:
-    """Keep FuseOps from fusing what computes a value with what uses it."""
+    """Keep FuseOps from fusing the computation of a value with its users."""
     ...
 
 
 @operator("annotation.checkpoint", same_value, _as_it_is, moves=True)
 def checkpoint(data: Expr) -> Call:
-    """Say that gradients need not keep what a value is computed from."""
+    """Let gradients recompute a value instead of keeping its operands."""
     ...
 
 
@@ -143,15 +147,11 @@ class CompilerAttrs(Attrs, frozen=True):
 
 @operator("annotation.compiler_begin", same_value, _as_it_is, CompilerAttrs, moves=True)
 def compiler_begin(data: Expr, compiler: str) -> Call:
-    """Mark a value that enters a region of the program, one compiler's."""
+    """Annotate a value that enters a region of one compiler."""
     ...
 
 
 @operator("annotation.compiler_end", same_value, _as_it_is, CompilerAttrs, moves=True)
 def compiler_end(data: Expr, compiler: str) -> Call:
-    """Mark a value that leaves a region of the program."""
+    """Annotate a value that leaves a region of one compiler."""
     ...
-
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

@@ -1,4 +1,4 @@
-"""An operator that shows a value while a program is computed."""
+"""The operator `debug`, which calls a function with a value at run time."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import itertools
 from collections.abc import Callable
 
 from parpass.errors import EvaluationError
+from parpass.function_registry import get_global_func, register_func
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Array
+from parpass.ir.op_table import Array, Effect
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.type_relations import same_value
 from parpass.runtime.ndarray import NDArray
-from parpass.runtime.registry import get_global_func, register_func
 
 __all__ = ["debug"]
 
-# Programs from elsewhere call no other functions than those that `debug` registered.
+# A program that was read from a file can only call functions that `debug` registered.
 _PREFIX = "debugger_func"
 _numbers = itertools.count()
 
@@ -49,12 +48,12 @@ def _debug(data: Expr, debug_func: str = "") -> Call:
 
 
 def debug(data: Expr, debug_func: Callable[[NDArray], object] | None = None) -> Call:
-    """Call a function with a value when it is computed; it is the value itself.
+    """Call a function with a value when it is computed; the result is the value.
 
     Args:
         data: The value.
-        debug_func: Is called with it, in the process that made the call alone; without
-            one the debugger is entered, as `breakpoint` has it.
+        debug_func: The function, which only the process that made the call can run; by
+            default the debugger is entered, as by `breakpoint`.
     """
     name = f"{_PREFIX}{next(_numbers)}"
     register_func(name, debug_func or _stop)

@@ -1,11 +1,5 @@
-"""TVM's name for the one operator of its virtual machine that programs contain."""
+"""`relay.op.vm`, TVM's name for an operator of its virtual machine."""
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.relay.op.transform.shape import vm_shape_of as shape_of
 
 __all__ = ["shape_of"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

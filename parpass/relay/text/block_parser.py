@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from parpass.ir.text.attribute import Attribute, dict_attrs
 from parpass.ir.text.cursor import is_line, is_name, is_string
-from parpass.ir.text.infix import Operand
-from parpass.ir.text.scanner import END
+from parpass.ir.text.lexer import END
+from parpass.ir.text.literals import Attribute, dict_attrs
+from parpass.ir.text.precedence import Operand
 from parpass.relay.expr import Expr, Function, If, Let, Var
-from parpass.relay.text.line_parser import LineParser
-from parpass.relay.text.open_parts import Head, LetHead, Open, OpenBlock
+from parpass.relay.text.call_parser import LineParser
+from parpass.relay.text.parse_stack import Head, LetHead, Open, OpenBlock
 
 
 class BlockParser(LineParser):
@@ -28,7 +28,7 @@ class BlockParser(LineParser):
             whole: Called with its expression and its last token; returns what it is a
                 part of, None if that is not complete.
         """
-        self.names.open()
+        self.names.push_scope()
         block = OpenBlock(begin, self._in_block, closing, whole)
         self.open.append(block)
         self._begin_line(block)
@@ -117,7 +117,7 @@ class BlockParser(LineParser):
         stop = self.starts[end - 1] + len(self.texts[end - 1])
         for let, value in reversed(block.lets):
             expr = Let(let.var, value, expr, self.stretch(let.begin, stop))
-        self.names.close()
+        self.names.pop_scope()
         self.open.pop()
         return block.whole(expr, end)
 
@@ -162,7 +162,7 @@ class BlockParser(LineParser):
         let = self._let_of_closure(begin)
         type_params = self.type_params()
         self.expect("(", "'('" if type_params else "'<', '(' or '['")
-        self.names.open()
+        self.names.push_scope()
         params, attributes = self._parameters()
         if let is not None and let.key not in params:
             self.names.bind(let.key, let.var)
@@ -208,7 +208,7 @@ class BlockParser(LineParser):
             body: The body.
             end: The last token.
         """
-        self.names.close()
+        self.names.pop_scope()
         self.end_type_params(head.type_params)
         attrs = dict_attrs(head.attributes, self.problems)
         span = self.span(head.begin, end)

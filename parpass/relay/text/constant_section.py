@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from parpass.errors import ArgumentError, kind_of
+from parpass.errors import ArgumentError
+from parpass.errors.core import describe_kind
 from parpass.ir.serialization.arrays import array_as_json, array_from_json
 from parpass.ir.text.literals import scalar_text
 from parpass.runtime.ndarray import NDArray
@@ -68,7 +69,7 @@ def data_of_table(table: Mapping[str, Sequence[Any]]) -> list[NDArray]:
     for one in found:
         if not isinstance(one, NDArray):
             raise ArgumentError(
-                f"expected a constant in a table for a text, got {kind_of(one)}"
+                f"expected a constant in a table for a text, got {describe_kind(one)}"
             )
     return found
 

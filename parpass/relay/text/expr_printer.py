@@ -1,21 +1,32 @@
-"""One expression as text: which nodes have a line of their own, and what it says.
+"""Prints one expression: which nodes have a line, its text, and its comments.
 
-Nothing recurses along the program: what is still to be written waits on a stack
-(`written`).
+Comments give a node's type and origin; the length of types is limited. Nothing recurses
+along the program: what is still to be written waits on a stack (`render_parts`).
 """
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+from parpass.ir.node import Node
+from parpass.ir.types import Type
+from parpass.relay.expr import Call, Constant
+
+if TYPE_CHECKING:
+    from parpass.diagnostic import Span
+    from parpass.ir.dialect import Annotate
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor
-from parpass.ir.node import Node, children, post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.text.literals import attrs_text, items_text
-from parpass.ir.text.names import VarNames, name_text
-from parpass.ir.text.parts import Part, indent, written
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.text.literals import VarNames, attrs_text, items_text, name_text
+from parpass.ir.text.printer import Part, indent, render_parts
+from parpass.ir.type_structure import type_text
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -24,11 +35,8 @@ from parpass.relay.adt import (
     PatternTuple,
     PatternVar,
 )
-from parpass.relay.analysis.scopes import ScopeTree
-from parpass.relay.analysis.variables import free_vars
+from parpass.relay.analysis.scopes import ScopeTree, free_vars
 from parpass.relay.expr import (
-    Call,
-    Constant,
     Expr,
     Function,
     GlobalVar,
@@ -43,13 +51,104 @@ from parpass.relay.expr import (
 )
 from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.leaf_parser import BARE
-from parpass.relay.text.remarks import Remarks
-from parpass.relay.text.type_texts import TypeTexts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from parpass.relay.analysis.scopes import Scope
+
+
+_LONGEST = 1000  # characters; a type may be a thousand times as long as what it is of
+_MOST = 2**27  # characters of comments in a text
+_NOT_IN_A_COMMENT = re.compile(r"\*/|/\*|[\x00-\x1f]")
+
+
+class TypeComments:
+    """Writes the types of nodes as comments, which the parser ignores.
+
+    A very long type is cut short, and beyond a total length there are no further
+    comments: if a program is short, its text can be read.
+
+    Args:
+        annotate: Returns the comment of a node, in place of its type.
+    """
+
+    def __init__(self, annotate: Annotate | None) -> None:
+        self._annotate = annotate
+        self._left = _MOST
+        self._types: dict[int, tuple[Type, str]] = {}  # kept, or ids could recur
+
+    def comment_of(self, expr: Node) -> str:
+        """Return what stands behind a node that is no constant."""
+        origin = _origin(expr.span) if isinstance(expr, Call) else ""
+        if self._annotate is not None:
+            return origin + self._annotate(expr)
+        if isinstance(expr, Call) and expr.checked_type_ is not None:
+            return origin + self._type(expr.checked_type_)
+        return origin
+
+    def comment_of_constant(self, constant: Constant, is_typed: bool) -> str:
+        """Return what stands behind a constant, its type if the program has types."""
+        if self._annotate is not None:
+            return self._annotate(constant)
+        return self._type(constant.checked_type) if is_typed else ""
+
+    def _type(self, typ: Type) -> str:
+        known = self._types.get(id(typ))
+        if known is None:
+            text = str(typ)
+            short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+            known = self._types[id(typ)] = typ, _comment(f"ty={short}")
+        self._left -= len(known[1])
+        return known[1] if self._left >= 0 else ""
+
+
+def _origin(span: Span | None) -> str:
+    """Return where a call is from, if that is known by a name alone.
+
+    A place in a text has a line; diagnostics show that line.
+    """
+    if span is None or span.line > 0:
+        return ""
+    return _comment(str(span.source_name)[:_LONGEST])
+
+
+def _comment(text: str) -> str:
+    return "" if _NOT_IN_A_COMMENT.search(text) else f" /* {text} */"
+
+
+_MOST_TYPES_AND_ATTRIBUTES = 2**28  # characters in a text
+
+
+class TypeTexts:
+    """Bounds what types and attributes take, which may be far more than the program."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_TYPES_AND_ATTRIBUTES
+        self._texts: dict[int, tuple[Type, str]] = {}  # kept, or ids could recur
+
+    def text(self, typ: Type) -> str:
+        """Return the text of a type, which is often that of others."""
+        if not typ.parts:
+            return str(typ)
+        if id(typ) not in self._texts:
+            self._texts[id(typ)] = (typ, type_text(typ))
+        return self._texts[id(typ)][1]
+
+    def spend(self, text: str) -> str:
+        """Return a text of types or attributes.
+
+        Raises:
+            SizeLimitError: With it there would be too much of them.
+        """
+        self._left -= len(text)
+        if self._left < 0:
+            raise SizeLimitError(
+                f"expected at most {_MOST_TYPES_AND_ATTRIBUTES} characters of types "
+                "and attributes in a text; save_json keeps shared what is shared"
+            )
+        return text
+
 
 _LEAVES = Constant | GlobalVar | Op | Var
 
@@ -58,12 +157,16 @@ class ExprPrinter:
     """Writes one expression, by a stack of what is still to be written."""
 
     def __init__(
-        self, root: Expr, constants: ConstantPool, types: TypeTexts, remarks: Remarks
+        self,
+        root: Expr,
+        constants: ConstantPool,
+        types: TypeTexts,
+        comments: TypeComments,
     ) -> None:
         self._root = root
         self._constants = constants
         self._types = types
-        self._remarks = remarks
+        self._comments = comments
         # A constant has a type from the beginning; it is shown beside those of calls.
         typed = getattr(root, "checked_type_", None) is not None
         self._is_typed = typed and not isinstance(root, Constant)
@@ -82,12 +185,12 @@ class ExprPrinter:
         free = free_vars(self._root)
         header = [f"free_var {self._bind(var)};\n" for var in free]
         scope = self._scopes.around[self._root]
-        return "".join(header) + written(self._block(scope, self._root, 0))
+        return "".join(header) + render_parts(self._block(scope, self._root, 0))
 
     def global_function(self, name: str) -> str:
         """Return the text of the function as that of a global name."""
         function = cast("Function", self._root)
-        return written([*self._function(f"def @{name}", function, 0), "\n"])
+        return render_parts([*self._function(f"def @{name}", function, 0), "\n"])
 
     def _line(self, node: Expr, depth: int) -> list[Part]:
         name = self._names[node] = f"%{len(self._names)}"
@@ -117,8 +220,8 @@ class ExprPrinter:
 
     def _definition(self, expr: Node, depth: int) -> list[Part]:
         parts = self._whole(expr, depth)
-        remark = "" if isinstance(expr, _LEAVES) else self._remarks.behind(expr)
-        return [*parts, remark] if remark else parts
+        comment = "" if isinstance(expr, _LEAVES) else self._comments.comment_of(expr)
+        return [*parts, comment] if comment else parts
 
     def _whole(self, expr: Node, depth: int) -> list[Part]:
         match expr:
@@ -227,11 +330,11 @@ class ExprPrinter:
         ]
 
     def _reference(self, expr: Node) -> str:
-        """Return the text of a node where another one uses it."""
+        """Return the text of a node as an operand of other nodes."""
         match expr:
             case Constant():
                 text = self._constants.text_of(expr.data)
-                return text + self._remarks.behind_constant(expr, self._is_typed)
+                return text + self._comments.comment_of_constant(expr, self._is_typed)
             case GlobalVar():
                 return f"@{name_text(expr.name_hint)}"
             case Op():
@@ -249,7 +352,7 @@ class ExprPrinter:
         name, annotation = self._reference(var), var.type_annotation
         if annotation is not None:
             name = self._types.spend(f"{name}: {self._types.text(annotation)}")
-        return name + self._remarks.behind(var)
+        return name + self._comments.comment_of(var)
 
     @staticmethod
     def _is_inline(expr: Node) -> bool:

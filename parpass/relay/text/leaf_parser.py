@@ -6,15 +6,13 @@ import re
 from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.ir.text.cursor import is_name, is_variable
-from parpass.ir.text.environment import Environment
-from parpass.ir.text.global_names import GlobalNames
-from parpass.ir.text.literals import read_scalar
-from parpass.ir.text.names import name_text
-from parpass.ir.text.problems import Problems
+from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.literals import name_text, read_scalar
+from parpass.ir.text.symbols import GlobalSymbols, SymbolTable
 from parpass.ir.text.type_parser import TypeParser
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Constant, Expr, GlobalVar, Var
 from parpass.runtime.ndarray import NDArray
 
@@ -35,10 +33,12 @@ class LeafParser(TypeParser):
             has no section for them.
     """
 
-    def __init__(self, problems: Problems, constants: Sequence[NDArray] | None) -> None:
+    def __init__(
+        self, problems: ErrorList, constants: Sequence[NDArray] | None
+    ) -> None:
         super().__init__(problems)
-        self.names = Environment()
-        self.globals = GlobalNames()
+        self.names = SymbolTable()
+        self.globals = GlobalSymbols()
         self.constructors: dict[str, Constructor] = {}
         self._constants = constants
         self._data: dict[str, tuple[NDArray, Type]] = {}
@@ -101,7 +101,7 @@ class LeafParser(TypeParser):
         at = self.at
         self.at += 1
         token = self.texts[at]
-        found = self.globals.used(self.name(at), token, self.span(at, at))
+        found = self.globals.use(self.name(at), token, self.span(at, at))
         self.names.meanings[token] = found
         return found
 

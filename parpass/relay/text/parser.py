@@ -17,10 +17,9 @@ from typing import Any
 import msgspec
 
 from parpass.ir.module import IRModule
-from parpass.ir.text.cursor import GivenUp, SyntaxFault
-from parpass.ir.text.pieces import Piece, piece_at
-from parpass.ir.text.problems import Problems
-from parpass.ir.text.scanner import GLOBAL
+from parpass.ir.text.cursor import ParseAborted, UnexpectedToken
+from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.lexer import GLOBAL, Chunk, chunk_at
 from parpass.relay.expr import Expr
 from parpass.relay.text.constant_section import data_of_table, read_section
 from parpass.relay.text.module_parser import ModuleParser
@@ -110,7 +109,7 @@ def _read(
         known: Has the functions that it may refer to without defining them.
         data: Constants, in addition to those of its own.
     """
-    problems = Problems(source_name, text)
+    problems = ErrorList(source_name, text)
     program, constants = text, None
     section = text.rfind(f"\n{_SECTION}") + 1
     if text.startswith(_SECTION, section):
@@ -129,18 +128,18 @@ def _read(
 
 def _read_types(text: str, parser: ModuleParser) -> None:
     """Read the definitions of types, which functions may use before they come."""
-    found: list[tuple[Piece, int, list[int]]] = []
+    found: list[tuple[Chunk, int, list[int]]] = []
     begin, line = 0, 1
     while begin < len(text):
-        piece = piece_at(text, begin)
-        parser.enter_piece(piece, line)
+        piece = chunk_at(text, begin)
+        parser.enter_chunk(piece, line)
         places = parser.declare_types()
         if places:
             found.append((piece, line, places))
         line += text.count("\n", begin, piece.end)
         begin = piece.end
     for piece, line, places in found:
-        parser.enter_piece(piece, line)
+        parser.enter_chunk(piece, line)
         for at in places:
             parser.read_definition(at)
 
@@ -149,17 +148,17 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
     """Read a text piece by piece; after an error go on with the next function."""
     begin, line = 0, 1
     while True:
-        piece = piece_at(text, begin)
-        parser.enter_piece(piece, line)
+        piece = chunk_at(text, begin)
+        parser.enter_chunk(piece, line)
         end = piece.end
         try:
             start(parser)
-        except (SyntaxFault, GivenUp) as fault:
+        except (UnexpectedToken, ParseAborted) as fault:
             at, problems = begin + parser.starts[fault.at], parser.problems
-            if isinstance(fault, SyntaxFault):
+            if isinstance(fault, UnexpectedToken):
                 _report(fault, at, parser)
             following = _FUNCTION.search(text, max(at, begin + 1))
-            if following is None or problems.are_many:
+            if following is None or problems.is_full:
                 return
             end = following.start()
             parser.forget_scopes()
@@ -170,14 +169,14 @@ def _read_pieces(text: str, parser: ModuleParser, start: _Start) -> None:
         begin, start = end, ModuleParser.definitions
 
 
-def _report(fault: SyntaxFault, at: int, parser: ModuleParser) -> None:
+def _report(fault: UnexpectedToken, at: int, parser: ModuleParser) -> None:
     if fault.is_sudden and fault.at:
         parser.problems.withdraw(parser.span(fault.at - 1, fault.at - 1))
     place = parser.problems.span_at(at, fault.length)
     parser.problems.report(place, str(fault))
 
 
-def _constants(text: str, begin: int, problems: Problems) -> list[NDArray]:
+def _constants(text: str, begin: int, problems: ErrorList) -> list[NDArray]:
     section = text[begin:]
     try:
         return read_section(section)

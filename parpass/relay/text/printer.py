@@ -12,19 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parpass.ir.adt import TypeData
+from parpass.ir.dialect import FunctionPrinter
 from parpass.ir.module import IRModule
-from parpass.ir.tenants import FunctionPrinter
-from parpass.ir.text.names import name_text
+from parpass.ir.text.literals import name_text
 from parpass.relay.expr import Expr, Function
 from parpass.relay.text.constant_section import ConstantPool
-from parpass.relay.text.expr_printer import ExprPrinter
-from parpass.relay.text.remarks import Remarks
-from parpass.relay.text.type_texts import TypeTexts
+from parpass.relay.text.expr_printer import ExprPrinter, TypeComments, TypeTexts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from parpass.ir.tenants import Annotate
+    from parpass.ir.dialect import Annotate
     from parpass.runtime.ndarray import NDArray
 
 
@@ -53,7 +51,7 @@ def astext(
     if program.namespace != Function.namespace:
         return f"{program}\n"  # a loop program, say
     constants = ConstantPool()
-    printer = ExprPrinter(program, constants, TypeTexts(), Remarks(annotate))
+    printer = ExprPrinter(program, constants, TypeTexts(), TypeComments(annotate))
     text = printer.expression().rstrip("\n")
     section = constants.section() if show_meta_data else ""
     return f"{text}\n{section}" if section else text
@@ -86,11 +84,11 @@ class RelayPrinter(FunctionPrinter):
 
     def __init__(self, annotate: Annotate | None = None) -> None:
         self.constants = ConstantPool()
-        self._types, self._remarks = TypeTexts(), Remarks(annotate)
+        self._types, self._comments = TypeTexts(), TypeComments(annotate)
 
     def function(self, name: str, function: Function) -> str:
         """Return `def @main(...) { ... }`."""
-        printer = ExprPrinter(function, self.constants, self._types, self._remarks)
+        printer = ExprPrinter(function, self.constants, self._types, self._comments)
         return printer.global_function(name_text(name))
 
     def definition(self, definition: TypeData) -> str:

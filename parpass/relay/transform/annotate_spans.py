@@ -8,6 +8,7 @@ from parpass.ir.node import post_order
 from parpass.relay.expr import Function
 from parpass.relay.text.parser import parse
 from parpass.relay.text.printer import text_and_constants
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.relay.transform.infer_type import InferType
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
@@ -15,6 +16,7 @@ _SOURCE = "GeneratedSource"
 
 
 @register_pass("relay._transform.AnnotateSpans")
+@expects_single_bindings
 class AnnotateSpans(ModulePass):
     """Give every node a span, by printing the program and reading it again.
 

@@ -1,4 +1,4 @@
-"""DeadCodeElimination: what nobody uses is not computed."""
+"""DeadCodeElimination: removes bindings that are not used."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from parpass.ir.node import children
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Expr, Function, Let, RefCreate, RefWrite, Var
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
 
 @register_pass("relay._transform.DeadCodeElimination")
+@expects_single_bindings
 class DeadCodeElimination(FunctionPass):
     """Drop each `let` whose variable is not used.
 
@@ -38,8 +40,8 @@ class DeadCodeElimination(FunctionPass):
     Uses in code that is dropped do not count, so that a closure which only refers to
     itself goes too. A value that may have an effect, because it may call an operator
     that has one or a function of which nothing is known, is not inlined, and kept if
-    others may see that it was computed. What is written to a reference that nobody
-    reads, or hands on, goes with it.
+    others may see that it was computed. Writes to a reference that is neither read
+    nor passed on are dropped with it.
 
     Args:
         inline_once: Whether to put values that are used once in the place of their use,
@@ -126,7 +128,7 @@ class DeadCodeEliminator(ExprMutator):
         return self.visit(self._uses.let_values[var]) if var in self._inlined else var
 
     def visit_let(self, let: Let) -> Expr:
-        """Drop a `let` that nobody needs any more."""
+        """Drop a `let` whose variable is not used any more."""
         if let.var in self._inlined:
             self.counts["inlined"] += 1
         elif not self._uses.is_live(let.var):
@@ -137,10 +139,9 @@ class DeadCodeEliminator(ExprMutator):
 
 
 class _Uses:
-    """How often live code uses each variable.
+    """The number of uses of each variable in live code.
 
-    What others see is live itself. A use in a node that is shared counts for each use
-    of the node.
+    Observable effects are live. A use in a shared node counts for each use of the node.
 
     Attributes:
         let_values: The value of each variable that live code binds.
@@ -172,7 +173,7 @@ class _Uses:
                 self._writes.setdefault(written, []).append(var)
 
     def _keep(self, var: Var) -> None:
-        """Take down that others see what a value does, and visit it."""
+        """Mark a value as live, and visit it."""
         waiting = [var]
         while waiting:
             var = waiting.pop()

@@ -6,20 +6,21 @@ from typing import cast
 
 from parpass.errors import IRError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import Type
 from parpass.relay.analysis.findings import Finding, emit_notes
-from parpass.relay.analysis.static_types import static_tensor
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
-from parpass.relay.transform.constant_values import is_simple_constant, value_of
-from parpass.relay.transform.evaluator import Evaluator
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.evaluator import Evaluator, is_simple_constant, value_of
 from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.relay.typing.built import BuiltTypes
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.DynamicToStatic")
+@expects_single_bindings
 class DynamicToStatic(FunctionPass):
     """Make operators static whose shapes are known before the program runs.
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -16,6 +17,7 @@ Skip = Callable[[Expr], bool]
 
 
 @register_pass("relay._transform.EliminateCommonSubexpr")
+@expects_single_bindings
 class EliminateCommonSubexpr(FunctionPass):
     """Merge calls of the same operator on the same arguments.
 

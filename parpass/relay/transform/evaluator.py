@@ -1,4 +1,7 @@
-"""Evaluating operators while a program is compiled, within limits."""
+"""Evaluation of operators on constants while a program is compiled, within limits.
+
+`value_of` converts constant expressions to numpy arrays, `constant_of` back.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,103 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from parpass.diagnostic import Span
 from parpass.errors import EvaluationError
+from parpass.fork_safety import fork_lock
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, TupleType, Type
-from parpass.relay.analysis.static_types import static_tensor
-from parpass.relay.expr import Constant, Expr, Tuple
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType, TupleType, Type
+from parpass.relay.analysis.matchers import static_tensor
+from parpass.relay.expr import Call, Constant, Expr, Tuple
+from parpass.relay.functor import ExprVisitor
 from parpass.relay.interpreter.op_value import evaluate_call
 from parpass.relay.interpreter.values import type_of_value
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.relay.op.transform.grid import arange_length
-from parpass.relay.transform.constant_values import (
-    constant_of,
-    value_of,
-    without_device,
-)
 from parpass.runtime.dtypes import numpy_dtype
+from parpass.runtime.ndarray import NDArray
 from parpass.transform import PassContext
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+
+class ConstantChecker(ExprVisitor):
+    """Tells constants, and tuples of such, from other expressions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._constant: dict[Expr, bool] = {}
+
+    def check(self, expr: Expr) -> bool:
+        """Return whether an expression is a constant."""
+        if expr not in self._constant:
+            self.visit(expr)
+        return self._constant.get(expr, False)
+
+    def visited_before(self, expr: Expr) -> Sequence[Expr]:
+        """Return the fields of a tuple; nothing else can make a constant."""
+        return expr.fields if isinstance(expr, Tuple) else ()
+
+    def visit_tuple(self, tup: Tuple) -> None:
+        """Note whether the fields of a tuple are constants."""
+        self._constant[tup] = all(map(self.check, tup.fields))
+
+    def visit_default(self, expr: Expr) -> None:
+        """Note a constant."""
+        if is_simple_constant(expr):
+            self._constant[expr] = True
+
+
+def is_simple_constant(expr: Expr) -> bool:
+    """Return whether this is one tensor, which may be annotated by `on_device`."""
+    return isinstance(without_device(expr), Constant)
+
+
+def without_device(expr: Expr) -> Expr:
+    """Return what an `on_device` annotation is put on, else the expression itself."""
+    if isinstance(expr, Call) and isinstance(expr.op, Op):
+        return expr.args[0] if expr.op.name == "on_device" else expr
+    return expr
+
+
+def with_device_of(annotated: Expr, expr: Expr) -> Expr:
+    """Return `expr` with the `on_device` annotation of another, if that has one."""
+    if without_device(annotated) is annotated:
+        return expr
+    call = cast("Call", annotated)
+    return Call(call.op, (expr,), call.attrs, span=call.span)
+
+
+def value_of(expr: Expr) -> Any:
+    """Return a constant as an array, a tuple of constants as a tuple of arrays."""
+    known: dict[Expr, Any] = {}
+
+    def visit(expr: Expr) -> Any:
+        if expr not in known:
+            plain = without_device(expr)
+            known[expr] = (
+                tuple(map(visit, plain.fields))
+                if isinstance(plain, Tuple)
+                else cast("Constant", plain).data.numpy()
+            )
+        return known[expr]
+
+    return visit(expr)
+
+
+def constant_of(value: Any, span: Span | None) -> Expr:
+    """Return an array as a constant, a tuple of arrays as a tuple of constants."""
+    known: dict[int, Expr] = {}
+
+    def visit(value: Any) -> Expr:
+        if not isinstance(value, tuple):
+            return Constant(NDArray(value), span)
+        fields = cast("tuple[Any, ...]", value)
+        if id(fields) not in known:
+            known[id(fields)] = Tuple(tuple(map(visit, fields)), span)
+        return known[id(fields)]
+
+    return visit(value)
+
 
 MAX_BYTES_OPTION = "relay.FoldConstant.max_bytes"
 MAX_BYTES = 2**29
@@ -128,7 +209,7 @@ def _result_bytes(op: Op, attrs: Any, args: Sequence[Expr]) -> int:
     try:
         counterpart = COUNTERPARTS.get(op.name)
         if counterpart is not None:  # of a shape that the values say
-            call, rest = counterpart.told(attrs, [value_of(arg) for arg in args])
+            call, rest = counterpart.static_call(attrs, [value_of(arg) for arg in args])
             op, attrs = cast("Op", call.op), call.attrs
             types = [type_of_value(one) for one in rest]
         found = op.relation(types, attrs)
@@ -183,8 +264,9 @@ def _stored(root: Expr) -> int:
 
 @functools.cache
 def _native_threads() -> ThreadpoolController:
-    # Once, because the search for libraries takes milliseconds, and here, because the
-    # import takes more. Those of numpy are loaded by now.
-    from threadpoolctl import ThreadpoolController
+    with fork_lock:
+        # Once, because the search for libraries takes milliseconds, and here, because
+        # the import takes more. Those of numpy are loaded by now.
+        from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

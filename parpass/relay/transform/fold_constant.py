@@ -10,11 +10,11 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import Type
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
-from parpass.relay.analysis.static_types import static_tensor
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.binding import substitute
 from parpass.relay.expr import (
     Call,
@@ -28,14 +28,15 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.constant_values import (
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.evaluator import (
     ConstantChecker,
+    Evaluator,
     constant_of,
     is_simple_constant,
     with_device_of,
     without_device,
 )
-from parpass.relay.transform.evaluator import Evaluator
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 # Operators that are never evaluated. Those that ask for the shape of their argument
@@ -47,6 +48,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 
 
 @register_pass("relay._transform.FoldConstant")
+@expects_single_bindings
 class FoldConstant(FunctionPass):
     """Evaluate operators on constants, and use what is known by it.
 

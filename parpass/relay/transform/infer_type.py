@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from parpass.ir.ledger import (
-    LedgerEntry,
-    enter_in_ledger,
-    ledger_entry,
+from parpass.ir.inference_cache import (
+    InferenceRecord,
+    cache_inference,
+    cached_inference,
 )
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import Type
-from parpass.ir.types.type_structure import digest
+from parpass.ir.type_structure import digest
+from parpass.ir.types import Type
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
-from parpass.relay.typing.global_types import GlobalTypes
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.typing.infer import GlobalTypes, infer_type
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
-from parpass.transform.optimizations import optimizations_in
+from parpass.transform.config import optimizations_in
 
 _GLOBAL_TYPES = "relay.global_types"
 
@@ -62,7 +61,7 @@ class InferType(FunctionwisePass):
         if _GLOBAL_TYPES not in mod.derived:
             mod.derived[_GLOBAL_TYPES] = GlobalTypes(mod)
         types: GlobalTypes = mod.derived[_GLOBAL_TYPES]
-        remembers = optimizations_in(ctx.config).remembered_analyses
+        remembers = optimizations_in(ctx.config).cached_analyses
         if remembers and _is_typed(func, types):
             return func
         inferred = types.infer(func, ctx.function_name)
@@ -70,10 +69,10 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            entry = LedgerEntry(
+            entry = InferenceRecord(
                 inferred.used_globals, inferred.nodes, inferred.used_types
             )
-            enter_in_ledger(inferred.function, entry)
+            cache_inference(inferred.function, entry)
         return inferred.function
 
 
@@ -83,7 +82,7 @@ def InferTypeLocal(expr: Expr) -> Type:  # noqa: N802 -- TVM's name
 
 
 def _is_typed(func: Function, types: GlobalTypes) -> bool:
-    entry = ledger_entry(func)
+    entry = cached_inference(func)
     if entry is None:
         return False
     for name, known in entry.used_types.items():

@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_attrs import op_attrs
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_registration import op_attrs
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
-from parpass.relay.op.hooks.legalize_hooks import LEGALIZE
+from parpass.relay.op.hooks import LEGALIZE
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

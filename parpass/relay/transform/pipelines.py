@@ -6,36 +6,33 @@ from collections.abc import Callable, Container, Iterable
 from typing import cast
 
 from parpass.errors import ArgumentError
-from parpass.relay.transform.combine.combine_parallel_batch_matmul import (
+from parpass.relay.transform.combine_parallel import (
     CombineParallelBatchMatmul,
-)
-from parpass.relay.transform.combine.combine_parallel_conv2d import (
     CombineParallelConv2D,
+    CombineParallelDense,
 )
-from parpass.relay.transform.combine.combine_parallel_dense import CombineParallelDense
 from parpass.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from parpass.relay.transform.fold_constant import FoldConstant
+from parpass.relay.transform.fold_scale_axis import FoldScaleAxis
 from parpass.relay.transform.functions.inline import Inline
 from parpass.relay.transform.functions.remove_unused_functions import (
     RemoveUnusedFunctions,
 )
 from parpass.relay.transform.fusion.fuse_ops import FuseOps
 from parpass.relay.transform.infer_type import InferType
-from parpass.relay.transform.levels import at_every_level
-from parpass.relay.transform.normal_forms.to_basic_block_normal_form import (
-    ToBasicBlockNormalForm,
+from parpass.relay.transform.inline_segments import InlineSegments, at_every_level
+from parpass.relay.transform.layout.alter_op_layout import AlterOpLayout
+from parpass.relay.transform.normal_forms import ToBasicBlockNormalForm
+from parpass.relay.transform.outline_segments import OutlineSegments
+from parpass.relay.transform.simplify.canonicalize import (
+    CanonicalizeCast,
+    CanonicalizeOps,
 )
-from parpass.relay.transform.outline.inline_segments import InlineSegments
-from parpass.relay.transform.outline.outline_segments import OutlineSegments
-from parpass.relay.transform.relayout.alter_op_layout import AlterOpLayout
-from parpass.relay.transform.scale_axis.fold_scale_axis import FoldScaleAxis
-from parpass.relay.transform.simplify.canonicalize_cast import CanonicalizeCast
-from parpass.relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import Pass, Sequential, register_pass
-from parpass.transform.info import names
+from parpass.transform.info import checked_names
 
 # From so many nodes on a function is cut: its passes take seconds. To cut it, to put it
 # together, and what runs again take a fifth of that, and the way to the workers some
@@ -111,7 +108,7 @@ def default_pipeline(
     passes.append(InferType())
     if opt_level >= 1:
         passes.append(ToBasicBlockNormalForm())
-    asked_for = names(required, "required")
+    asked_for = checked_names(required, "required")
     on_segments = _made(_ON_SEGMENTS, opt_level, asked_for)
     if opt_level >= 2:
         further = [one for one in on_segments if not isinstance(one, _ONCE_IS_ENOUGH)]

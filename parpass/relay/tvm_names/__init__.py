@@ -1,1 +1,1 @@
-"""TVM's other names for what is here under one."""
+"""Alternative TVM names of parpass's objects."""

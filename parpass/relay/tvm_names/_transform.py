@@ -1,13 +1,17 @@
 """TVM's registry of Relay's passes: `relay._transform.FoldConstant()` makes one.
 
-The names are those of the global functions under `relay._transform.`, so a pass that a
-user registers there is found here as well.
+The names are those of the global functions under `relay._transform.`, which include
+passes that a user registers there.
 """
 
 from __future__ import annotations
 
-from parpass.errors import did_you_mean
-from parpass.runtime.registry import PackedFunc, get_global_func, list_global_func_names
+from parpass.errors.core import did_you_mean
+from parpass.function_registry import (
+    PackedFunc,
+    get_global_func,
+    list_global_func_names,
+)
 
 _PREFIX = "relay._transform."
 

@@ -1,7 +1,7 @@
-"""The names that the RFC on porting passes gives: passes as plain functions.
+"""The names in the RFC on porting passes: passes as plain functions.
 
-`fold_constant(expr)` is the old way to run a pass, and
-`function_pass(fold_constant, opt_level=2)` makes a pass of it.
+`fold_constant(expr)` is the old call of a pass, and `function_pass(fold_constant,
+opt_level=2)` makes a pass of it.
 """
 
 from __future__ import annotations

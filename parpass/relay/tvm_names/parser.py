@@ -1,15 +1,14 @@
-"""`tvm.parser`: programs are read from text, and their types found at once.
+"""`tvm.parser`: reads programs from text and infers their types at once.
 
-`relay.parse` reads as these do and leaves types to the passes, which find them on every
+`relay.parse` reads alike and leaves types to the passes, which infer them on every
 core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from parpass.errors.missing_names import refusing
 from parpass.ir.module import IRModule
 from parpass.relay.text import parser as untyped
 from parpass.relay.text.parser import parse_expr
@@ -22,11 +21,11 @@ def parse(
     init_module: IRModule | None = None,
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> IRModule:
-    """Return the module of which this is the text, with the types that InferType finds.
+    """Parse a text as a module, and run InferType on it.
 
     Args:
         source: The text.
-        source_name: What diagnostics call it.
+        source_name: Its name in diagnostics.
         init_module: A module whose functions the text may call; they are in the result.
         init_meta_table: Constants that the text refers to, under `relay.Constant`.
 
@@ -39,11 +38,8 @@ def parse(
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule:
-    """Return the module of which this is the text; another name of `parse`."""
+    """Parse a text as a module; another name of `parse`."""
     return parse(source, source_name)
 
 
 __all__ = ["fromtext", "parse", "parse_expr"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

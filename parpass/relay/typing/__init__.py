@@ -1,7 +1,8 @@
-"""Type inference, from the top: whom to ask, then how it is done.
+"""Type inference.
 
-`infer` gives types to an expression, `built` to nodes as they are made, `global_types`
-to the functions of a module; `ledger` remembers who has them. `inferencer` goes through
-an expression; `rules` has the type of each kind of node, `inference` what is open or
-wrong meanwhile, `solver` what unknown types stand for, and `scoping` who binds what.
+`infer` has the entry points: for an expression, a function, the functions of a module;
+`built` types nodes as they are constructed. `type_inferencer` visits an expression;
+`rules`, `call_rules` and `match_types` compute the type of each kind of node,
+`inference_state` collects errors and unknown types, `solver` unifies unknown types,
+`scoping` checks bindings, and `global_uses` records what was assumed of functions.
 """

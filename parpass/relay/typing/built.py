@@ -10,10 +10,10 @@ from typing import cast
 
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.node import children
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr, Var
 from parpass.relay.typing.call_rules import type_of_call
-from parpass.relay.typing.inference import Inference
+from parpass.relay.typing.inference_state import InferenceState
 from parpass.relay.typing.rules import RULES
 from parpass.relay.typing.solver import TypeSolver
 
@@ -25,12 +25,12 @@ class BuiltTypes:
     where something has none, or is ill-typed, what is built on it has none either.
 
     Attributes:
-        known: The types that were found; who knows one better may add it.
+        known: The types that were found; callers may add types.
     """
 
     def __init__(self) -> None:
         self.known: dict[Expr, Type | None] = {}
-        self._inference = Inference(TypeSolver())
+        self._inference = InferenceState(TypeSolver())
 
     def get(self, expr: Expr) -> Type | None:
         """Return the type of an expression, None if it has none."""
@@ -76,7 +76,7 @@ class BuiltTypes:
         """Return the type of an expression whose value is one tensor.
 
         Raises:
-            IRTypeError: It has no type, or another one.
+            IRTypeError: It has no type, or is no tensor.
         """
         found = self.type_of(expr)
         if not isinstance(found, TensorType):

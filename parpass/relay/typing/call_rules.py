@@ -1,19 +1,24 @@
-"""The type of a call, from those of what is called and of the arguments.
+"""The type of a call, from the types of the callee and of the arguments.
 
-What depends on a type that is not known yet gets an unknown type, and is looked at
-again when more is known.
+A result that depends on an unknown type gets an unknown type, and is revisited when
+more is known. Attributes are checked against the kinds that the operator declares:
+builders check theirs, but a call that is constructed directly may hold anything.
 """
 
 from __future__ import annotations
 
+import functools
+import types
+import typing
 from collections.abc import Sequence
 from typing import Any
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import FuncType, IncompleteType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.serialization.schema import Check, check_of
+from parpass.ir.types import FuncType, IncompleteType, Type
 from parpass.relay.expr import Call, GlobalVar, Var
 from parpass.relay.op.declaration.type_relations import (
     bool_identity,
@@ -21,15 +26,44 @@ from parpass.relay.op.declaration.type_relations import (
     identity,
     number_identity,
 )
-from parpass.relay.typing.attribute_kinds import wrong_attribute
-from parpass.relay.typing.inference import Inference, Types
+from parpass.relay.typing.inference_state import InferenceState, Types
+
+
+def wrong_attribute(attrs: Attrs) -> str | None:
+    """Return what is wrong with the first attribute of a wrong kind, if any."""
+    for name, plain, check in _checks(type(attrs)):
+        value = getattr(attrs, name)
+        misfit = None if type(value) in plain else check(value)
+        if misfit is not None:
+            where = f"{name}{misfit.where}"
+            return f"expected {misfit.expected} for '{where}', got {misfit.found}"
+    return None
+
+
+# What is of these types fits where they are declared, without a closer look.
+_PLAIN = frozenset({bool, float, int, str, type(None)})
+
+
+@functools.cache
+def _checks(kind: type[Attrs]) -> list[tuple[str, frozenset[type], Check]]:
+    hints: dict[str, Any] = typing.get_type_hints(kind)
+    return [
+        (name, _plain_types(hints[name]), check_of(hints[name]))
+        for name in kind.__struct_fields__
+    ]
+
+
+def _plain_types(hint: Any) -> frozenset[type]:
+    is_union = typing.get_origin(hint) in {typing.Union, types.UnionType}
+    return _PLAIN & set(typing.get_args(hint) if is_union else (hint,))
+
 
 # Relations that say that the result is of the argument's type: known from either side.
 _SAME_TYPE = {identity, float_identity, number_identity, bool_identity}
 
 
 def type_of_call(
-    call: Call, types: Types, inference: Inference
+    call: Call, types: Types, inference: InferenceState
 ) -> tuple[Type | None, tuple[Type, ...]]:
     """Return the type of a call and its type arguments.
 
@@ -54,7 +88,7 @@ def type_of_call(
 
 
 def _call_of_operator(
-    call: Call, op: Op, args: Types, known: Sequence[Type], inference: Inference
+    call: Call, op: Op, args: Types, known: Sequence[Type], inference: InferenceState
 ) -> Type | None:
     wrong = None
     if len(args) != op.num_inputs:
@@ -82,7 +116,7 @@ def _wrong_attributes(name: str, wanted: type[Attrs], attrs: Any) -> str | None:
 
 
 def _relate(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
+    call: Call, op: Op, args: Sequence[Type], inference: InferenceState
 ) -> Type | None:
     try:
         return op.relation(args, call.attrs)
@@ -92,7 +126,7 @@ def _relate(
 
 
 def _call_on_unknown(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
+    call: Call, op: Op, args: Sequence[Type], inference: InferenceState
 ) -> Type:
     result = inference.solver.unknown()
     if op.relation in _SAME_TYPE:
@@ -116,7 +150,7 @@ def _call_on_unknown(
 
 
 def _arguments_assigned(
-    call: Call, op: Op, args: Sequence[Type], inference: Inference
+    call: Call, op: Op, args: Sequence[Type], inference: InferenceState
 ) -> bool:
     """Give arguments the types that the operator says they have.
 
@@ -149,7 +183,7 @@ def _call_of_unknown(
     callee: IncompleteType,
     args: Types,
     known: Sequence[Type],
-    inference: Inference,
+    inference: InferenceState,
 ) -> Type | None:
     if len(known) != len(args):
         inference.excuse([callee])
@@ -171,7 +205,7 @@ def _call_of_unknown(
 
 
 def _call_of_function(
-    call: Call, callee: FuncType, args: Types, inference: Inference
+    call: Call, callee: FuncType, args: Types, inference: InferenceState
 ) -> tuple[Type | None, tuple[Type, ...]]:
     what = _call_name(call)
     params, type_args = callee.type_params, call.type_args
@@ -198,7 +232,7 @@ def _call_of_function(
 
 
 def _arguments_fit(
-    call: Call, what: str, callee: FuncType, args: Types, inference: Inference
+    call: Call, what: str, callee: FuncType, args: Types, inference: InferenceState
 ) -> bool:
     fits = True
     for at, (want, got) in enumerate(zip(callee.arg_types, args, strict=True)):

@@ -1,6 +1,6 @@
-"""What an expression refers to in its module, and what it was told of that.
+"""Uses of globals by an expression, with the types that inference found for them.
 
-The type of an expression holds as long as these answers do, so they are taken down.
+The type of an expression is valid as long as these types are, so they are recorded.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from parpass.errors import did_you_mean
+from parpass.errors.core import did_you_mean
 from parpass.ir.adt import Constructor, TypeData
-from parpass.ir.types.ty import FuncType, Type
-from parpass.ir.types.type_structure import digest
+from parpass.ir.type_structure import digest
+from parpass.ir.types import FuncType, Type
 from parpass.relay.expr import Expr, Function, GlobalVar
-from parpass.relay.typing.inference import Inference
+from parpass.relay.typing.inference_state import InferenceState
 
 
 class Globals(Protocol):
@@ -52,7 +52,7 @@ class GlobalUses:
     """
 
     def __init__(
-        self, known: Globals, inference: Inference, assumed: Mapping[str, FuncType]
+        self, known: Globals, inference: InferenceState, assumed: Mapping[str, FuncType]
     ) -> None:
         self.types: dict[str, FuncType] = {}
         self.definitions: dict[str, bytes] = {}
@@ -124,7 +124,7 @@ class GlobalUses:
             inference.error(function, message)
 
     def complete(self) -> None:
-        """Put what was learnt of their types since into those that were taken down."""
+        """Replace the recorded types by those that have been completed since."""
         for name, found in self.types.items():
             resolved = self._inference.solver.resolve(found)
             assert isinstance(resolved, FuncType)

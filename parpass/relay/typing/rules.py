@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.ir.node import Node
-from parpass.ir.types.ty import (
+from parpass.ir.types import (
     FuncType,
     IncompleteType,
     RelayRefType,
@@ -30,14 +30,14 @@ from parpass.relay.expr import (
     Tuple,
     TupleGetItem,
 )
-from parpass.relay.typing.inference import Inference, Types
+from parpass.relay.typing.inference_state import InferenceState, Types
 
-Rule = Callable[[Any, Types, Inference], Type | None]
+Rule = Callable[[Any, Types, InferenceState], Type | None]
 
 _SCALAR_BOOL = TensorType((), "bool")
 
 
-def _tuple(_tuple: Tuple, types: Types, inference: Inference) -> Type | None:
+def _tuple(_tuple: Tuple, types: Types, inference: InferenceState) -> Type | None:
     known = tuple([found for found in types if found is not None])
     if len(known) == len(types):
         return TupleType(known)
@@ -45,7 +45,9 @@ def _tuple(_tuple: Tuple, types: Types, inference: Inference) -> Type | None:
     return None
 
 
-def _projection(get: TupleGetItem, types: Types, inference: Inference) -> Type | None:
+def _projection(
+    get: TupleGetItem, types: Types, inference: InferenceState
+) -> Type | None:
     (found,) = types
     if not isinstance(found, IncompleteType):
         return None if found is None else _field(get, found, inference)
@@ -68,7 +70,7 @@ def _projection(get: TupleGetItem, types: Types, inference: Inference) -> Type |
     return result
 
 
-def _field(get: TupleGetItem, found: Type, inference: Inference) -> Type | None:
+def _field(get: TupleGetItem, found: Type, inference: InferenceState) -> Type | None:
     if not isinstance(found, TupleType):
         found = inference.show(found)
         return inference.error(get, f"expected a tuple to take a field of, got {found}")
@@ -79,7 +81,7 @@ def _field(get: TupleGetItem, found: Type, inference: Inference) -> Type | None:
     return found.fields[get.index]
 
 
-def _let(let: Let, types: Types, inference: Inference) -> Type | None:
+def _let(let: Let, types: Types, inference: InferenceState) -> Type | None:
     want, got, body = types
     if want is None or got is None:
         inference.excuse((want, got))
@@ -91,7 +93,7 @@ def _let(let: Let, types: Types, inference: Inference) -> Type | None:
     return body
 
 
-def _if(if_: If, types: Types, inference: Inference) -> Type | None:
+def _if(if_: If, types: Types, inference: InferenceState) -> Type | None:
     cond, true, false = types
     if cond is not None and inference.agree(cond, _SCALAR_BOOL) is None:
         got = inference.show(cond)
@@ -108,7 +110,7 @@ def _if(if_: If, types: Types, inference: Inference) -> Type | None:
     return found
 
 
-def _function(fn: Function, types: Types, inference: Inference) -> Type | None:
+def _function(fn: Function, types: Types, inference: InferenceState) -> Type | None:
     *params, body = types
     if fn.ret_type is not None:
         if body is None:
@@ -124,11 +126,11 @@ def _function(fn: Function, types: Types, inference: Inference) -> Type | None:
     return FuncType(known, body, fn.type_params)
 
 
-def _clause(_clause: Clause, types: Types, _inference: Inference) -> Type | None:
+def _clause(_clause: Clause, types: Types, _inference: InferenceState) -> Type | None:
     return types[-1]
 
 
-def _match(match: Match, types: Types, inference: Inference) -> Type | None:
+def _match(match: Match, types: Types, inference: InferenceState) -> Type | None:
     _, *found = types
     if not found:
         message = "expected a clause at least, which says of what type the match is"
@@ -147,15 +149,17 @@ def _match(match: Match, types: Types, inference: Inference) -> Type | None:
     return common
 
 
-def _ref_create(_ref: RefCreate, types: Types, _inference: Inference) -> Type | None:
+def _ref_create(
+    _ref: RefCreate, types: Types, _inference: InferenceState
+) -> Type | None:
     return None if types[0] is None else RelayRefType(types[0])
 
 
-def _ref_read(read: RefRead, types: Types, inference: Inference) -> Type | None:
+def _ref_read(read: RefRead, types: Types, inference: InferenceState) -> Type | None:
     return _referred(read, types[0], inference)
 
 
-def _ref_write(write: RefWrite, types: Types, inference: Inference) -> Type | None:
+def _ref_write(write: RefWrite, types: Types, inference: InferenceState) -> Type | None:
     ref, value = types
     wanted = _referred(write, ref, inference)
     if wanted is None or value is None:
@@ -168,7 +172,7 @@ def _ref_write(write: RefWrite, types: Types, inference: Inference) -> Type | No
 
 
 def _referred(
-    user: RefRead | RefWrite, ref: Type | None, inference: Inference
+    user: RefRead | RefWrite, ref: Type | None, inference: InferenceState
 ) -> Type | None:
     """Return the type of the value that a reference has."""
     known = ref and inference.solver.outline(ref)

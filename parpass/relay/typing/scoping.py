@@ -1,9 +1,9 @@
-"""Whether each variable is bound once and used inside of what binds it.
+"""The check that each variable is bound once and used inside its scope.
 
-Inference visits each node once, so it can watch at little cost: whatever was visited
-first inside of a scope must not be used any more once the scope is closed. That is so
-in programs whose scopes share nothing but what was visited outside of them; for the
-others, a second look at the whole tells (`analysis.scopes`).
+Inference visits each node once, so it can check this at little cost: a node first
+visited inside a scope must not be used after the scope is closed. That is exact for
+programs whose scopes share only nodes visited outside of them; for others a second
+traversal decides (`analysis.scopes`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from parpass.relay.expr import Expr, Function, Let, Var
 
 
 class Scoping:
-    """What a visitor, children first, tells of scopes.
+    """The scopes of a traversal, children first.
 
     Attributes:
-        visited: The nodes since the scope began that is open now, variables aside; the
+        visited: The nodes since the start of the current scope, except variables; the
             visitor adds to it.
-        starts: How many nodes were visited when a scope began: of a function or a
+        starts: The number of nodes visited at the start of a scope: of a function or a
             clause, and, by the variable, of a `let`.
         params: The parameters of the functions and the variables of the clauses that
             were entered.
-        has_left: Whether a scope was left; from then on the visitor is to `look` at
-            what nodes use.
-        is_suspect: Whether a variable may be bound twice, or used outside.
+        has_left: Whether a scope was left; from then on the visitor calls `look` for
+            the operands of nodes.
+        is_suspect: Whether a variable may be bound twice, or used outside its scope.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class Scoping:
         if not is_new or not self._values.keys().isdisjoint(variables):
             self.is_suspect = True
         if self.has_left:
-            self.look(())
+            self.check_uses(())
         self.starts[scope] = len(self.visited)
 
     def value_of(self, var: Var) -> Expr | None:
@@ -72,7 +72,7 @@ class Scoping:
         value = self._values.get(var)
         if value is not None:
             if self.has_left:
-                self.look((value,))
+                self.check_uses((value,))
             self.starts[var] = len(self.visited)
         elif var not in self.params:
             self._free.append(var)
@@ -81,14 +81,14 @@ class Scoping:
     def leave(self, scope: Expr, variables: Sequence[Expr], result: Expr) -> None:
         """Note that all was visited in the scope of variables, `result` inside."""
         if self.has_left and result is not self.visited[-1]:
-            self.look((result,))
+            self.check_uses((result,))
         start = self.starts.get(scope, 0)
         self._closed.update(variables)
         if start > self._start:
             self._close()
         self._start, self._end, self.has_left = start, len(self.visited), True
 
-    def look(self, used: Iterable[Expr]) -> None:
+    def check_uses(self, used: Iterable[Expr]) -> None:
         """Take notice of what is used now."""
         self._close()
         if not self._closed.isdisjoint(used):
@@ -122,14 +122,25 @@ class Scoping:
         if not self.is_suspect and not any(map(self._is_bound, self._free)):
             return []
         order = post_order(root)
-        binders: dict[Expr, Node] = {}
-        found: list[Finding] = []
-        for node in order:
-            for var in bindings(node):
-                if var in binders:
-                    found.append(_bound_again(var, binders[var], node))
-                binders[var] = node
+        binders, found = _binders(order)
         return [*found, *_used_outside(order, binders)]
+
+
+def bound_again(root: Expr) -> list[Finding]:
+    """Return the variables that an expression binds more than once, as errors."""
+    return _binders(post_order(root))[1]
+
+
+def _binders(order: Sequence[Node]) -> tuple[dict[Expr, Node], list[Finding]]:
+    """Return what binds each variable, and those that are bound again, as errors."""
+    binders: dict[Expr, Node] = {}
+    found: list[Finding] = []
+    for node in order:
+        for var in bindings(node):
+            if var in binders:
+                found.append(_bound_again(var, binders[var], node))
+            binders[var] = node
+    return binders, found
 
 
 def _bound_again(var: Var, first: Node, second: Node) -> Finding:

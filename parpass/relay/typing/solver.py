@@ -4,7 +4,7 @@ An unknown is an `IncompleteType`. What is learnt of it is kept here; types that
 made before refer to the unknown, so they need no change. Dimensions follow TVM's rule:
 two that are known must be equal, and where one is `Any` their common type has `Any`.
 So a type that was learnt may still be widened, from `(3,)` to `(?,)`, by what is learnt
-later; whoever watches an unknown is called for that, too.
+later; watchers of an unknown are called for that, too.
 """
 
 from __future__ import annotations
@@ -13,15 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from parpass.ir.type_functor import TypeMutator
-from parpass.ir.types.ty import (
-    Any,
-    FuncType,
-    IncompleteType,
-    TensorType,
-    Type,
-    TypeVar,
-)
-from parpass.ir.types.type_structure import checked_depth, is_complete, substitute
+from parpass.ir.type_structure import checked_depth, is_complete, substitute
+from parpass.ir.types import Any, FuncType, IncompleteType, TensorType, Type, TypeVar
 
 Watcher = Callable[[], None]
 
@@ -105,7 +98,7 @@ class TypeSolver:
         return any(it not in self._meaning for it in self.unknowns_in([typ]))
 
     def watch(self, unknowns: Iterable[IncompleteType], watcher: Watcher) -> None:
-        """Have `watcher` called whenever more is known of one of some unknowns."""
+        """Call `watcher` whenever more is known of one of some unknowns."""
         for unknown in unknowns:
             self._watchers.setdefault(self.root(unknown), []).append(watcher)
 
@@ -214,7 +207,7 @@ class TypeSolver:
         return known if len(known) == len(found) else None
 
     def _unify_functions(self, one: FuncType, other: FuncType) -> Type | None:
-        """Unify functions; one that is more general is used as the other one is."""
+        """Unify functions; the more general one is instantiated to the other."""
         if len(one.arg_types) != len(other.arg_types):
             return None
         if len(one.type_params) < len(other.type_params):

@@ -1,1 +1,1 @@
-"""Whether function passes keep their contract."""
+"""The contract check of function passes, and the round-trip check of codecs."""

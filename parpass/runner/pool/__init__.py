@@ -1,1 +1,1 @@
-"""The workers, as the process sees them that they work for."""
+"""The worker pool: scheduler, coordinator, executor and the processes of workers."""

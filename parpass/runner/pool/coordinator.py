@@ -1,7 +1,8 @@
 """The coordinator: runs one stage on a pool, under trio.
 
-Packing, jobs and unpacking overlap, and nothing long runs on the event loop. Beside
-them the overseer has jobs ended that hang.
+It carries out the commands of the scheduler, and passes events to it. Encoding, jobs
+and decoding overlap, and nothing long runs on the event loop. The watchdog runs beside
+it.
 """
 
 from __future__ import annotations
@@ -16,69 +17,117 @@ from typing import cast
 
 import trio
 
-from parpass.errors import RuntimeUseError
+from parpass.errors import Hint, HintedMessage, RuntimeUseError
 from parpass.runner.executor import (
     Executor,
-    JobEndedError,
+    JobCancelledError,
     JobLostError,
     NoWorkersError,
     was_killed,
 )
-from parpass.runner.pool.headway import Headway
-from parpass.runner.pool.overseer import Overseer, hanging
-from parpass.runner.pool.pooled_stage import PooledStage
-from parpass.runner.pool.schedule import Schedule
-from parpass.runner.pool.schedule_events import (
-    Blame,
+from parpass.runner.ipc.messages import Cutoff
+from parpass.runner.ipc.module_store import FunctionHandle
+from parpass.runner.ipc.status_board import Phase, StatusBoard
+from parpass.runner.pool.remote_stage import RemoteStage
+from parpass.runner.pool.scheduler import Scheduler
+from parpass.runner.pool.scheduler_events import (
+    Abort,
+    CancelJob,
     Command,
     DeadlinePassed,
-    Ended,
-    EndJob,
     Event,
     Finish,
     FunctionsReady,
-    GiveUp,
     JobFinished,
     JobLost,
-    Overtaken,
-    Recalled,
-    Settled,
+    Reclaimed,
+    ResolveFailure,
     SubmitJob,
+    Superseded,
+    Truncated,
+    Withdraw,
+    Withdrawn,
 )
-from parpass.runner.travel.notes import Notes, Phase
-from parpass.runner.travel.retained import Held
+from parpass.runner.pool.watchdog import Watchdog, workers_hang_error
 from parpass.runner.worker.jobs import run_job
 
+_MIN_JOBS = 4  # finished jobs, beyond the first of each worker, for a measurement
+_MIN_SECONDS = 0.05  # seconds of jobs for each worker, likewise
+_SLOWER_FACTOR = 1.1  # of the time of this process, at which it reclaims the rest
+_MAX_SEND_DELAY = 0.01  # seconds from encoding functions to submitting them, mostly
+_MAX_LOOP_DECODE_BYTES = 16_384  # of functions; a thread takes longer to wake
+
 _in_thread = trio.to_thread.run_sync
-
-_LONGEST_WAY = 0.01  # seconds from packing functions to sending them, mostly
-_LITTLE = 16_384  # bytes of functions that are unpacked sooner than a thread is asked
-_News = Event | tuple[int, Future[bytes]]
-_open_news = trio.open_memory_channel[_News]
-_open_held = trio.open_memory_channel[list[Held]]
+_Message = Event | tuple[int, Future[bytes]]
+_open_message_channel = trio.open_memory_channel[_Message]
+_open_handle_channel = trio.open_memory_channel[list[FunctionHandle]]
 
 
-async def run_stage(stage: PooledStage, executor: Executor, notes: Notes) -> None:
-    """Run a stage; its outcomes are in `stage.outcomes` then.
+class ThroughputCheck:
+    """Compares the throughput of the workers of a stage with that of this process.
 
     Args:
-        stage: The stage, its spec published.
-        executor: The pool. If this is cancelled or fails, the stage's jobs are ended.
-        notes: What workers are working on.
+        workers: The number of workers.
+        local_seconds: The estimated time of the stage in this process; None if that is
+            not known, or this process must not run the rest.
+    """
+
+    def __init__(self, workers: int, local_seconds: float | None) -> None:
+        self._workers = workers
+        self._local_seconds = local_seconds
+        self._jobs = 0
+        self._busy = 0.0  # seconds of all workers on jobs that came back
+        self._first = 0.0, 0.0  # the same, and the fraction done, after first jobs
+
+    def job_finished(self, seconds: float) -> None:
+        """Record the time of a job, by the clock of its worker, in seconds."""
+        self._jobs += 1
+        self._busy += seconds
+
+    def is_behind(self, fraction_done: float) -> bool:
+        """Return whether the workers are slower than this process alone would be.
+
+        Compares the time of jobs, for each worker, with the time that this process
+        takes for as much work. The first job of each worker does not count: it imports
+        what the others use.
+
+        Args:
+            fraction_done: The fraction of the stage's work that is done.
+        """
+        if self._local_seconds is None:
+            return False
+        if self._jobs <= self._workers:
+            self._first = self._busy, fraction_done
+            return False
+        busy, before = self._first
+        here = (fraction_done - before) * self._local_seconds
+        there = (self._busy - busy) / self._workers
+        is_measured = self._jobs >= self._workers + _MIN_JOBS and there > _MIN_SECONDS
+        return is_measured and there > _SLOWER_FACTOR * here
+
+
+async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) -> None:
+    """Run a stage; its outcomes are in `stage.outcomes` afterwards.
+
+    Args:
+        stage: The stage, with its payload published.
+        executor: The pool. If this is cancelled or fails, the jobs of the stage are
+            cancelled.
+        board: The status slots of the workers.
 
     Raises:
         RuntimeUseError: The workers die or hang before they begin, or the executor is
             closed.
-        NoWorkersError: There can be no workers here.
+        NoWorkersError: No worker can be started here.
     """
     run = None
     try:
         async with trio.open_nursery() as nursery:
-            run = _StageRun(stage, executor, notes, nursery)
+            run = _StageRun(stage, executor, board, nursery)
             await run.run()
     except BaseException as error:  # noqa: BLE001 -- raised again, unwrapped
         if run is not None:
-            run.end_jobs()
+            run.cancel_jobs()
         leaf = _unwrapped(error)
         raise leaf from leaf.__cause__
 
@@ -86,133 +135,133 @@ async def run_stage(stage: PooledStage, executor: Executor, notes: Notes) -> Non
 class _StageRun:
     def __init__(
         self,
-        stage: PooledStage,
+        stage: RemoteStage,
         executor: Executor,
-        notes: Notes,
+        board: StatusBoard,
         nursery: trio.Nursery,
     ) -> None:
         self._stage = stage
         self._executor = executor
-        self._notes = notes
+        self._board = board
         self._nursery = nursery
-        self._schedule = Schedule(
+        self._schedule = Scheduler(
             stage.total, executor.workers, stage.pace(), self._least_job_seconds()
         )
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
-        self._inquest = stage.inquest
-        self._overseer = Overseer(
+        self._failures = stage.failures
+        self._watchdog = Watchdog(
             executor,
-            notes,
-            stage.inquest,
+            board,
+            stage.failures,
             stage.outcomes,
             self._in_flight,
             stage.start_seconds,
         )
-        self._last: float = math.inf  # function that a serial run comes to
-        self._headway = Headway(executor.workers, stage.alone_seconds)
-        self._cause = ""  # of the last death that no function is to blame for
-        self._besides = trio.CancelScope()  # what nobody needs at the end
+        self._end = Cutoff(len(stage.steps) - 1)  # of which the scheduler was notified
+        self._throughput = ThroughputCheck(executor.workers, stage.local_seconds)
+        self._cause = ""  # of the last death that is attributed to no function
+        self._background = trio.CancelScope()  # cancelled at the end of the stage
         self._token = trio.lowlevel.current_trio_token()
-        self._on_their_way = trio.Event()  # what was packed last
-        self._send, self._receive = _open_news(math.inf)
-        self._new, self._to_unpack = _open_held(math.inf)
+        self._submitted = trio.Event()  # set when the last encoded functions are
+        self._send, self._receive = _open_message_channel(math.inf)
+        self._new, self._to_decode = _open_handle_channel(math.inf)
 
     async def run(self) -> None:
         self._executor.start(self._stage.start_seconds)
-        self._nursery.start_soon(self._unpack)
-        self._nursery.start_soon(self._do_besides)
-        # There may be none at all, and then no other event would end this.
+        self._nursery.start_soon(self._decode)
+        self._nursery.start_soon(self._run_background)
+        # If the stage has no functions, there is no other event to finish on.
         self._send.send_nowait(FunctionsReady((), ()))
         async with self._receive, self._new:
             async for event in self._receive:
-                known = await self._understood(event)
+                known = await self._translate(event)
                 if known is None:
                     continue
-                commands = deque(self._schedule.handle(known))
+                # Truncated first, so that no job beyond the end is submitted.
+                commands = deque(self._truncate_schedule())
+                commands.extend(self._schedule.handle(known))
                 while commands:
                     command = commands.popleft()
                     if isinstance(command, Finish):
-                        self._besides.cancel()
+                        self._background.cancel()
                         return
-                    if isinstance(command, Blame):
-                        again = self._inquest.settle(command.function)
-                        settled = Settled(command.function, again)
-                        commands.extend(self._schedule.handle(settled))
-                    else:
-                        self._carry_out(command)
+                    commands.extend(self._execute(command))
                 if isinstance(known, FunctionsReady):
-                    self._on_their_way.set()
-                self._look_for_the_end()
-                if isinstance(known, JobFinished) and self._is_behind():
-                    self._send.send_nowait(Recalled())
-                    self._stage.recall()
+                    self._submitted.set()
+                if isinstance(known, JobFinished) and self._is_slower():
+                    self._send.send_nowait(Reclaimed())
+                    self._stage.is_reclaimed = True
 
-    def _look_for_the_end(self) -> None:
-        """Tell the schedule where a serial run ends, when that is known anew."""
-        end = self._stage.outcomes.end
-        if end.step == 0 and end.function < self._last:
-            self._last = end.function
-            self._send.send_nowait(Ended(end.function))
+    def _truncate_schedule(self) -> list[Command]:
+        """Send the scheduler a new cutoff of the stage, if there is one."""
+        end = self._stage.outcomes.cutoff
+        if end >= self._end:
+            return []
+        self._end = end
+        return self._schedule.handle(
+            Truncated(end.function if end.step == 0 else math.inf)
+        )
 
-    def _is_behind(self) -> bool:
-        if self._stage.is_recalled:
+    def _is_slower(self) -> bool:
+        if self._stage.is_reclaimed:
             return False
-        return self._headway.is_behind(self._schedule.share_done)
+        return self._throughput.is_behind(self._schedule.fraction_done)
 
-    def end_jobs(self) -> None:
-        """End all jobs; nobody waits for them any more.
+    def cancel_jobs(self) -> None:
+        """Cancel all jobs.
 
-        Their futures fail now, so that `_hear` is called when the channel is closed:
-        that, and a loop that is no more, is suppressed there.
+        Their futures fail at once, so `_deliver` is called when the channel is closed,
+        or the event loop has finished; it suppresses both errors.
         """
         for _, answer in self._in_flight.values():
             self._executor.end(answer)
 
-    async def _do_besides(self) -> None:
-        with self._besides:
+    async def _run_background(self) -> None:
+        with self._background:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._pack)
-                nursery.start_soon(self._overseer.watch)
+                nursery.start_soon(self._encode)
+                nursery.start_soon(self._watchdog.watch)
 
-    async def _pack(self) -> None:
+    async def _encode(self) -> None:
         while True:
-            ready = await _in_thread(self._stage.pack_some)
+            ready = await _in_thread(self._stage.encode_some)
             if ready is None:
                 return
-            # Made anew before they are sent, lest they be on their way before we wait.
-            self._on_their_way = trio.Event()
+            # Replaced before the event is sent: it may be handled before we wait.
+            self._submitted = trio.Event()
             with contextlib.suppress(trio.BrokenResourceError):
                 self._send.send_nowait(ready)
-            # Else it would keep Python's lock from the loop that sends them. But that
-            # may wait for a suspect, and the suspect for a function not packed yet.
-            with trio.move_on_after(_LONGEST_WAY):
-                await self._on_their_way.wait()
+            # Encoding would keep the GIL from the event loop, which submits jobs. But
+            # the scheduler may wait for a suspect that reads a function not encoded.
+            with trio.move_on_after(_MAX_SEND_DELAY):
+                await self._submitted.wait()
 
-    async def _unpack(self) -> None:
-        async for functions in self._to_unpack:
-            await _in_thread(self._stage.look_at, functions)
+    async def _decode(self) -> None:
+        async for functions in self._to_decode:
+            await _in_thread(self._stage.decode_all, functions)
 
-    async def _understood(self, event: _News) -> Event | None:
-        """Return what the end of a job means for the schedule, None for nothing."""
+    async def _translate(self, event: _Message) -> Event | None:
+        """Return the scheduler's event for the end of a job; None if there is none."""
         if not isinstance(event, tuple):
             return event
         job, answer = event
         if job not in self._in_flight:
-            return None  # it was ended, since nothing of it is wanted
+            return None  # it was cancelled
         command, _ = self._in_flight.pop(job)
         error = answer.exception()
         if isinstance(error, NoWorkersError):
-            raise self._without_workers(error)
+            raise self._no_workers_error(error)
         if isinstance(error, JobLostError):
-            return await self._lost(command, error)
-        if isinstance(error, JobEndedError):
-            return self._ended(command)
-        self._overseer.was_overdue(job)  # it was done just before it was ended
-        seconds, new = self._stage.take_in(answer.result())
-        self._headway.job_came_back(seconds)
+            return await self._on_worker_death(command, error)
+        if isinstance(error, JobCancelledError):
+            return self._on_job_cancelled(command)
+        self._watchdog.take_overdue(job)  # it finished just before it was cancelled
+        seconds, new = self._stage.accept_result(answer.result())
+        self._throughput.job_finished(seconds)
         if new and self._stage.wanted:
-            if sum(map(_weight, new)) <= _LITTLE:
-                self._stage.look_at(new)
+            encoded = [held.encoded for held in new if held.encoded is not None]
+            if sum([one.size for one in encoded]) <= _MAX_LOOP_DECODE_BYTES:
+                self._stage.decode_all(new)
             else:
                 self._new.send_nowait(new)
         return JobFinished(job, seconds, self._least_job_seconds())
@@ -220,78 +269,90 @@ class _StageRun:
     def _least_job_seconds(self) -> float:
         return getattr(self._executor, "least_job_seconds", 0.0)
 
-    def _without_workers(self, error: NoWorkersError) -> Exception:
+    def _no_workers_error(self, error: NoWorkersError) -> Exception:
         if error.why == "none":
             return error
         if error.why == "end":
-            return _dying(error.cause)
-        return hanging(self._stage.start_seconds)
+            return _workers_die_error(error.cause)
+        return workers_hang_error(self._stage.start_seconds)
 
-    def _ended(self, command: SubmitJob) -> Event:
-        if self._overseer.was_overtaken(command.job):
-            return Overtaken(command.job)
-        late = self._overseer.was_overdue(command.job)
-        if late is None:  # somebody killed all workers of the pool
+    def _on_job_cancelled(self, command: SubmitJob) -> Event:
+        if self._watchdog.take_superseded(command.job):
+            return Superseded(command.job)
+        late = self._watchdog.take_overdue(command.job)
+        if late is None:  # all workers of the pool were killed
             return JobLost(command.job, None, killed=True)
-        self._inquest.blame(late)
+        self._failures.record_failure(late)
         return DeadlinePassed(command.job, late.function)
 
-    async def _lost(self, command: SubmitJob, error: JobLostError) -> Event:
-        """Return what the death of a worker means for the schedule."""
-        late = self._overseer.was_overdue(command.job)
+    async def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
+        """Return the scheduler's event for a job whose worker died."""
+        late = self._watchdog.take_overdue(command.job)
         if late is not None:
-            self._inquest.blame(late)
+            self._failures.record_failure(late)
             return DeadlinePassed(command.job, late.function)
         killed = was_killed(error.cause)
-        work = await _in_thread(self._notes.of_process, error.process)
+        work = await _in_thread(self._board.take_for_process, error.process)
         if (
             work is None
             or work.phase == Phase.START
-            or (killed and command.alone and self._inquest.spare(work.function))
+            or (killed and command.alone and self._failures.allow_retry(work.function))
         ):
             self._cause = error.cause
             return JobLost(command.job, None, killed, error.host_died)
-        if work.step >= self._stage.outcomes.end.steps_on(work.function):
-            return Overtaken(command.job)  # a serial run does not come there
-        traceback = await _in_thread(self._notes.traceback, work.owner)
-        self._inquest.tracebacks[work.owner] = traceback
-        self._inquest.blame(work, error.cause)
+        if work.step >= self._stage.outcomes.cutoff.steps_on(work.function):
+            return Superseded(command.job)  # beyond the end of a serial run
+        traceback = await _in_thread(self._board.traceback, work.owner)
+        self._failures.tracebacks[work.owner] = traceback
+        self._failures.record_failure(work, error.cause)
         return JobLost(command.job, work.function, killed, error.host_died)
 
-    def _carry_out(self, command: Command) -> None:
+    def _execute(self, command: Command) -> Sequence[Command]:
+        """Carry out a command; return those that its result leads to."""
         match command:
             case SubmitJob():
-                self._submit(command)
-            case EndJob():
+                message = self._stage.job(command.functions)
+                answer = self._executor.submit(run_job, message, command.seconds)
+                self._in_flight[command.job] = command, answer
+                answer.add_done_callback(functools.partial(self._notify, command.job))
+            case CancelJob():
                 _, answer = self._in_flight.pop(command.job)
                 self._executor.end(answer, at_once=True)
-            case GiveUp():
-                raise _dying(self._cause)
-            case Blame() | Finish():
+            case ResolveFailure():
+                settled = self._failures.resolve(command.function)
+                return [*self._truncate_schedule(), *self._schedule.handle(settled)]
+            case Withdraw():
+                return self._schedule.handle(self._withdraw_jobs())
+            case Abort():
+                raise _workers_die_error(self._cause)
+            case Finish():
                 pass
+        return ()
 
-    def _submit(self, command: SubmitJob) -> None:
-        message = self._stage.job(command.functions)
-        answer = self._executor.submit(run_job, message, command.seconds)
-        self._in_flight[command.job] = command, answer
-        answer.add_done_callback(functools.partial(self._tell, command.job))
+    def _withdraw_jobs(self) -> Withdrawn:
+        """Withdraw the jobs that no worker has begun, and return them."""
+        withdraw = getattr(self._executor, "withdraw", None)
+        jobs: list[int] = []
+        if withdraw is not None:
+            for job, (_, answer) in self._in_flight.items():
+                if withdraw(answer):
+                    jobs.append(job)
+        for job in jobs:
+            del self._in_flight[job]
+        return Withdrawn(jobs)
 
-    def _tell(self, job: int, answer: Future[bytes]) -> None:
-        """Bring the end of a job from the executor's thread to the event loop."""
+    def _notify(self, job: int, answer: Future[bytes]) -> None:
+        """Forward the end of a job from a thread of the executor to the event loop."""
         with contextlib.suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._hear, job, answer)
+            self._token.run_sync_soon(self._deliver, job, answer)
 
-    def _hear(self, job: int, answer: Future[bytes]) -> None:
+    def _deliver(self, job: int, answer: Future[bytes]) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
             self._send.send_nowait((job, answer))
 
 
-def _weight(held: Held) -> int:
-    return 0 if held.packed is None else held.packed.size
-
-
 def _unwrapped(error: BaseException) -> BaseException:
-    """Return the one error that a nursery wrapped, if it is no cancellation."""
+    """Return the first error in nested groups that is no cancellation."""
     leaf = error
     while isinstance(leaf, BaseExceptionGroup):
         inside = cast("Sequence[BaseException]", leaf.exceptions)
@@ -302,11 +363,14 @@ def _unwrapped(error: BaseException) -> BaseException:
     return leaf
 
 
-def _dying(cause: str) -> RuntimeUseError:
+def _workers_die_error(cause: str) -> RuntimeUseError:
     look = "look at the modules that passes are imported from"
     if was_killed(cause):
-        look = "the system may be out of memory"
+        look = "the system may be out of memory, of which fewer workers take less"
     return RuntimeUseError(
-        f"the worker processes die before they can begin ({cause}), again and again; "
-        f"{look}. Run the pipeline with workers=0 to do without them"
+        HintedMessage(
+            f"the worker processes die before they can begin ({cause}), again and "
+            f"again; {look}; ",
+            Hint.WITHOUT_WORKERS,
+        )
     )

@@ -1,8 +1,8 @@
-"""Workers that are forked off Python's fork server, with what they need loaded by then.
+"""Python's fork server, from which workers are forked with their modules imported.
 
-Of the server there is one in a process. It is an interpreter of its own with a single
-thread, so that a fork copies no lock that somebody holds; it ends with the process that
-has started it, and workers end with it.
+A process has one fork server. It is a separate interpreter with a single thread, so
+that no child inherits a lock that another thread holds. It ends with the process that
+started it, and the workers end with it.
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ import multiprocessing
 import signal
 from collections.abc import Sequence
 
-from parpass.runner.placing.cores import system_has_workers
-from parpass.runner.worker.serving import JOBS
+from parpass.fork_safety import fork_lock
+from parpass.runner.cores import supports_workers
+from parpass.runner.worker.main import JOBS_MODULE
 
 _PROCESS = "parpass.runner.pool.forked_process"
 
 
 def has_fork_server() -> bool:
-    """Return whether this system has it."""
+    """Return whether this system has a fork server."""
     known = multiprocessing.get_all_start_methods()
-    return system_has_workers() and "forkserver" in known
+    return supports_workers() and "forkserver" in known
 
 
-def load_ahead(modules: Sequence[str]) -> None:
-    """Have the server begin to load modules, if it does not run yet.
+def preload_fork_server(modules: Sequence[str]) -> None:
+    """Start the fork server, if it does not run yet; it imports the modules.
 
-    Its environment, and so that of all that is forked off it, is that of this process
-    as it is now. Modules that are not there are passed over.
+    Its environment, and that of its children, is the current one of this process.
+    Modules that do not exist are ignored.
     """
-    from multiprocessing import forkserver, resource_tracker  # not on all systems
+    with fork_lock:
+        from multiprocessing import forkserver, resource_tracker  # not on all systems
 
-    forkserver.set_forkserver_preload([_PROCESS, JOBS, *modules])
-    resource_tracker.ensure_running()  # which unblocks signals when it starts
-    # Ctrl-C reaches all processes of a terminal, and this one ignores it later only.
+    forkserver.set_forkserver_preload([_PROCESS, JOBS_MODULE, *modules])
+    resource_tracker.ensure_running()  # it unblocks signals when it starts
+    # Ctrl-C reaches all processes of a terminal; the server ignores it only later.
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()

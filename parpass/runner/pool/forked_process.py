@@ -1,11 +1,11 @@
-"""A worker's process that is forked off Python's fork server; see `fork_server`."""
+"""The class of worker processes that are forked off Python's fork server."""
 
 from __future__ import annotations
 
 from multiprocessing.context import ForkServerProcess
 
-from parpass.runner.worker.serving import ServingProcess
+from parpass.runner.worker.main import WorkerBaseProcess
 
 
-class ForkedProcess(ServingProcess, ForkServerProcess):
-    """A process of the fork server's; see `ServingProcess`."""
+class ForkedWorkerProcess(WorkerBaseProcess, ForkServerProcess):
+    """A worker process forked off the fork server; see `fork_server`."""

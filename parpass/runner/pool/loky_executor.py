@@ -1,4 +1,4 @@
-"""The pool of worker processes, as an executor: what its users may ask of it."""
+"""The executor of this machine: a pool of processes that loky starts."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 from parpass.errors import RuntimeUseError
-from parpass.runner.executor import START_SECONDS, JobEndedError
-from parpass.runner.pool.crew import Crew, fail, no_workers
-from parpass.runner.pool.process_events import check_threads, in_thread, tell
-from parpass.runner.pool.share import Share
-from parpass.runner.pool.staff import Posted, Worker
-from parpass.runner.worker.serving import pack_call
+from parpass.runner.executor import DEFAULT_START_SECONDS, JobCancelledError
+from parpass.runner.pool.job_queue import FairShare, QueuedJob, WorkerHandle
+from parpass.runner.pool.lifecycle import (
+    check_threads,
+    register_lifecycle,
+    run_in_thread,
+)
+from parpass.runner.pool.worker_pool import WorkerPool, fail_job, no_workers_error
+from parpass.runner.worker.main import encode_call
 
-_GRACE_SECONDS = 5.0  # for processes to end by themselves
+_GRACE_SECONDS = 5.0  # for processes to exit before they are killed
 
 
 class LokyExecutor:
-    """Worker processes, started by loky when there is work for them.
+    """Runs jobs in processes, which are started when there are jobs for them.
 
     Args:
-        workers: How many at most.
-        hash_seed: Their hash seed; None for that of this process, if it is set, or 0.
-        preload: Modules that take long to load and that all passes need. They are
-            loaded once, by Python's fork server, off which the workers are forked. Of
-            these there is one in a process; its environment is that which the process
-            has when it starts, and no seed is set.
+        workers: The maximum number of processes.
+        hash_seed: Their hash seed; None for that of this process if it is set, else 0.
+        preload: Modules that all passes need and that take long to import. If there are
+            any, Python's fork server imports them once, and workers are forked off it.
+            A process has one fork server, with the environment of the process when it
+            was started, and the hash seed is not set.
     """
 
     def __init__(
@@ -39,29 +43,39 @@ class LokyExecutor:
         preload: Sequence[str] = (),
     ) -> None:
         self.workers = workers
-        self._crew = Crew(workers, hash_seed, preload)
-        tell(self)
+        self._pool = WorkerPool(workers, hash_seed, preload)
+        register_lifecycle(self)
 
     @property
     def is_warm(self) -> bool:
         """Whether a process is ready."""
-        return self._crew.is_warm
+        return self._pool.is_warm
 
-    def start(self, seconds: float = START_SECONDS) -> None:
-        """Have all processes started that are not."""
-        crew = self._crew
-        with crew.lock:
+    @property
+    def has_processes(self) -> bool:
+        """Whether there are processes, or some are being started."""
+        return bool(self._pool.handles)
+
+    @property
+    def inherited_state(self) -> tuple[Any, ...] | None:
+        """`lifecycle.inherited_state` when the first process started, else None."""
+        return self._pool.inherited_state
+
+    def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
+        """Start all processes; see `Executor.start`."""
+        pool = self._pool
+        with pool.lock:
             self._check_open()
-            crew.start_seconds = seconds
-            crew.hire(self.workers)
+            pool.start_seconds = seconds
+            pool.spawn(self.workers)
         try:
-            check_threads()  # this one needs none now, but others soon will
+            check_threads()  # jobs will need some soon
         except RuntimeError as error:
-            raise no_workers(error) from error
+            raise no_workers_error(error) from error
 
-    def share(self) -> Share:
-        """Return the workers as one of several runs has them."""
-        return Share(self)
+    def share(self) -> FairShare:
+        """Return an executor for one of several runs, which share workers fairly."""
+        return FairShare(self)
 
     def submit(
         self,
@@ -71,143 +85,152 @@ class LokyExecutor:
         *,
         of: object = None,
     ) -> Future[bytes]:
-        """Have a process call `run(job)`, on behalf of somebody."""
-        crew = self._crew
-        posted = Posted(pack_call(run, job), Future(), seconds, of=of)
-        with crew.lock:
+        """Submit a call of `run(job)` for an owner; see `Executor.submit`."""
+        pool = self._pool
+        queued = QueuedJob(encode_call(run, job), Future(), seconds, of=of)
+        with pool.lock:
             self._check_open()
-            self._post(posted)
-        return posted.answer
+            self._enqueue(queued)
+        return queued.answer
 
     def ask(
         self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
     ) -> bytes | None:
-        """Have a process call `run(job)` and wait for it; None if it went wrong.
+        """Run `run(job)` in a worker and wait; return its result, None if it failed.
 
-        If one has nothing to do this thread alone waits for it, as no other need be
-        told: thread switches take as long as a pass on a small function.
+        If a worker is idle, this thread alone waits for it: thread switches take as
+        long as a pass on a small function.
 
         Raises:
             RuntimeUseError: The executor is closed.
         """
-        crew, answer = self._crew, Future[bytes]()
-        posted = Posted(pack_call(run, job), answer, math.inf, of=of)
+        pool, answer = self._pool, Future[bytes]()
+        queued = QueuedJob(encode_call(run, job), answer, math.inf, of=of)
         try:
-            with crew.lock:
+            with pool.lock:
                 self._check_open()
-                worker = crew.lend(posted)
+                worker = pool.borrow(queued)
                 if worker is None:
-                    self._post(posted)
-                # Who else waits may need this core, or Python's lock.
-                is_alone = sum(one.current is not None for one in crew.staff) == 1
+                    self._enqueue(queued)
+                # Other waiting threads may need this core, or the GIL.
+                is_alone = sum(one.current is not None for one in pool.handles) == 1
             if worker is not None:
-                message = worker.process.ask(posted.message, looks_out=is_alone)
+                message = worker.process.ask(queued.message, spins=is_alone)
                 if message is None:
                     return None
-                crew.answered(worker, message)
+                pool.complete(worker, message)
                 if not answer.done():
-                    return None  # it was ended meanwhile
+                    return None  # it was cancelled meanwhile
             return None if answer.exception() is not None else answer.result()
         finally:
-            if not answer.done():  # something, such as Ctrl-C, came in between
+            if not answer.done():  # interrupted, such as by Ctrl-C
                 self.end(answer)
 
     def expect(self) -> None:
-        """Have a process that has nothing to do look out for a job that comes soon."""
-        with self._crew.lock:
-            worker = self._crew.idle()
+        """Announce a job: an idle worker spins until it arrives."""
+        with self._pool.lock:
+            worker = self._pool.idle()
         if worker is not None:
             worker.process.expect()
 
+    def withdraw(self, answer: Future[bytes]) -> bool:
+        """Remove a job from the queue; return False if it is not in it."""
+        pool = self._pool
+        with pool.lock:
+            waiting = [one for one in pool.queue if one.answer is answer]
+            for queued in waiting:
+                pool.queue.remove(queued)
+        return bool(waiting)
+
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """End a job."""
-        crew = self._crew
-        with crew.lock:
-            waiting = [one for one in crew.queue if one.answer is answer]
-            for posted in waiting:
-                crew.queue.remove(posted)
-            for worker in crew.staff:
-                for posted in worker.jobs():
-                    if posted.answer is answer:
-                        posted.is_ended = True
+        """Cancel a job; see `Executor.end`."""
+        pool = self._pool
+        with pool.lock:
+            waiting = [one for one in pool.queue if one.answer is answer]
+            for queued in waiting:
+                pool.queue.remove(queued)
+            for worker in pool.handles:
+                for queued in worker.jobs():
+                    if queued.answer is answer:
+                        queued.is_cancelled = True
                         if at_once:
-                            posted.seconds = math.inf
-                        crew.end_soon(worker)
-            crew.hand_out()  # where a thread was interrupted that was about to
-        fail(answer, JobEndedError())
+                            queued.seconds = math.inf
+                        pool.cancel_soon(worker)
+            pool.assign_jobs()  # a thread may have been interrupted before it did
+        fail_job(answer, JobCancelledError())
 
     def kill(self) -> None:
-        """Kill all processes now."""
-        crew = self._crew
-        with crew.lock:
-            staff, jobs = dict(crew.staff), list(crew.queue)
-            crew.queue.clear()
-            for worker in staff:
-                worker.condemn()
-                if worker.next is not None and not worker.next.is_ended:
+        """Kill all processes, and cancel all jobs."""
+        pool = self._pool
+        with pool.lock:
+            handles, jobs = dict(pool.handles), list(pool.queue)
+            pool.queue.clear()
+            for worker in handles:
+                worker.mark_dead()
+                if worker.next is not None and not worker.next.is_cancelled:
                     jobs.append(worker.next)
-                    worker.next.is_ended = True
-        for posted in jobs:
-            fail(posted.answer, JobEndedError())
-        for worker in staff:
+                    worker.next.is_cancelled = True
+        for queued in jobs:
+            fail_job(queued.answer, JobCancelledError())
+        for worker in handles:
             worker.process.kill()
-        _wait_for(staff.values(), None)
+        _join_all(handles.values(), None)
 
     def close(self) -> None:
-        """End the processes, for good."""
-        crew = self._crew
-        with crew.lock:
-            crew.is_closed = True
-            staff, jobs = dict(crew.staff), list(crew.queue)
-            crew.queue.clear()
-            condemned: list[Worker] = []
-            for worker in staff:
+        """Close the executor: cancel queued jobs, and end the processes."""
+        pool = self._pool
+        with pool.lock:
+            pool.is_closed = True
+            handles, jobs = dict(pool.handles), list(pool.queue)
+            pool.queue.clear()
+            dead: list[WorkerHandle] = []
+            for worker in handles:
                 if worker.is_ready and worker.current is None:
                     worker.process.end()
-                elif worker.current is None or worker.current.is_ended:
-                    worker.condemn()
-                    condemned.append(worker)
-        for posted in jobs:
-            fail(posted.answer, JobEndedError())
-        for worker in condemned:
+                elif worker.current is None or worker.current.is_cancelled:
+                    worker.mark_dead()
+                    dead.append(worker)
+        for queued in jobs:
+            fail_job(queued.answer, JobCancelledError())
+        for worker in dead:
             worker.process.kill()
-        _wait_for(staff.values(), _GRACE_SECONDS)
+        _join_all(handles.values(), _GRACE_SECONDS)
         self.kill()
 
-    def leave(self) -> None:
-        """Have the processes end soon, and do not wait for it."""
-        in_thread(self.close)
+    def close_nowait(self) -> None:
+        """Close the executor in a thread."""
+        run_in_thread(self.close)
 
-    def end_with_program(self) -> None:
-        """End the processes of a program that ends, and tell nobody.
+    def at_program_exit(self) -> None:
+        """End the processes at exit; futures of jobs are not completed.
 
-        Who waits for a job does so in a daemon thread, which goes without a word.
+        Only daemon threads can still wait for them.
         """
-        crew = self._crew
-        with crew.lock:
-            waiting = [one for worker in crew.staff for one in worker.jobs()]
-            for posted in waiting:
-                posted.is_ended = True
-            crew.queue.clear()
+        pool = self._pool
+        with pool.lock:
+            waiting = [one for worker in pool.handles for one in worker.jobs()]
+            for queued in waiting:
+                queued.is_cancelled = True
+            pool.queue.clear()
         self.close()
 
-    def leave_to_parent(self) -> None:
-        """Forget the processes: this one was forked off, and they are its parent's."""
-        self._crew.leave_to_parent()
+    def after_fork_in_child(self) -> None:
+        """Release the processes, which belong to the parent of this one."""
+        self._pool.after_fork_in_child()
 
-    def _post(self, posted: Posted) -> None:
-        """Have a job wait for a worker; called with the lock held."""
-        crew = self._crew
-        crew.queue.append(posted)
-        crew.hand_out()
-        crew.hire(len(crew.queue))
+    def _enqueue(self, queued: QueuedJob) -> None:
+        """Add a job to the queue, and spawn workers; called with the lock held."""
+        pool = self._pool
+        pool.queue.append(queued)
+        pool.assign_jobs()
+        pool.spawn(len(pool.queue))
 
     def _check_open(self) -> None:
-        if self._crew.is_closed:
-            raise RuntimeUseError("this runner is closed; open another one")
+        if self._pool.is_closed:
+            raise RuntimeUseError("this runner is closed; open a new one")
 
 
-def _wait_for(threads: Iterable[threading.Thread], seconds: float | None) -> None:
+def _join_all(threads: Iterable[threading.Thread], seconds: float | None) -> None:
     until = None if seconds is None else time.monotonic() + seconds
     for thread in list(threads):
         left = None if until is None else max(0.0, until - time.monotonic())

@@ -1,11 +1,11 @@
-"""A worker's process that is an interpreter of its own, started by loky anywhere."""
+"""The class of worker processes that loky starts, each a new interpreter."""
 
 from __future__ import annotations
 
 from loky.backend.process import LokyProcess
 
-from parpass.runner.worker.serving import ServingProcess
+from parpass.runner.worker.main import WorkerBaseProcess
 
 
-class OwnInterpreter(ServingProcess, LokyProcess):
-    """A process of loky's; see `ServingProcess`."""
+class LokyWorkerProcess(WorkerBaseProcess, LokyProcess):
+    """A worker process that loky starts, on any system."""

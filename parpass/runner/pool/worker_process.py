@@ -1,4 +1,4 @@
-"""A worker's process, seen from outside: started by others, spoken to directly."""
+"""The process of a worker, as its pool handles it: start, send, receive, kill."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from multiprocessing.connection import Connection, Pipe
 
 import psutil
 
-from parpass.runner.pool.fork_server import load_ahead
-from parpass.runner.pool.loky_process import OwnInterpreter
-from parpass.runner.worker.looking_out import is_soon_readable
-from parpass.runner.worker.serving import END, EXPECT, ServingProcess, serve
+from parpass.fork_safety import fork_lock
+from parpass.runner.pool.fork_server import preload_fork_server
+from parpass.runner.pool.loky_process import LokyWorkerProcess
+from parpass.runner.worker.main import (
+    SPIN,
+    STOP,
+    WorkerBaseProcess,
+    serve,
+    spin_until_readable,
+)
 
 _NAME = "parpass-worker"
-_LOOK_SECONDS = 1.0  # between two looks whether a process is alive that says nothing
+_POLL_SECONDS = 1.0  # between two checks that a silent process is alive
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
-_UNWATCHED = 8  # answers, after one that was looked out for in vain
-_GRACE_SECONDS = 5.0  # for a process to end by itself
+_SKIPPED_SPINS = 8  # results, after one for which spinning was in vain
+_GRACE_SECONDS = 5.0  # for a process to exit before it is killed
 
 
 class StartError(Exception):
-    """A process was started and did not come to begin.
+    """A process was started, but not ready to take jobs.
 
     Args:
-        cause: How it ended.
-        hangs: Whether it did not end either.
+        cause: How it ended, or for how long it hangs.
+        hangs: Whether it was still alive at the time limit.
     """
 
     def __init__(self, cause: str, *, hangs: bool = False) -> None:
@@ -39,11 +45,11 @@ class StartError(Exception):
         self.hangs = hangs
 
 
-def _check_needs() -> None:
-    """Look for what loky's own processes cannot do without; they end with a traceback.
+def _check_prerequisites() -> None:
+    """Check what a process of loky needs to start: a directory and an interpreter.
 
     Raises:
-        OSError: It is not there.
+        OSError: There is no current directory, or no interpreter to run.
     """
     os.getcwd()
     if not os.access(sys.executable or "", os.X_OK):  # None, where Python is embedded
@@ -52,23 +58,23 @@ def _check_needs() -> None:
         )
 
 
-class Process:
-    """The process of one worker; one thread, its own, starts it and hears of it.
+class WorkerProcess:
+    """The process of one worker, with two connections to it.
 
-    Besides there is a line to it for who has it to itself, and waits for the answer in
-    its own thread: to be told by another thread takes as long as a pass on a small
-    function.
+    The thread of the worker in this process starts it, and reads results from the
+    channel. A thread that waits for one job by itself uses the direct channel instead:
+    to be woken by another thread takes as long as a pass on a small function.
     """
 
     def __init__(self) -> None:
-        self._process: ServingProcess | None = None
-        self._ours: Connection | None = None
-        self._line: Connection | None = None
-        self._tree: psutil.Process | None = None  # to find what it has started
+        self._process: WorkerBaseProcess | None = None
+        self._channel: Connection | None = None
+        self._direct_channel: Connection | None = None
+        self._tree: psutil.Process | None = None  # to find its descendants
         self._is_killed = False
         self._lock = threading.Lock()
-        self._asking = threading.Lock()  # while somebody is on the line
-        self._unwatched = 0  # answers to come that nobody looks out for
+        self._direct_lock = threading.Lock()  # held while the direct channel is in use
+        self._spins_to_skip = 0  # results to come, to wait for without spinning
 
     def start(
         self,
@@ -76,101 +82,103 @@ class Process:
         seconds: Callable[[], float],
         preload: Sequence[str] = (),
     ) -> None:
-        """Start the process, and wait until it begins, for so many seconds.
+        """Start the process, and wait until it is ready.
 
         Args:
-            env: What it has in its environment; not if it is forked.
-            seconds: How long that may take.
-            preload: The modules that are loaded in the process off which it is forked.
+            env: Its environment; ignored if it is forked.
+            seconds: Returns the time limit, which may change meanwhile.
+            preload: The modules that the fork server imports; if empty, loky starts the
+                process.
 
         Raises:
-            StartError: It ended, or hangs.
-            Exception: Whatever is in the way of a new process.
+            StartError: The process ended, or hangs.
+            Exception: The process cannot be created.
         """
         if hasattr(signal, "pthread_sigmask"):
-            # Of this thread only; the new process has it from here, until it is ready
-            # to ignore the signal. Else Ctrl-C would have it print a traceback.
+            # The new process inherits the mask of this thread, until it ignores SIGINT;
+            # else it would print a traceback on Ctrl-C.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        _check_needs()
-        self._ours, theirs = Pipe()
+        _check_prerequisites()
+        self._channel, theirs = Pipe()
         with theirs:
-            self._line, end_of_line = Pipe()
-            with end_of_line:
-                process = _new_process((theirs, end_of_line), env, preload)
-                process.start()
+            self._direct_channel, their_direct = Pipe()
+            with their_direct:
+                process = _new_process((theirs, their_direct), env, preload)
+                with fork_lock:  # multiprocessing takes locks to start it
+                    process.start()
         self._process = process
-        process.end_tree = self.kill
+        process.kill_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
             self._tree = psutil.Process(self.number)
         if self._is_killed:
             self.kill()
-        if not self._is_heard_in(seconds):
+        if not self._wait_until_ready(seconds):
             self.kill()
-            raise StartError(f"nothing is heard of it for {seconds():g} s", hangs=True)
+            raise StartError(f"it is not ready after {seconds():g} s", hangs=True)
         if self.receive() is None:
             raise StartError(self.cause())
 
     @property
     def number(self) -> int:
-        """The number of the process, 0 if there is none."""
+        """The process ID; 0 before the start."""
         return 0 if self._process is None else self._process.pid or 0
 
     def send(self, message: bytes) -> bool:
-        """Send a job; return whether that can be."""
-        return _is_sent(self._ours, message)
+        """Send a message; return False if the connection is broken."""
+        return _try_send(self._channel, message)
 
     def receive(self) -> bytes | None:
-        """Wait for an answer; None says that the process is no more."""
-        return self._heard(self._ours)
+        """Wait for a message and return it; None if the process has ended."""
+        return self._receive_from(self._channel)
 
     def expect(self) -> None:
-        """Have the process look out for a job, which is to be sent soon, either way."""
-        if not self._unwatched and self._asking.acquire(blocking=False):
+        """Announce a job on the direct channel: the process spins until it arrives."""
+        if not self._spins_to_skip and self._direct_lock.acquire(blocking=False):
             try:
-                _is_sent(self._line, EXPECT)
+                _try_send(self._direct_channel, SPIN)
             finally:
-                self._asking.release()
+                self._direct_lock.release()
 
-    def ask(self, message: bytes, *, looks_out: bool = False) -> bytes | None:
-        """Send a job by the line and wait for its answer; None as above.
+    def ask(self, message: bytes, *, spins: bool = False) -> bytes | None:
+        """Send a job on the direct channel; return its result, None if there is none.
 
-        Whoever is interrupted in this has the process killed, as the line may be
-        anywhere in a message.
+        A caller that is interrupted here must kill the process, since a message may be
+        half read.
 
         Args:
             message: The job.
-            looks_out: Whether this thread may look out for the answer, not sleep.
+            spins: Whether this thread may spin until the result arrives.
         """
-        with self._asking:
-            if not _is_sent(self._line, message):
+        with self._direct_lock:
+            if not _try_send(self._direct_channel, message):
                 return None
-            if self._unwatched:
-                self._unwatched -= 1
-            elif looks_out and not self._answers_soon():
-                self._unwatched = _UNWATCHED
-            return self._heard(self._line)
+            if self._spins_to_skip:
+                self._spins_to_skip -= 1
+            elif spins and not self._spin_for_answer():
+                self._spins_to_skip = _SKIPPED_SPINS
+            return self._receive_from(self._direct_channel)
 
-    def _answers_soon(self) -> bool:
-        assert self._line is not None
+    def _spin_for_answer(self) -> bool:
+        assert self._direct_channel is not None
         try:
-            return is_soon_readable(_waiting_for(self._line))
-        except OSError:  # it is closed
+            return spin_until_readable(_poller(self._direct_channel))
+        except OSError:  # the connection is closed
             return False
 
-    def _heard(self, connection: Connection | None) -> bytes | None:
+    def _receive_from(self, connection: Connection | None) -> bytes | None:
         assert connection is not None
         try:
-            while not _is_readable(connection, _LOOK_SECONDS):
-                # What it forked off may hold its end of the connection open.
-                if self._is_over() and not _is_readable(connection, 0.0):
+            while not _is_readable(connection, _POLL_SECONDS):
+                # A descendant may hold its end of the connection open.
+                if self._has_exited() and not _is_readable(connection, 0.0):
                     return None
             return connection.recv_bytes()
         except (EOFError, OSError):
             return None
 
     def cause(self) -> str:
-        """Return how the process ended, as `SIGSEGV(-11)`."""
-        code = self._awaited_exit_code(_EXIT_SECONDS)
+        """Return how the process ended, such as `SIGSEGV(-11)` or `EXIT(1)`."""
+        code = self._wait_exit_code(_EXIT_SECONDS)
         if code is None:
             return "it closed its connection"
         if code < 0:
@@ -179,14 +187,14 @@ class Process:
         return f"EXIT({code})"
 
     def kill(self) -> None:
-        """Kill the process and all that it has started."""
+        """Kill the process and its descendants."""
         with self._lock:
-            self._is_killed = True  # also if it is being started just now
+            self._is_killed = True  # `start` kills it if it is not there yet
             tree = self._tree
         if tree is None:
             return
         started: list[psutil.Process] = []
-        # What may be in the way of looking through all processes is not of killing one.
+        # To kill the process itself does not need the list of all processes.
         with contextlib.suppress(psutil.Error, OSError):
             started = tree.children(recursive=True)
         for one in (tree, *started):
@@ -194,65 +202,65 @@ class Process:
                 one.kill()
             except psutil.Error:
                 pass
-            except OSError:  # no descriptor to see with that it is the same still
+            except OSError:  # no descriptor left to check that the ID was not reused
                 if one is tree and self._exit_code() is None:
                     with contextlib.suppress(OSError):
                         os.kill(tree.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Have the process end by itself, when it is done with its job."""
-        if self._ours is not None:
-            self.send(END)
+        """Ask the process to exit after its current job."""
+        if self._channel is not None:
+            self.send(STOP)
 
     def clear(self) -> None:
-        """Wait for the end of the process, and let go of what belongs to it."""
-        with self._asking:  # else it might read what is open by that number then
-            self._hang_up()
+        """Wait until the process has ended, kill it if that takes long; release it."""
+        with self._direct_lock:  # a descriptor that is being read must not be reused
+            self._close_channels()
         if self._process is None:
             return
-        self._awaited_exit_code(_GRACE_SECONDS)
-        if not self._is_over():
+        self._wait_exit_code(_GRACE_SECONDS)
+        if not self._has_exited():
             self.kill()
-        if self._awaited_exit_code(_GRACE_SECONDS) is not None:
+        if self._wait_exit_code(_GRACE_SECONDS) is not None:
             self._process.close()
 
-    def leave_to_parent(self) -> None:
-        """Forget the process: this one was forked off, and it is its parent's."""
-        self._hang_up()
+    def after_fork_in_child(self) -> None:
+        """Release the process, which belongs to the parent of this one."""
+        self._close_channels()
 
-    def _hang_up(self) -> None:
-        for connection in (self._ours, self._line):
+    def _close_channels(self) -> None:
+        for connection in (self._channel, self._direct_channel):
             if connection is not None:
                 connection.close()
 
-    def _is_heard_in(self, seconds: Callable[[], float]) -> bool:
-        assert self._ours is not None
+    def _wait_until_ready(self, seconds: Callable[[], float]) -> bool:
+        assert self._channel is not None
         began = time.monotonic()
         with contextlib.suppress(EOFError, OSError):
-            while not _is_readable(self._ours, min(_LOOK_SECONDS, seconds())):
-                if self._is_over():
+            while not _is_readable(self._channel, min(_POLL_SECONDS, seconds())):
+                if self._has_exited():
                     break
                 if time.monotonic() >= began + seconds():
                     return False
         return True
 
-    def _awaited_exit_code(self, seconds: float) -> int | None:
-        # Not by `join`, which waits for what the process forked off, too.
+    def _wait_exit_code(self, seconds: float) -> int | None:
+        # Not by `join`, which waits for its descendants, too.
         until = time.monotonic() + seconds
         while (code := self._exit_code()) is None and time.monotonic() < until:
-            if self._is_over():
+            if self._has_exited():
                 return self._exit_code()
             time.sleep(0.001)
         return code
 
-    def _is_over(self) -> bool:
-        # Nobody learns its exit code if the program has its children reaped elsewhere.
+    def _has_exited(self) -> bool:
+        # There is no exit code if the program reaps its children elsewhere.
         tree = self._tree
         if self._exit_code() is not None:
             return True
         try:
             return tree is not None and not tree.is_running()
-        except OSError:  # no descriptor to look with
+        except OSError:  # no descriptor left to check with
             return False
 
     def _exit_code(self) -> int | None:
@@ -260,18 +268,22 @@ class Process:
 
 
 def _is_readable(connection: Connection, seconds: float) -> bool:
-    """Wait so long for something to read, such as that there is nothing any more.
+    """Wait until the connection is readable or closed by the other side.
 
-    By the connection's own `poll` that takes longer than to read it.
+    It is faster than the `poll` of the connection, which takes longer than reading.
+
+    Args:
+        connection: The connection.
+        seconds: How long to wait at most.
 
     Raises:
         OSError: The connection is closed.
     """
-    waiting = _waiting_for(connection)
-    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # less would be for ever
+    waiting = _poller(connection)
+    return bool(waiting.poll(max(0.0, 1000 * seconds)))  # a negative one waits forever
 
 
-def _waiting_for(connection: Connection) -> select.poll:
+def _poller(connection: Connection) -> select.poll:
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
     return waiting
@@ -279,17 +291,19 @@ def _waiting_for(connection: Connection) -> select.poll:
 
 def _new_process(
     connections: Sequence[Connection], env: Mapping[str, str], preload: Sequence[str]
-) -> ServingProcess:
+) -> WorkerBaseProcess:
     if preload:
-        from parpass.runner.pool.forked_process import ForkedProcess  # as systems have
+        with fork_lock:
+            # Imported late: not all systems have a fork server.
+            from parpass.runner.pool.forked_process import ForkedWorkerProcess
 
-        load_ahead(preload)
-        return ForkedProcess(target=serve, args=(None, *connections), name=_NAME)
+        preload_fork_server(preload)
+        return ForkedWorkerProcess(target=serve, args=(None, *connections), name=_NAME)
     args = (os.getpid(), *connections)
-    return OwnInterpreter(target=serve, args=args, name=_NAME, env=dict(env))
+    return LokyWorkerProcess(target=serve, args=args, name=_NAME, env=dict(env))
 
 
-def _is_sent(connection: Connection | None, message: bytes) -> bool:
+def _try_send(connection: Connection | None, message: bytes) -> bool:
     assert connection is not None
     try:
         connection.send_bytes(message)

@@ -1,1 +1,1 @@
-"""Where the time of a run goes."""
+"""The metrics of a run, its report, and recommendations."""

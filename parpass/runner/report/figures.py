@@ -1,4 +1,7 @@
-"""The figures of a run: where its time went, and what follows from that."""
+"""The figures of a run: measured times, and what is computed from them.
+
+This module is apart from `report`, since both that and `advice` import it.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,23 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-_TOLD = 0.05  # seconds of jobs, of which it can be told how they went
-_LITTLE = 0.2  # of them in a queue, as this process and the system need a core, too
+_MIN_BUSY_SECONDS = 0.05  # of jobs, for their time in a queue to mean anything
+# Of them in a queue, which is normal: this process and the system need a core, too.
+_NORMAL_QUEUED_SHARE = 0.2
 
 
-class Reason(enum.StrEnum):
-    """Why function passes ran in the coordinator's process."""
+class LocalReason(enum.StrEnum):
+    """The reason why function passes ran in the coordinator's process."""
 
     NO_WORKERS = "without workers"
     ONE_FUNCTION = "a single function"
     SMALL = "small work"
+    STARTING = "until workers were ready"
     UNSENDABLE = "what cannot be sent"
     UNLOADABLE = "what workers cannot load"
     NO_ROOM = "no room to share bytes"
-    BEHIND = "workers that were behind"
-    AGAIN = "functions whose callee changed its type, again"
+    WORKERS_SLOWER = "workers that were behind"
+    REVALIDATED = "functions whose callee changed its type, again"
     NO_PROCESSES = "no processes to be had"
 
 
@@ -30,43 +35,45 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     The parts of the time add up: `beforehand`, `module_passes`, `instruments`, `here`,
     `in_workers`, `looking` and `rest` to `seconds`; `busy`, `starting`, `idle_at_end`
-    and `waiting` to `workers * in_workers`. `packing` and `unpacking` go on beside the
-    workers.
+    and `waiting` to `workers * in_workers`. `packing` and `unpacking` are parallel to
+    the workers.
 
     Attributes:
-        seconds: How long the run took.
+        seconds: The whole run.
         workers: How many processes might be used; 0 for none.
-        beforehand: Until the run was begun: reading pipeline text and, for the first
-            run of a program, loading what runs need.
-        module_passes: Module passes, by name. Nothing runs beside them.
-        instruments: The hooks of instruments, by name. Nothing runs beside them.
-        here: Function passes in this process, by the reason why they were run here.
-        in_workers: While stages were run in the workers.
-        looking: Unpacking functions between stages and at the end, because a module
-            pass, an instrument or the caller looks at them.
-        rest: All else: putting outcomes together, contract checks.
-        busy: Of the workers, on jobs: passes, and unpacking and packing around them.
-        processor: Of processors, that workers took for jobs.
-        queued: Of `busy`, ready to run and without a processor, as others had them.
-        starting: Of the workers, before the first of them was there.
-        idle_at_end: Of the workers, after the last job of a stage was handed out.
-        waiting: Of the workers, for jobs.
+        beforehand: Before the start: parsing pipeline text and, for the first run of a
+            program, imports.
+        module_passes: Module passes, by name. Nothing runs in parallel to them.
+        instruments: Hooks of instruments, by name. Nothing runs in parallel to them.
+        here: Function passes in this process, by the reason why they ran here.
+        in_workers: Stages in the workers.
+        looking: Decoding functions between stages and at the end, because a module
+            pass, an instrument or the caller reads them.
+        rest: All else: merging outcomes, contract checks.
+        busy: Of the workers, in jobs: passes, and the decoding and encoding of
+            functions.
+        processor: Processor time of the workers in jobs.
+        queued: Of `busy`, ready to run, waiting for a processor.
+        starting: Of the workers, until the first of them had started.
+        idle_at_end: Of the workers, after the last job of a stage was submitted.
+        waiting: Of the workers, waiting for jobs.
         packing: Of the coordinator, encoding functions.
-        unpacking: Of the coordinator, decoding functions while others were run.
-        passes: Function passes by name: the sum over all functions, wherever run.
-        largest_function: The one on which passes took longest; None if not measured.
-        largest_function_seconds: How long that was.
-        longest_path: The sum of the longest function of each stage: however many
-            workers there are, function passes take as long.
-        stages: How many runs of consecutive function passes there were.
-        jobs: How many portions of functions workers were given.
-        functions: How many functions they were given, summed over stages.
-        bytes_sent: Of functions, passes and jobs, without large values.
-        bytes_received: Of results, without large values.
+        unpacking: Of the coordinator, decoding functions while workers ran others.
+        passes: Function passes by name, summed over all functions and processes.
+        largest_function: The function with the longest time of passes; None if that was
+            not measured.
+        largest_function_seconds: That time.
+        longest_path: The sum of the longest function of each stage: a lower bound of
+            the time of function passes with any number of workers.
+        stages: The number of sequences of consecutive function passes.
+        jobs: The number of jobs that workers were sent.
+        functions: The number of functions in these jobs, summed over stages.
+        bytes_sent: The bytes of functions, passes and jobs, without large values.
+        bytes_received: The bytes of results, without large values.
         unsendable: The passes that cannot be pickled, and why.
-        observers: The instruments that look at the module around passes.
-        serial_seconds: What a serial run takes, by what passes took in this process;
-            None where some were never measured there.
+        observers: The instruments that read the module around passes.
+        serial_seconds: The estimated time of a serial run, by times of passes in this
+            process; None if some were never measured here.
     """
 
     seconds: float
@@ -106,7 +113,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def serial(self) -> float:
-        """The seconds of what nothing runs beside: module passes and instruments."""
+        """The seconds of module passes and instruments, which run alone."""
         return sum(self.module_passes.values()) + sum(self.instruments.values())
 
     @property
@@ -116,10 +123,10 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster than a serial run this one was; None if not known.
+        """The estimated time of a serial run, divided by the time; None if unknown.
 
-        What passes took in the workers tells nothing of it: where cores are taken, or
-        worth less than they seem, it is longer than it would have been here.
+        Times of passes in the workers are no basis for the estimate: if cores are busy,
+        or slower together, they are longer than they would have been in this process.
         """
         if not self.serial_seconds:
             return None
@@ -127,32 +134,34 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cores(self) -> float:
-        """How many cores were to be had by the workers while they worked."""
+        """How many cores the workers had, on average, while they were busy."""
         return self.workers * (1.0 - ratio(self.queued, self.busy, none=0.0))
 
     @property
     def lacks_cores(self) -> bool:
-        """Whether the workers had far less than a core each while they worked."""
-        return self.busy > _TOLD and self.queued > _LITTLE * self.busy
+        """Whether the workers had far less than a core each while they were busy."""
+        return self.busy > _MIN_BUSY_SECONDS and (
+            self.queued > _NORMAL_QUEUED_SHARE * self.busy
+        )
 
     @property
     def ceiling(self) -> float:
-        """How much faster so many workers can be, for the serial share (Amdahl)."""
+        """The largest speedup with these workers, by Amdahl's law."""
         shared = self.work / max(1, self.workers)
         return ratio(self.serial + self.work, self.serial + shared)
 
     @property
     def limit(self) -> float:
-        """The ceiling, seeing also that a function is never split."""
+        """The ceiling, with the bound that a function is never split."""
         path = max(self.longest_path, self.work / max(1, self.workers))
         return ratio(self.serial + self.work, self.serial + path)
 
 
 def time_text(seconds: float) -> str:
-    """Return seconds as they are read best: 1.25 s, 12.5 ms."""
+    """Return seconds as text, in seconds or milliseconds: 1.25 s, 12.5 ms."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
 
 
 def ratio(part: float, whole: float, *, none: float = 1.0) -> float:
-    """Return a part of a whole; `none` where there is no whole."""
+    """Return `part / whole`; `none` if the whole is zero."""
     return part / whole if whole > 0 else none

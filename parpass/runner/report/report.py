@@ -1,16 +1,16 @@
-"""How the time of a run went: `Runner.last_report`."""
+"""The report of a run as text and as figures: `Runner.last_report`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from parpass.runner.report.advice import advice
+from parpass.runner.report.advice import recommend
 from parpass.runner.report.figures import RunFigures, ratio, time_text
 
 
 class Line(NamedTuple):
-    """A line of the account: what, how many seconds, and what of."""
+    """A line of the report: an activity, its seconds, and a remark."""
 
     what: str
     seconds: float
@@ -18,20 +18,20 @@ class Line(NamedTuple):
 
 
 class RunReport(RunFigures, frozen=True, kw_only=True):
-    """How the time of one run went, and what would help most.
+    """The times of one run, and recommendations.
 
-    Its attributes are the figures, in seconds: see `RunFigures`. It is told as text by
-    `str(report)`, as JSON by `msgspec.json.encode(report)`.
+    Its attributes are the figures, in seconds: see `RunFigures`. `str(report)` renders
+    it as text, `msgspec.json.encode(report)` as JSON.
     """
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What would make such a run faster; what would help most comes first."""
-        return advice(self)
+        """The recommendations, by the time they would save, the largest first."""
+        return recommend(self)
 
     @property
     def headline(self) -> str:
-        """The result in a line."""
+        """The time, the speedup and its limits, in a line."""
         text = time_text(self.seconds)
         if self.speedup is not None:
             text += f": about {self.speedup:.1f} x serial"
@@ -47,7 +47,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         )
 
     def lines(self) -> list[Line]:
-        """Return where the time went, part by part; what took none is left out."""
+        """Return the time by activity; activities without time are left out."""
         lines = [
             Line("beforehand", self.beforehand),
             *_lines("module pass", self.module_passes),
@@ -73,7 +73,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> str:
-        """How much there was to do, in a line."""
+        """The numbers of stages, jobs, functions and bytes, in a line."""
         return (
             f"{_number(self.stages, 'stage')}, {_number(self.jobs, 'job')}, "
             f"{_number(self.functions, 'function')} sent; "
@@ -84,7 +84,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         width = max([len(line.what) for line in self.lines()], default=0)
-        told = [
+        lines = [
             f"  {what:<{width}}  {time_text(seconds):>9} "
             f"{ratio(seconds, self.seconds):>4.0%}  {remark}".rstrip()
             for what, seconds, remark in self.lines()
@@ -92,7 +92,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         best, *others = self.advice
         also = [f"Also: {text}" for text in others]
         return "\n".join(
-            [self.headline, *told, self.counts, f"What would help most: {best}", *also]
+            [self.headline, *lines, self.counts, f"What would help most: {best}", *also]
         )
 
 

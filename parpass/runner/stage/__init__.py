@@ -1,1 +1,1 @@
-"""A stage: the work on one function, and what comes of it for all of them."""
+"""A stage: the interpreter of passes on a function, and the outcomes of all."""

@@ -1,198 +1,279 @@
-"""What became of the functions of a stage: of all of them, in little room.
+"""The outcomes of all functions of a stage, and their merge into records of passes.
 
-Of most functions there is nothing to tell but how they came out, and how long passes
-took on them. Only what said something, or failed, is kept as it was told; of the others
-there are a few bytes each, since a module may have a hundred thousand of them.
+A module may have a hundred thousand functions, so there are only a few bytes for each:
+its handle and the time of the passes on it. Whole outcomes are kept only of functions
+with effects or a failure.
 
-What killed a worker, or hung, is known of a body as it was run: on what it was told of
-other functions, which were taken to keep their signatures. Where one did not, that is
-found out again, in a worker.
+A call that killed a worker, or hung, is quarantined. If the call relied on signatures
+that changed, this has to be confirmed: it is made again, in a worker.
+
+Outcomes come function by function, in any order; a serial run goes pass by pass, and
+within a pass in module order. It ends at the first pass in which a function fails or
+reports an error. Effects and failures after that, in its order, never happen in a
+serial run, so the merge drops them.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from parpass.runner.stage.progress import WATCHER, Progress
-from parpass.runner.travel.function_outcome import (
-    ANYONE,
-    End,
+from parpass.diagnostic import Diagnostic, extend_error
+from parpass.errors.core import add_note, attach_others
+from parpass.runner.ipc.messages import (
+    ANY_FUNCTION,
+    Cutoff,
+    Effects,
     FunctionOutcome,
     Verdict,
     Verdicts,
 )
-from parpass.runner.travel.retained import Held
+from parpass.runner.ipc.module_store import FunctionHandle
+from parpass.runner.stage.progress import PROGRESS_CALLBACK, Progress
+from parpass.transform import Pass
+from parpass.transform.capture.emission import Emission
+from parpass.transform.capture.recorder import has_error
+from parpass.transform.plan.commands import StepRecord, describe_location
 
 
 class StageOutcomes:
-    """The outcomes of a stage's functions, by index; they come in any order.
+    """The outcomes of the functions of a stage, by index, as they arrive in any order.
 
     Args:
         names: The names of all functions, in module order.
         steps: How many passes the stage has.
 
     Attributes:
-        names: The names.
-        held: How functions came out; None for those that have not been run.
-        seconds: Of all passes together, for each function.
-        step_seconds: Of all functions together, for each pass.
-        told: The outcomes of those that said something, or ended early.
-        end: Where the stage ends, as far as is known.
-        doubted: The functions, by index, that are not taken to keep their signatures.
-        begun: What came of the first pass on functions, by index, that it has been run
-            on in this process; what it logged there was heard as it ran.
-        verdicts: What is known of bodies that kill workers, or hang.
+        names: The names of all functions, in module order.
+        handles: The resulting functions; None for those that have not run.
+        seconds: For each function, the time of all passes on it.
+        step_seconds: For each pass, the time on all functions.
+        notable: The outcomes of functions with effects or a failure.
+        unstable: The functions that are not assumed to keep their signatures.
+        partial: The outcomes of the first pass on the functions on which it ran in this
+            process; its emissions were emitted as it ran.
+        quarantined: The calls, by function and step, that killed a worker or hung.
+        cutoff: The end of the stage, as far as it is known.
     """
 
     def __init__(self, names: Sequence[str], steps: int) -> None:
         self.names = names
-        self.held: list[Held | None] = [None] * len(names)
+        self.handles: list[FunctionHandle | None] = [None] * len(names)
         self.seconds = array("d", bytes(8 * len(names)))
         self.step_seconds = [0.0] * steps
-        self.told: dict[int, FunctionOutcome] = {}
-        self.doubted: set[int] = set()
-        self.begun: Mapping[int, FunctionOutcome] = {}
-        self.verdicts: dict[tuple[str, int], Verdict] = {}
-        self._in_question: dict[tuple[str, int], Verdict] = {}
-        self.end = End(steps - 1)
+        self.notable: dict[int, FunctionOutcome] = {}
+        self.unstable: set[int] = set()
+        self.partial: Mapping[int, FunctionOutcome] = {}
+        self.quarantined: dict[tuple[str, int], Verdict] = {}
+        self._unconfirmed: dict[tuple[str, int], Verdict] = {}
+        self.cutoff = Cutoff(steps - 1)
         self._steps = steps
-        self._watcher = WATCHER.get()
+        self._on_progress = PROGRESS_CALLBACK.get()
         self._done = 0
-        self._resigned: set[int] = set()  # they came to state another signature
-        self._relied_on: dict[int, Collection[int]] = {}
-        self._cut_short = bytearray(len(names))
+        self._changed_signatures: set[int] = set()
+        self._dependencies: dict[int, Collection[int]] = {}
+        self._incomplete = bytearray(len(names))
 
     def first(self, steps: int) -> StageOutcomes:
-        """Return what is known of a stage of so many of the steps, begun anew."""
+        """Return the outcomes of a stage of the first steps, begun anew.
+
+        Partial outcomes and quarantined calls are kept.
+        """
         if steps == self._steps:
             return self
-        made = StageOutcomes(self.names, steps)
-        made.begun = self.begun
-        known = {**self._in_question, **self.verdicts}
-        made.verdicts = {body: one for body, one in known.items() if body[1] < steps}
-        return made
+        shorter = StageOutcomes(self.names, steps)
+        shorter.partial = self.partial
+        shorter.quarantined = {
+            call: verdict
+            for call, verdict in self.local_quarantine().items()
+            if call[1] < steps
+        }
+        return shorter
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing is known yet."""
-        return not (self.begun or self.verdicts or any(self.held))
+    def is_empty(self) -> bool:
+        """Whether there is no outcome, no partial one and no quarantined call."""
+        return not (self.partial or self.quarantined or any(self.handles))
 
-    def put(self, function: int, held: Held, outcome: FunctionOutcome) -> None:
-        """Take down how a function came out, instead of what was known of it."""
-        if function in self.begun and 0 in outcome.said:
-            heard = replace(outcome.said[0], emissions=())
-            outcome.said = {**outcome.said, 0: heard}
-        self._done += self.held[function] is None
-        self.held[function] = held
+    def put(
+        self, function: int, handle: FunctionHandle, outcome: FunctionOutcome
+    ) -> None:
+        """Set the outcome of a function, and call the progress callback."""
+        if function in self.partial and 0 in outcome.effects:
+            emitted = replace(outcome.effects[0], emissions=())
+            outcome.effects = {**outcome.effects, 0: emitted}
+        self._done += self.handles[function] is None
+        self.handles[function] = handle
         total = 0.0
         for at, seconds in enumerate(outcome.seconds):
             self.step_seconds[at] += seconds
             total += seconds
         self.seconds[function] = total
-        if outcome.said or outcome.failure is not None:
-            self.told[function] = outcome
+        if outcome.effects or outcome.failure is not None:
+            self.notable[function] = outcome
         else:
-            self.told.pop(function, None)
-        end = outcome.end(function)
-        if end is not None:
-            self.end = min(self.end, end)
-        self._cut_short[function] = end is None and len(outcome.seconds) < self._steps
-        self._relied_on.pop(function, None)
-        if outcome.relied_on:
-            self._relied_on[function] = outcome.relied_on
-        if outcome.has_new_signature:
-            self._resigned.add(function)
-        if self._watcher is not None:
+            self.notable.pop(function, None)
+        cutoff = outcome.cutoff(function)
+        if cutoff is not None:
+            self.cutoff = min(self.cutoff, cutoff)
+        is_short = len(outcome.seconds) < self._steps
+        self._incomplete[function] = cutoff is None and is_short
+        self._dependencies.pop(function, None)
+        if outcome.dependencies:
+            self._dependencies[function] = outcome.dependencies
+        if outcome.signature_changed:
+            self._changed_signatures.add(function)
+        if self._on_progress is not None:
             name, functions = self.names[function], len(self.names)
-            self._watcher(Progress(name, total, self._done, functions))
+            self._on_progress(Progress(name, total, self._done, functions))
 
-    def by_name(self) -> dict[str, Held]:
-        """Return how all functions came out, by name and in module order."""
-        pairs = zip(self.names, self.held, strict=True)
-        return {name: held for name, held in pairs if held is not None}
+    def by_name(self) -> dict[str, FunctionHandle]:
+        """Return the resulting functions by name, in module order."""
+        pairs = zip(self.names, self.handles, strict=True)
+        return {name: handle for name, handle in pairs if handle is not None}
 
-    def told_in_order(self) -> list[tuple[int, FunctionOutcome]]:
-        """Return what there is to tell, in module order."""
-        return sorted(self.told.items())
+    def unstable_names(self) -> list[str]:
+        """Return the names of the unstable functions, in module order."""
+        return [self.names[at] for at in sorted(self.unstable)]
 
-    def doubted_names(self) -> list[str]:
-        """Return the functions that are not taken to keep their signatures."""
-        return [self.names[at] for at in sorted(self.doubted)]
+    def invalidate_dependents(self) -> bool:
+        """Drop the outcomes of functions that relied on signatures which changed.
 
-    def doubt(self) -> bool:
-        """Have functions run again that relied on what did not hold.
-
-        At first those that relied on functions which came to state another signature;
-        these are doubted from then on. If thereby others come to do so, it is for all
-        that rely on them, directly or not, lest a chain of calls be gone through link
-        by link. Nothing is doubted after that which is not doubted by then.
+        The functions whose signatures changed become unstable. On the first call these
+        are all. If the signatures of others change in turn, all functions that depend
+        on them, directly or not, become unstable at once, so that a chain of calls is
+        not followed link by link. After that, no other function becomes unstable.
 
         Returns:
-            Whether there are any.
+            Whether there are functions to run again.
         """
-        suspects = self._resigned - self.doubted
+        suspects = self._changed_signatures - self.unstable
         if not suspects:
             return False
-        relying = self._relying_on(suspects)
-        while self.doubted and not relying <= suspects:
-            suspects |= relying
-            relying = self._relying_on(suspects)
-        self.doubted |= suspects
-        self._forget(relying)
-        return bool(relying)
+        dependents = self._dependents_of(suspects)
+        while self.unstable and not dependents <= suspects:
+            suspects |= dependents
+            dependents = self._dependents_of(suspects)
+        self.unstable |= suspects
+        self._invalidate(dependents)
+        return bool(dependents)
 
     @property
-    def must_be_asked(self) -> bool:
-        """Whether workers are to find out again what bodies do that killed some."""
-        return bool(self._in_question)
+    def needs_worker_recheck(self) -> bool:
+        """Whether calls that killed a worker, or hung, have to be made again in one."""
+        return bool(self._unconfirmed)
 
-    def have_been_asked(self) -> None:
-        """Take down that workers have run all that was missing."""
-        self._in_question.clear()
+    def mark_rechecked(self) -> None:
+        """Record that workers have run all missing functions."""
+        self._unconfirmed.clear()
 
-    def verdicts_here(self) -> Verdicts:
-        """Return of which bodies it is known in this process that they must not run.
+    def local_quarantine(self) -> Verdicts:
+        """Return the calls that must not be made in this process.
 
-        Those in question, too: where no worker can be asked any more, none is called.
+        Unconfirmed ones are included, since no worker may be left to make them.
         """
-        return {**self._in_question, **self.verdicts}
+        return {**self._unconfirmed, **self.quarantined}
 
-    def _relying_on(self, suspects: set[int]) -> set[int]:
+    def _dependents_of(self, suspects: set[int]) -> set[int]:
         return {
             function
-            for function, relied_on in self._relied_on.items()
-            if ANYONE in relied_on or not suspects.isdisjoint(relied_on)
+            for function, dependencies in self._dependencies.items()
+            if ANY_FUNCTION in dependencies or not suspects.isdisjoint(dependencies)
         }
 
-    def _forget(self, functions: set[int]) -> None:
-        """Forget how functions came out.
+    def _invalidate(self, functions: set[int]) -> None:
+        """Drop the outcomes of functions, which then run again.
 
-        They may not fail any more. Then those that did not go further because of a
-        failure run again as well.
+        If one of them failed, it may not fail again, so functions that were stopped
+        because of a failure run again, too.
         """
-        ended = [self.told[at] for at in functions if at in self.told]
+        ended = [self.notable[at] for at in functions if at in self.notable]
         if any(outcome.ended_early for outcome in ended):
             functions = functions | {
-                at for at, cut in enumerate(self._cut_short) if cut
+                at for at, cut in enumerate(self._incomplete) if cut
             }
         for at in functions:
-            self._done -= self.held[at] is not None
-            self.held[at] = None
-            self._relied_on.pop(at, None)
-            self.told.pop(at, None)
-        # When the first pass begins all functions are as they were.
-        late = [body for body in self.verdicts if functions and body[1] > 0]
-        self._in_question |= {body: self.verdicts.pop(body) for body in late}
-        ends = [outcome.end(at) for at, outcome in self.told.items()]
-        self.end = min([end for end in ends if end], default=End(self._steps - 1))
+            self._done -= self.handles[at] is not None
+            self.handles[at] = None
+            self._dependencies.pop(at, None)
+            self.notable.pop(at, None)
+        # Calls of the first pass rely on no assumption: no function has changed yet.
+        late = [call for call in self.quarantined if functions and call[1] > 0]
+        self._unconfirmed |= {call: self.quarantined.pop(call) for call in late}
+        cutoffs = [outcome.cutoff(at) for at, outcome in self.notable.items()]
+        whole = Cutoff(self._steps - 1)
+        self.cutoff = min([one for one in cutoffs if one], default=whole)
 
     def missing_names(self) -> list[str]:
-        """Return the names of the functions that have not been run."""
+        """Return the names of the functions without an outcome, in module order."""
         return [self.names[at] for at in self.missing()]
 
     def missing(self) -> list[int]:
-        """Return the functions that have not been run, in module order."""
-        return [at for at, held in enumerate(self.held) if held is None]
+        """Return the functions without an outcome, in module order."""
+        return [at for at, handle in enumerate(self.handles) if handle is None]
+
+
+_NO_EFFECTS = Effects()
+_Notable = Sequence[tuple[int, FunctionOutcome]]  # by index, in module order
+
+
+def merge_records(steps: Sequence[Pass], outcomes: StageOutcomes) -> list[StepRecord]:
+    """Return the records of the passes, up to the one that ends the run, if any."""
+    notable = sorted(outcomes.notable.items())  # in module order
+    return [
+        _merge_step(at, steps[at], notable, outcomes)
+        for at in range(outcomes.cutoff.step + 1)
+    ]
+
+
+def _merge_step(
+    at: int, step: Pass, notable: _Notable, outcomes: StageOutcomes
+) -> StepRecord:
+    diagnostics: list[Diagnostic] = []
+    emissions: list[Emission] = []
+    counters: Counter[str] = Counter()
+    failure: BaseException | None = None
+    function: str | None = None
+    for index, outcome in notable:
+        part = outcome.effects.get(at, _NO_EFFECTS)
+        if part is not _NO_EFFECTS:
+            # `said` counts the diagnostics before an emission: on the function so far,
+            # in the stage from here on.
+            before = len(diagnostics)
+            emissions += [
+                replace(one, said=before + one.said) for one in part.emissions
+            ]
+            diagnostics.extend(part.diagnostics)
+            counters.update(part.counters or {})
+            if function is None and has_error(part.diagnostics):
+                function = outcomes.names[index]
+        if outcome.failure is not None and at == len(outcome.seconds) - 1:
+            failure, function = outcome.failure, outcomes.names[index]
+            extend_error(failure, part.diagnostics, diagnostics)
+            attach_others(failure, _other_failures(at, step, index, notable, outcomes))
+            break
+    return StepRecord(
+        step.info.name,
+        diagnostics,
+        counters or None,
+        outcomes.step_seconds[at],
+        failure,
+        function,
+        emissions,
+    )
+
+
+def _other_failures(
+    at: int, step: Pass, first: int, notable: _Notable, outcomes: StageOutcomes
+) -> list[BaseException]:
+    """Return the failures of a step on functions after the first, in module order."""
+    others: list[BaseException] = []
+    for index, outcome in notable:
+        failure = outcome.failure
+        if index > first and failure is not None and len(outcome.seconds) == at + 1:
+            add_note(failure, describe_location(step.info.name, outcomes.names[index]))
+            others.append(failure)
+    return others

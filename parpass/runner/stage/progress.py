@@ -1,4 +1,8 @@
-"""Tells who waits how far a stage is: for people, and never for what comes of a run."""
+"""Progress of a stage, for display only; it never affects results.
+
+This module is apart so that `watching_progress`, which is called on event loops, does
+not import what runs need.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,13 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """A function that workers are done with.
+    """A function that workers have finished.
 
     Attributes:
-        function: Its name.
-        seconds: How long the passes of the stage took on it.
-        done: How many functions are done, with this one.
-        functions: How many there are.
+        function: The name of the function.
+        seconds: The time that the passes of the stage took on it.
+        done: How many functions are finished, including this one.
+        functions: How many functions there are.
     """
 
     function: str
@@ -24,20 +28,23 @@ class Progress(NamedTuple):
     functions: int
 
 
-WATCHER: ContextVar[Callable[[Progress], object] | None] = ContextVar(
+PROGRESS_CALLBACK: ContextVar[Callable[[Progress], object] | None] = ContextVar(
     "parpass_progress", default=None
 )
 
 
 @contextlib.contextmanager
 def watching_progress(watcher: Callable[[Progress], object]) -> Generator[None]:
-    """Have somebody told of each function that workers are done with, in runs within.
+    """Call a function for each function that workers finish, in runs in the block.
 
-    Functions are told as they come back, in any order, from any thread; one that is run
-    again is told again. What is run in this process is not told.
+    It is called as results arrive, in any order, from any thread, and again for a
+    function that runs again. It is not called for functions that run in this process.
+
+    Args:
+        watcher: The function to call.
     """
-    token = WATCHER.set(watcher)
+    token = PROGRESS_CALLBACK.set(watcher)
     try:
         yield
     finally:
-        WATCHER.reset(token)
+        PROGRESS_CALLBACK.reset(token)

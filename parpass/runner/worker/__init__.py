@@ -1,1 +1,1 @@
-"""The workers' own side."""
+"""The worker process: main loop, jobs, stages and metering."""

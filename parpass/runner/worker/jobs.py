@@ -1,189 +1,286 @@
-"""The worker's side: runs one job after the other.
+"""Entry points of a worker process, called by executors: start, run a job.
 
-Called in the processes of the pool by the executor. It must never import trio or loky
-itself. It keeps what belongs to a run, and to the run's present stage, from one job to
-the next; jobs of several runs may alternate.
+The state of a run, and of its current stage, is cached from one job to the next; jobs
+of several runs may alternate. This module must never import trio or loky.
+
+A worker ends when its parent has ended, and removes the directories of its runs. A
+worker in C code that holds the GIL does not notice that its parent has ended, so the
+other workers kill it. They identify it by a lock that it holds on a file: a process ID
+may have been reused.
 """
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import gc
 import math
 import os
+import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator, Iterable
 
 from parpass.errors import InternalError
-from parpass.runner.travel.brought import is_elsewhere
-from parpass.runner.travel.folder import Folder
-from parpass.runner.travel.large_values import WorkerValues
-from parpass.runner.travel.messages import (
-    Errand,
+from parpass.runner.ipc.blobs import WorkerBlobStore, on_other_machine
+from parpass.runner.ipc.file_lock import is_locked
+from parpass.runner.ipc.function_file import FunctionIndex
+from parpass.runner.ipc.messages import (
+    InlineStage,
     Job,
-    functions_name,
-    pack_message,
-    slots_name,
-    spec_name,
-    unpack_message,
+    decode_message,
+    function_file_name,
+    index_file_name,
+    spec_file_name,
 )
-from parpass.runner.travel.notes import Note, Phase, let_faults_be
-from parpass.runner.travel.slots import Slots
-from parpass.runner.worker.alarm import ending_after
-from parpass.runner.worker.orphans import end_with_parent
-from parpass.runner.worker.stage_in_worker import ApartFromRuns, StageInWorker
+from parpass.runner.ipc.payload import StagePayload
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.status_board import (
+    FAULT_PREFIX,
+    Phase,
+    StatusSlot,
+    disable_fault_dumps,
+    owner_pid,
+)
+from parpass.runner.stage.resource_limits import exit_after
+from parpass.runner.worker.stage_runner import InlineResources, StageRunner
 
-_runs: dict[str, _Run] = {}  # by folder
-_caught_by: _Run | None = None  # the run that learns of faults of this process
-_working = threading.Lock()  # held while a job is run
-_is_own_process = False  # else it is a thread that stands for one
+_POLL_SECONDS = 0.4  # between two checks of the parent process
+_GRACE_SECONDS = (
+    0.8  # for other workers to notice, and remove directories of their runs
+)
+
+_runs: dict[str, _WorkerRun] = {}  # by directory
+_fault_dump_owner: _WorkerRun | None = None  # the run that fault dumps are written for
+_job_lock = threading.Lock()  # held while a job runs
+_is_own_process = False  # False in a thread that acts as a worker
+
+
+def watch_parent(
+    parent: int,
+    folders: Callable[[], Iterable[SharedDirectory]],
+    meanwhile: Callable[[], None],
+) -> None:
+    """Start a thread that ends this process soon after its parent has ended.
+
+    Before, it removes the directories of runs, and kills workers that did not end: a
+    coordinator that was killed has done neither.
+
+    Args:
+        parent: The process ID of the coordinator.
+        folders: Returns the directories of the runs of this process.
+        meanwhile: Called in the thread at each check, every 0.4 s.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL_SECONDS)
+            meanwhile()
+        left = list(folders())
+        others = [other for folder in left for other in _live_workers(folder)]
+        for folder in left:
+            folder.remove()
+        time.sleep(_GRACE_SECONDS)
+        for process, file in others:
+            if is_locked(file):
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parpass-end-with-parent", daemon=True).start()
+
+
+def _live_workers(folder: SharedDirectory) -> list[tuple[int, int]]:
+    """Return the other processes with a status slot, and the file that each locks."""
+    found: list[tuple[int, int]] = []
+    with contextlib.suppress(OSError):  # another worker has removed the directory
+        for name in folder.names(FAULT_PREFIX):
+            process = owner_pid(name.removeprefix(FAULT_PREFIX))
+            if process != os.getpid():
+                found.append((process, folder.open_reader(name)))
+    return found
 
 
 def begin_worker(coordinator: int) -> None:
-    """Have this process be a worker's: it follows its coordinator, and ends with it.
+    """Initialise this process as a worker, which ends with its coordinator.
 
-    For executors: called once in each process of theirs, before its first job.
+    Executors call it once in each of their processes, before the first job.
 
     Args:
-        coordinator: The process that started this one.
+        coordinator: The process ID of the parent.
     """
     global _is_own_process
     _is_own_process = True
-    gc.freeze()  # modules stay: to look for garbage in them takes as long as a pass
-    end_with_parent(
-        coordinator, lambda: [run.folder for run in list(_runs.values())], _let_go
+    gc.freeze()  # modules are never garbage; traversing them takes a pass
+    watch_parent(
+        coordinator,
+        lambda: [run.folder for run in list(_runs.values())],
+        _release_ended,
     )
 
 
 def run_job(packed_job: bytes) -> bytes:
-    """Run a job; an entry point of a worker. Takes a Job, returns a JobResult."""
-    return _run(_run_job, packed_job)
+    """Run an encoded `Job`; return the encoded `JobResult`."""
+    context = contextvars.copy_context()  # what bodies and imports set ends with it
+    with _running_job():
+        job: Job = context.run(decode_message, packed_job)
+        run = _run_in(job.folder)
+        with run.occupying_slot(job.functions[0]):
+            stage = context.run(run.stage, job.stage)
+            return context.run(stage.run_job, job)
 
 
-def run_errand(packed_errand: bytes) -> bytes:
-    """Run a stage that came whole. Takes an Errand, returns a JobResult."""
-    return _run(_run_errand, packed_errand)
+def run_inline_stage(encoded_stage: bytes) -> bytes:
+    """Run an encoded `InlineStage`; return the encoded `JobResult`."""
+    with _running_job():
+        return contextvars.copy_context().run(_run_inline_stage, encoded_stage)
 
 
-def _run(what: Callable[[bytes], bytes], message: bytes) -> bytes:
-    # What pass bodies and imports set in contextvars ends with the job.
-    run = contextvars.copy_context().run
+def load_payload(message: bytes) -> bytes:
+    """Import the modules of a payload ahead of its stage; return no bytes.
+
+    The message has a limit of seconds, after which the worker exits, and a payload. An
+    error of loading is raised by the stage, not here.
+    """
+    with _running_job():
+        return contextvars.copy_context().run(_load_payload, message)
+
+
+@contextlib.contextmanager
+def _running_job() -> Generator[None]:
+    """Hold the lock, and pause garbage collection; no effect in a thread as worker."""
     if not (_is_own_process and gc.isenabled()):
-        return run(what, message)
+        yield
+        return
     # Most objects here live until the job ends or are freed by their count; looking
     # for cycles among them takes a quarter of the time and finds none.
     gc.disable()
     try:
-        with _working:
-            return run(what, message)
+        with _job_lock:
+            yield
     finally:
         gc.enable()
 
 
-def _let_go() -> None:
-    """Let go of passes and modules whose stage is over, between two jobs."""
-    if not _working.acquire(blocking=False):
+def _release_ended() -> None:
+    """Release the passes and modules of stages that are over, unless a job runs."""
+    if not _job_lock.acquire(blocking=False):
         return
     try:
         ended = len(_runs)
-        _forget_ended_runs()
+        _close_ended_runs()
         ended -= len(_runs)
-        if ended + sum([run.let_go() for run in _runs.values()]):
-            gc.collect()  # classes that travelled by value refer to themselves
+        if ended + sum([run.release_ended_stage() for run in _runs.values()]):
+            gc.collect()  # classes pickled by value refer to themselves
     finally:
-        _working.release()
+        _job_lock.release()
 
 
-def _run_job(packed_job: bytes) -> bytes:
-    job: Job = unpack_message(packed_job)
-    if job.folder not in _runs:
-        _forget_ended_runs()
-        _runs[job.folder] = _Run(job.folder)
-    run = _runs[job.folder]
-    run.catch_faults()
-    run.note.write(job.functions[0], 0, Phase.START)
-    try:
-        result = pack_message(run.stage(job.stage).run_job(job))
-    except Exception:
-        run.note.idle()
-        raise
-    run.note.idle()
-    return result
+def _run_in(folder: str) -> _WorkerRun:
+    """Return the state of the run of a directory, made with its first job."""
+    if folder not in _runs:
+        _close_ended_runs()
+        _runs[folder] = _WorkerRun(folder)
+    return _runs[folder]
 
 
-def _run_errand(packed_errand: bytes) -> bytes:
-    errand: Errand = unpack_message(packed_errand)
-    # Nobody looks on: there is no note of it.
-    with ending_after(errand.start_seconds if _is_own_process else math.inf):
-        stage = StageInWorker(
-            0, ApartFromRuns(), errand.spec, is_own_process=_is_own_process
+def _run_inline_stage(encoded_stage: bytes) -> bytes:
+    inline_stage: InlineStage = decode_message(encoded_stage)
+    # An inline stage has no status slot, so the watchdog cannot limit its start.
+    with exit_after(inline_stage.start_seconds if _is_own_process else math.inf):
+        stage = StageRunner(
+            0, InlineResources(), inline_stage.spec, is_own_process=_is_own_process
         )
     try:
-        return pack_message(stage.run_job(errand.job))
+        return stage.run_job(inline_stage.job)
     finally:
         stage.close()
 
 
-def _forget_ended_runs() -> None:
+def _load_payload(message: bytes) -> bytes:
+    seconds, payload = decode_message(message)
+    with exit_after(seconds if _is_own_process else math.inf):
+        StagePayload(payload, follows=_is_own_process).close()
+    return b""
+
+
+def _close_ended_runs() -> None:
     for path in [path for path in _runs if not os.path.isdir(path)]:
         _runs.pop(path).close()
 
 
-class _Run:
-    """What lasts as long as a run: the folder, its large values, the note."""
+class _WorkerRun:
+    """The state of a run in this worker: directory, blobs, status slot and stage."""
 
-    is_brief = False
+    is_short = False
 
     def __init__(self, path: str) -> None:
-        # A process that died may have had the same number.
+        # A process that died may have had the same ID.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.folder = Folder(path)
-        self.is_elsewhere = is_elsewhere(self.folder)
-        self.values = WorkerValues(self.folder, owner)
-        self.note = Note(self.folder, owner)
-        self._stage: StageInWorker | None = None
+        self.folder = SharedDirectory(path)
+        self.on_other_machine = on_other_machine(self.folder)
+        self.values = WorkerBlobStore(self.folder, owner)
+        self.slot = StatusSlot(self.folder, owner)
+        self._stage: StageRunner | None = None
 
-    def stage(self, number: int) -> StageInWorker:
-        """Return a stage; the one before it is over then."""
+    def stage(self, number: int) -> StageRunner:
+        """Return the runner of a stage; the one of the stage before is closed.
+
+        Raises:
+            InternalError: The payload of the stage is not published.
+        """
         if self._stage is None or self._stage.number != number:
             self._end_stage()
-            published = self.folder.read(spec_name(number))
+            published = self.folder.read(spec_file_name(number))
             if published is None:
                 raise InternalError("a job came before the spec of its stage")
-            self._stage = StageInWorker(
+            self._stage = StageRunner(
                 number, self, published, is_own_process=_is_own_process
             )
         return self._stage
 
-    def slots(self, number: int) -> Slots:
-        """Return where the functions of a stage are, as they are written down."""
-        return Slots.open(self.folder, slots_name(number))
+    def slots(self, number: int) -> FunctionIndex:
+        """Return the index of the functions of a stage, which grows during it."""
+        return FunctionIndex.open(self.folder, index_file_name(number))
 
     def functions(self, number: int) -> int:
         """Return the descriptor of the file with the functions of a stage."""
-        return self.folder.open_reader(functions_name(number))
+        return self.folder.open_reader(function_file_name(number))
 
-    def let_go(self) -> bool:
-        """Let go of the stage if it is over; return whether it was."""
+    def release_ended_stage(self) -> bool:
+        """Close the stage if its payload is gone; return whether it was."""
         stage = self._stage
-        if stage is None or self.folder.has(spec_name(stage.number)):
+        if stage is None or self.folder.has(spec_file_name(stage.number)):
             return False
         self._end_stage()
         return True
 
-    def catch_faults(self) -> None:
-        global _caught_by
-        if _is_own_process and _caught_by is not self:
-            self.note.catch_faults()
-            _caught_by = self
+    @contextlib.contextmanager
+    def occupying_slot(self, function: int) -> Generator[None]:
+        """Report a job in the status slot, and its crash in the file of fault dumps.
+
+        Args:
+            function: The index of the first function of the job.
+        """
+        global _fault_dump_owner
+        if _is_own_process and _fault_dump_owner is not self:
+            self.slot.enable_fault_dumps()
+            _fault_dump_owner = self
+        self.slot.write(function, 0, Phase.START)
+        try:
+            yield
+        except Exception:
+            self.slot.idle()
+            raise
+        self.slot.idle()
 
     def close(self) -> None:
-        global _caught_by
-        if _caught_by is self:
-            let_faults_be()
-            _caught_by = None
+        global _fault_dump_owner
+        if _fault_dump_owner is self:
+            disable_fault_dumps()
+            _fault_dump_owner = None
         self._end_stage()
-        self.note.close()
+        self.slot.close()
         self.values.close()
 
     def _end_stage(self) -> None:

@@ -1,1 +1,1 @@
-"""LLVM's text of loop programs, written by hand: one function, one module of LLVM's."""
+"""Emission of LLVM IR for loop programs, as text: a module for each function."""

@@ -10,13 +10,18 @@ from collections.abc import Generator
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.ir.node import Node
+from parpass.ir.node import Node, breadth_first
+from parpass.ir.tree_size import MAX_COPIES, check_copies
 from parpass.target.emission import binary_operators, intrinsic_calls, memory_access
-from parpass.target.emission.dtype_conversion import converted
-from parpass.target.emission.function_writer import FunctionWriter
+from parpass.target.emission.binary_operators import converted
+from parpass.target.emission.function_writer import (
+    FunctionWriter,
+    constant,
+    llvm_type,
+    memory_type,
+)
 from parpass.target.emission.kernel_parameters import KernelParameters
-from parpass.target.emission.llvm_type import constant, llvm_type, memory_type
-from parpass.target.emission.memory_access import Place
+from parpass.target.emission.memory_access import Access
 from parpass.tir.binary_op import BinaryOpExpr, CmpExpr
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
@@ -54,6 +59,8 @@ class ExprEmitter(StmtExprFunctor[str]):
         self.result = ""
         self._values = params.values
         self._result_at = ""
+        self._root = at
+        self._forgotten, self._most_forgotten = 0, MAX_COPIES
 
     def _of(self, node: Node) -> Generator[Node, str, str]:
         """Return the value of a node, for methods that are generators."""
@@ -138,11 +145,42 @@ class ExprEmitter(StmtExprFunctor[str]):
         return writer.phi("bool", (decided, before), (b, behind))
 
     def _perhaps(self, expr: PrimExpr) -> Generator[Node, str, str]:
-        """Return a value that is computed in a block of its own."""
+        """Return a value that is computed in a block of its own.
+
+        What was computed before is to be had there; what is computed there is forgotten
+        behind it, last first.
+        """
+        known = self.memo_map
+        before = len(known)
+        value = yield from self._of(expr)
+        self._count_forgotten(len(known) - before)
+        while len(known) > before:
+            known.popitem()
+        return value
+
+    def _apart(self, expr: PrimExpr) -> Generator[Node, str, str]:
+        """Return a value that has nothing in common with what was computed before."""
         outside, self.memo_map = self.memo_map, {}
         value = yield from self._of(expr)
+        self._count_forgotten(len(self.memo_map))
         self.memo_map = outside
         return value
+
+    def _count_forgotten(self, count: int) -> None:
+        """Count nodes that are computed again where they are used again.
+
+        Raises:
+            SizeLimitError: There are too many of them.
+        """
+        self._forgotten += count
+        if self._forgotten > self._most_forgotten:
+            nodes = len(breadth_first(self._root))
+            self._most_forgotten = nodes + MAX_COPIES
+            check_copies(
+                self._forgotten - nodes,
+                "values that are only perhaps computed, counted wherever they are,",
+                "give what is used often a name, by tir.LetStmt",
+            )
 
     def visit_select_(self, op: Select) -> str:
         """Return one of two values, lane by lane."""
@@ -156,7 +194,7 @@ class ExprEmitter(StmtExprFunctor[str]):
         is_known = op.var in self._values
         self._values[op.var] = value
         if is_known:  # what is remembered of it is of another value
-            return (yield from self._perhaps(op.body))
+            return (yield from self._apart(op.body))
         return (yield from self._of(op.body))
 
     def visit_ramp_(self, op: Ramp) -> str:
@@ -196,7 +234,7 @@ class ExprEmitter(StmtExprFunctor[str]):
         place = yield from self._place(op)
         return memory_access.load(self.writer, op.dtype, place)
 
-    def _place(self, op: Any) -> Generator[Node, str, Place]:
+    def _place(self, op: Any) -> Generator[Node, str, Access]:
         pointer = self._value_of(op.buffer_var)
         mask = None
         if not memory_access.is_true(op.predicate):
@@ -209,7 +247,7 @@ class ExprEmitter(StmtExprFunctor[str]):
             # Of memory whose elements are vectors.
             by = f"mul {llvm_type(index.dtype)} {value}, {lanes}"
             value = self.writer.value(by)
-        return Place(pointer, value, index.dtype, mask)
+        return Access(pointer, value, index.dtype, mask)
 
     def visit_call_(self, op: Call) -> Any:
         """Return what a call gives."""
@@ -249,7 +287,7 @@ class ExprEmitter(StmtExprFunctor[str]):
             self._result_at = self.params.take("result", kind="ptr")
         self.result = dtype
         memory_access.store(
-            self.writer, dtype, value, Place(self._result_at, "0", "int64")
+            self.writer, dtype, value, Access(self._result_at, "0", "int64")
         )
         self.writer.end()
         return "0"

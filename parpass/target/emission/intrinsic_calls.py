@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.runtime.dtypes import name_of
-from parpass.target.emission.binary_operators import lane_by_lane, shifted
-from parpass.target.emission.dtype_conversion import converted, wide
-from parpass.target.emission.function_writer import FunctionWriter
-from parpass.target.emission.llvm_type import constant, llvm_type
+from parpass.target.emission.binary_operators import (
+    converted,
+    lane_by_lane,
+    shifted,
+    wide,
+)
+from parpass.target.emission.function_writer import FunctionWriter, constant, llvm_type
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
 from parpass.tir.prim_expr import IntImm, StringImm

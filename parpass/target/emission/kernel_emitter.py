@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from parpass.errors import CodeGenError
 from parpass.runtime.signature import Signature
 from parpass.target.emission import memory_access
-from parpass.target.emission.dtype_conversion import converted
+from parpass.target.emission.binary_operators import converted
 from parpass.target.emission.expr_emitter import ExprEmitter
-from parpass.target.emission.function_writer import FunctionWriter
-from parpass.target.emission.kernel_parameters import KernelParameters
-from parpass.target.emission.llvm_type import (
+from parpass.target.emission.function_writer import (
+    FunctionWriter,
     element_bytes,
     llvm_type,
 )
+from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
     Var,
@@ -37,6 +37,7 @@ from parpass.tir.stmt import (
     Store,
     While,
 )
+from parpass.tir.stmt_functor import check_statement_tree_size
 
 _ON_STACK = (
     4096  # bytes of memory that a function may have there; more are passed to it
@@ -61,7 +62,9 @@ def emitted(func: PrimFunc, symbol: str, features: Sequence[str]) -> Emitted:
 
     Raises:
         CodeGenError: Something in it has no machine code.
+        SizeLimitError: It has statements, or values, at too many places.
     """
+    check_statement_tree_size(func.body, "statements to be compiled")
     emitter = KernelEmitter(func, features)
     try:
         emitter.run()

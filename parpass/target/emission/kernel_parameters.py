@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parpass.runtime.signature import Parameter, Passed
-from parpass.target.emission.dtype_conversion import converted, is_narrow
-from parpass.target.emission.function_writer import FunctionWriter
-from parpass.target.emission.llvm_type import llvm_type
+from parpass.target.emission.binary_operators import converted, is_narrow
+from parpass.target.emission.function_writer import FunctionWriter, llvm_type
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
@@ -30,13 +29,13 @@ class Check(NamedTuple):
 
 
 class KernelParameters:
-    """What a kernel takes.
+    """The parameters of a kernel.
 
     Attributes:
-        values: What variables are, by variable.
+        values: The values of variables, by variable.
         arguments: The number of the argument that a pointer belongs to, by variable.
-        passed: What C passes, in order.
-        checks: What is to be checked.
+        passed: The values that C passes, in order.
+        checks: The checks of the arguments.
         written: The numbers of the arguments that are written to.
     """
 
@@ -62,7 +61,7 @@ class KernelParameters:
         return self._params
 
     def take(self, what: str, argument: int = 0, at: int = 0, *, kind: str) -> str:
-        """Have C pass something more; return its name."""
+        """Add a value that C passes; return its name."""
         name = f"%p{len(self.passed)}"
         noalias = " noalias" if self._is_noalias and kind == "ptr" else ""
         self.passed.append(Passed(what, argument, at))

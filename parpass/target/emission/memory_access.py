@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parpass.runtime.dtypes import name_of
-from parpass.target.emission.dtype_conversion import converted
-from parpass.target.emission.function_writer import FunctionWriter
-from parpass.target.emission.llvm_type import (
+from parpass.target.emission.binary_operators import converted
+from parpass.target.emission.function_writer import (
+    FunctionWriter,
     constant,
     element_bytes,
     llvm_type,
@@ -19,14 +19,14 @@ from parpass.tir.expr import Broadcast, Ramp
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
-class Place(NamedTuple):
-    """Where elements are.
+class Access(NamedTuple):
+    """The address of the elements that an instruction accesses.
 
     Attributes:
-        pointer: To the memory.
+        pointer: The pointer to the memory.
         at: The number of the first element, or of each lane's.
-        index_dtype: The dtype of that.
-        mask: For which lanes there is an access; None for all.
+        index_dtype: The dtype of `at`.
+        mask: The lanes for which there is an access; None for all.
     """
 
     pointer: str
@@ -57,7 +57,7 @@ def stored_dtype(dtype: str) -> str:
     return name_of("uint", 8, found.lanes) if found.code == "bool" else dtype
 
 
-def load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+def load(writer: FunctionWriter, dtype: str, place: Access) -> str:
     """Return what is in memory; 0 where there is no access."""
     stored = stored_dtype(dtype)
     if data_type(place.index_dtype).lanes > 1:
@@ -71,7 +71,7 @@ def load(writer: FunctionWriter, dtype: str, place: Place) -> str:
     return converted(writer, found, stored, dtype)
 
 
-def store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+def store(writer: FunctionWriter, dtype: str, value: str, place: Access) -> None:
     """Put a value in memory."""
     stored = stored_dtype(dtype)
     value = converted(writer, value, dtype, stored)
@@ -90,7 +90,7 @@ def store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
         writer.begin(end)
 
 
-def address(writer: FunctionWriter, dtype: str, place: Place) -> str:
+def address(writer: FunctionWriter, dtype: str, place: Access) -> str:
     """Return a pointer to the element, or a vector of pointers, one for each lane."""
     wide = name_of("int", 64, data_type(place.index_dtype).lanes)
     index = converted(writer, place.at, place.index_dtype, wide)
@@ -100,21 +100,23 @@ def address(writer: FunctionWriter, dtype: str, place: Place) -> str:
     )
 
 
-def _plain_load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+def _plain_load(writer: FunctionWriter, dtype: str, place: Access) -> str:
     pointer = address(writer, dtype, place)
     return writer.value(
         f"load {llvm_type(dtype)}, ptr {pointer}, align {element_bytes(dtype)}"
     )
 
 
-def _plain_store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+def _plain_store(writer: FunctionWriter, dtype: str, value: str, place: Access) -> None:
     pointer = address(writer, dtype, place)
     writer.do(
         f"store {llvm_type(dtype)} {value}, ptr {pointer}, align {element_bytes(dtype)}"
     )
 
 
-def _perhaps_loaded(writer: FunctionWriter, dtype: str, place: Place, mask: str) -> str:
+def _perhaps_loaded(
+    writer: FunctionWriter, dtype: str, place: Access, mask: str
+) -> str:
     before = writer.block
     yes, end = writer.new_label("load"), writer.new_label("end")
     writer.branch(mask, yes, end)
@@ -125,11 +127,11 @@ def _perhaps_loaded(writer: FunctionWriter, dtype: str, place: Place, mask: str)
     return writer.phi(dtype, (found, yes), (constant(0, dtype), before))
 
 
-def _mask(place: Place, lanes: int) -> tuple[str, str]:
+def _mask(place: Access, lanes: int) -> tuple[str, str]:
     return f"<{lanes} x i1>", place.mask or "splat (i1 true)"
 
 
-def _masked_load(writer: FunctionWriter, dtype: str, place: Place) -> str:
+def _masked_load(writer: FunctionWriter, dtype: str, place: Access) -> str:
     kind, lanes = llvm_type(dtype), data_type(dtype).lanes
     pointer = ("ptr", address(writer, dtype, place))
     align, nothing = ("i32", str(element_bytes(dtype))), (kind, "zeroinitializer")
@@ -137,14 +139,16 @@ def _masked_load(writer: FunctionWriter, dtype: str, place: Place) -> str:
     return writer.call(name, kind, pointer, align, _mask(place, lanes), nothing)
 
 
-def _masked_store(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+def _masked_store(
+    writer: FunctionWriter, dtype: str, value: str, place: Access
+) -> None:
     lanes, align = data_type(dtype).lanes, ("i32", str(element_bytes(dtype)))
     pointer = ("ptr", address(writer, dtype, place))
     name, given = f"llvm.masked.store.{mangled(dtype)}.p0", (llvm_type(dtype), value)
     writer.call(name, "void", given, pointer, align, _mask(place, lanes))
 
 
-def _gathered(writer: FunctionWriter, dtype: str, place: Place) -> str:
+def _gathered(writer: FunctionWriter, dtype: str, place: Access) -> str:
     kind, lanes = llvm_type(dtype), data_type(dtype).lanes
     pointers = (f"<{lanes} x ptr>", address(writer, dtype, place))
     align, nothing = ("i32", str(element_bytes(dtype))), (kind, "zeroinitializer")
@@ -152,7 +156,7 @@ def _gathered(writer: FunctionWriter, dtype: str, place: Place) -> str:
     return writer.call(name, kind, pointers, align, _mask(place, lanes), nothing)
 
 
-def _scattered(writer: FunctionWriter, dtype: str, value: str, place: Place) -> None:
+def _scattered(writer: FunctionWriter, dtype: str, value: str, place: Access) -> None:
     lanes, align = data_type(dtype).lanes, ("i32", str(element_bytes(dtype)))
     pointers = (f"<{lanes} x ptr>", address(writer, dtype, place))
     name = f"llvm.masked.scatter.{mangled(dtype)}.v{lanes}p0"

@@ -1,11 +1,13 @@
-"""Whether variables are defined once, and where they are used, and buffers declared."""
+"""Definitions and uses of variables and buffers: each is defined once, before use."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from parpass.ir.node import Node, bindings, children, reflection
-from parpass.tir.analysis.deep_equal import expr_deep_equal
+from parpass.ir.node import Node, bindings, children, post_order, reflection
+from parpass.tir.analysis.expr_analysis import expr_deep_equal
 from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.expr import Let, Var
 from parpass.tir.function import PrimFunc
@@ -42,15 +44,20 @@ def undefined_vars(func: PrimFunc | Stmt) -> list[Var]:
     return check.free_vars()
 
 
+_LOOKED_AT = 2  # times that a node is gone into: the second time it binds again
+
+
 class _Definitions:
     """Goes through a program in the order of evaluation, scope by scope.
 
     What was met in a scope, or in one around it, tells nothing new: an expression is
-    looked at once, and a statement twice, as the second time it binds again.
+    looked at once, and a statement twice, as the second time it binds again. What was
+    gone through twice, wherever that was, is not gone into again: all that it can tell
+    is whether the variables that it uses are bound here, too.
     """
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self._faults: dict[tuple[str, Node], str] = {}  # each told once of a variable
         self._bound: set[Node] = set()  # where we are
         self._ever: set[Node] = set()
         self._free: dict[Node, None] = {}
@@ -58,6 +65,13 @@ class _Definitions:
         self._met: set[Node] = set()  # in the scopes that we are in
         self._met_again: set[Node] = set()
         self._lately: list[tuple[set[Node], Node]] = []  # in the innermost of these
+        self._times: Counter[Node] = Counter()  # that each was gone into
+        self._uses = _Uses()
+
+    @property
+    def faults(self) -> list[str]:
+        """The faults, as text."""
+        return [*self._faults.values()]
 
     def run(self, root: Node) -> None:
         """Find the faults of a program."""
@@ -73,10 +87,22 @@ class _Definitions:
             elif isinstance(item, Var):
                 self._use(item)
             elif isinstance(item, Node) and self._tells_news(item):
-                self._expand(item, stack)
+                self._times[item] += 1
+                if self._times[item] <= _LOOKED_AT:
+                    self._expand(item, stack)
+                else:
+                    self._use_all(item)
+
+    def _use_all(self, node: Node) -> None:
+        """Look at what is used in a node that was gone through before."""
+        for one in self._uses.of(node):
+            if isinstance(one, Buffer):
+                self._use_buffer(one)
+            else:
+                self._use(one)
 
     def free_faults(self) -> list[str]:
-        """Return which variables and buffers nobody declares."""
+        """Return the variables and buffers without a declaration."""
         return [
             f"{'buffer' if isinstance(one, Buffer) else 'variable'} "
             f"'{getattr(one, 'name', one)}' is used, but declared nowhere"
@@ -84,7 +110,7 @@ class _Definitions:
         ]
 
     def free_vars(self) -> list[Var]:
-        """Return the variables that nobody binds."""
+        """Return the variables without a binding."""
         return [one for one in self._free if isinstance(one, Var)]
 
     def _tells_news(self, node: Node) -> bool:
@@ -102,34 +128,19 @@ class _Definitions:
         self._lately = before
 
     def _expand(self, node: Node, stack: list[Any]) -> None:
-        if isinstance(node, Buffer):
-            return
         if isinstance(node, BufferLoad | BufferStore):
             self._use_buffer(node.buffer)
         if isinstance(node, AttrStmt) and node.thread_axis is not None:
             self._ever.discard(node.thread_axis.var)  # an axis may be met again
-            self._push_scope(stack, (node.thread_axis.var,), [node.body])
-            stack.append(node.value)
-            return
-        below = [one for one in children(node) if not isinstance(one, Buffer)]
-        bound = bindings(node)
-        if isinstance(node, PrimFunc):
-            buffers = tuple(node.buffer_map.values())
-            declared = tuple(dict.fromkeys((*bound, *buffers)))
-            self._push_scope(stack, declared, [node.body])
-            return
-        if not bound:
-            stack += reversed(below)
-            return
-        if isinstance(node, Let) and self._is_bound_alike(node):
+        elif isinstance(node, Let) and self._is_bound_alike(node):
             self._ever.discard(node.var)
-        scopes = reflection(type(node)).scopes
-        outside = [one for one in below[: len(below) - scopes] if one not in bound]
-        realized = getattr(node, "buffer", None)
-        if isinstance(realized, Buffer):
-            bound = (*bound, realized)
-        self._push_scope(stack, bound, below[len(below) - scopes :])
-        stack += reversed(outside)
+        parts = _parts(node)
+        if parts.inside:
+            entered = _Enter(parts.bound)
+            stack.append(_Leave(entered))
+            stack += reversed(parts.inside)
+            stack.append(entered)
+        stack += reversed(parts.outside)
 
     def _is_bound_alike(self, node: Let) -> bool:
         is_again = node.var in self._values
@@ -137,35 +148,98 @@ class _Definitions:
         is_free = node.var not in self._bound
         return is_again and is_free and expr_deep_equal(before, node.value)
 
-    def _push_scope(
-        self, stack: list[Any], bound: tuple[Any, ...], inside: list[Any]
-    ) -> None:
-        entered = _Enter(bound)
-        stack.append(_Leave(entered))
-        stack += reversed(inside)
-        stack.append(entered)
-
     def _define(self, var: Any) -> bool:
         known = var in self._bound
         if var in self._ever and isinstance(var, Var):
-            self.faults.append(f"variable '{var.name}' is bound more than once")
+            self._say(var, "is bound more than once")
         if var in self._free:
-            self.faults.append(f"variable '{var.name}' is used before it is bound")
+            self._say(var, "is used before it is bound")
         self._ever.add(var)
         self._bound.add(var)
         return not known
 
-    def _use(self, var: Var) -> None:
+    def _say(self, var: Any, fault: str) -> None:
+        self._faults[fault, var] = f"variable '{var.name}' {fault}"
+
+    def _use(self, var: Any) -> None:
         if var in self._bound:
             return
         if var in self._ever:
-            self.faults.append(f"variable '{var.name}' is used outside of its scope")
+            self._say(var, "is used outside of its scope")
         else:
             self._free[var] = None
 
     def _use_buffer(self, buffer: Buffer) -> None:
         if buffer not in self._bound and buffer.data not in self._bound:
             self._free[buffer] = None
+
+
+class _Parts(NamedTuple):
+    """The parts of a node: outside of the scope of its bindings, and inside."""
+
+    outside: list[Any]
+    bound: tuple[Any, ...] = ()
+    inside: Sequence[Any] = ()
+
+
+def _parts(node: Node) -> _Parts:
+    """Return what is below a node, but buffers."""
+    if isinstance(node, Buffer):
+        return _Parts([])
+    if isinstance(node, AttrStmt) and node.thread_axis is not None:
+        return _Parts([node.value], (node.thread_axis.var,), [node.body])
+    bound = bindings(node)
+    if isinstance(node, PrimFunc):
+        declared = (*bound, *node.buffer_map.values())
+        return _Parts([], tuple(dict.fromkeys(declared)), [node.body])
+    below = [one for one in children(node) if not isinstance(one, Buffer)]
+    if not bound:
+        return _Parts(below)
+    behind = len(below) - reflection(type(node)).scopes
+    outside = [one for one in below[:behind] if one not in bound]
+    realized = getattr(node, "buffer", None)
+    if isinstance(realized, Buffer):
+        bound = (*bound, realized)
+    return _Parts(outside, bound, below[behind:])
+
+
+class _Uses:
+    """The variables and buffers that nodes use and do not bind, in order of use."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, dict[Any, None]] = {}
+
+    def of(self, root: Node) -> dict[Any, None]:
+        """Return what a node uses."""
+        for node in post_order(root, self._unknown):
+            if node not in self._known:
+                self._known[node] = self._found(node)
+        return self._known[root]
+
+    def _unknown(self, node: Node) -> list[Any]:
+        parts = _parts(node)
+        return [
+            one for one in (*parts.outside, *parts.inside) if one not in self._known
+        ]
+
+    def _found(self, node: Node) -> dict[Any, None]:
+        if isinstance(node, Var):
+            return {node: None}
+        outside, bound, inside = _parts(node)
+        own = {node.buffer: None} if isinstance(node, BufferLoad | BufferStore) else {}
+        found = [own, *(self._known[one] for one in outside)]
+        for one in inside:
+            used = self._known[one]
+            free = {x: None for x in used if not _is_among(x, bound)}
+            found.append(used if len(free) == len(used) else free)
+        told = [one for one in found if one]
+        if len(told) == 1:
+            return told[0]  # one object for all nodes of a chain
+        return {x: None for one in told for x in one}
+
+
+def _is_among(used: Any, bound: Sequence[Any]) -> bool:
+    return used in bound or (isinstance(used, Buffer) and used.data in bound)
 
 
 class _Enter:

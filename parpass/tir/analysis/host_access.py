@@ -1,4 +1,4 @@
-"""Whether the processor accesses memory that is on another device."""
+"""Verification that the processor does not access memory of other devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.errors import IRError
 from parpass.ir.node import Node, children
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.packed_abi import CallingConv
@@ -22,9 +22,9 @@ _THREADS = ("thread_extent", "pipeline_exec_scope")
 def verify_memory(func: PrimFunc) -> bool:
     """Return whether memory on a device is accessed by threads there alone.
 
-    The function's attribute `target` says where its memory is. On the processor all is
-    well; no program that this IR is compiled to is elsewhere, but who writes passes for
-    such can check them.
+    The attribute `target` of the function names the device of its memory. On the
+    processor the result is always True; programs of this IR are not compiled for
+    others, but authors of passes for such can check them.
 
     Raises:
         IRError: The function has no target.

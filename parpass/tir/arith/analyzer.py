@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from parpass.errors import IRError, IRTypeError
+from parpass.tir.arith.analyzer_state import AnalyzerState
 from parpass.tir.arith.canonical_simplify import CanonicalSimplifier
 from parpass.tir.arith.congruence import Congruence
 from parpass.tir.arith.const_int_bound import ConstIntBound
-from parpass.tir.arith.knowledge import Known
+from parpass.tir.arith.interval_set import IntervalSet, IntervalSetEvaluator
 from parpass.tir.arith.modular_set import ModularSet
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
-from parpass.tir.arith.sets.interval_set import IntervalSet
-from parpass.tir.arith.sets.set_evaluator import IntervalSetEvaluator
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
@@ -23,15 +22,15 @@ _PLAIN = (ConstIntBound, ModularSet)
 
 
 class Analyzer:
-    """Tells what is known of integer expressions, and simplifies them.
+    """Proves facts about integer expressions, and simplifies them.
 
-    It remembers what it is told of variables. Arithmetic of int32 and int64, which
-    indices are computed by, is taken not to overflow; expressions that divide by zero
-    have no meaning that would have to be kept.
+    It keeps the facts about variables that it receives. Arithmetic of int32 and int64,
+    which indices are computed by, is assumed not to overflow; expressions that divide
+    by zero have no meaning that must be preserved.
     """
 
     def __init__(self) -> None:
-        self._known = Known()
+        self._known = AnalyzerState()
         # By class, with the epoch of what they have found.
         self._simplifiers: dict[type[Any], tuple[object, Any]] = {}
         self._told: dict[tuple[Var, type[Any]], Any] = {}  # by variable, and what it is
@@ -98,10 +97,10 @@ class Analyzer:
         return result
 
     def bind(self, var: Var, expr: Any, *, allow_override: bool = False) -> None:
-        """Learn what a variable is: an expression, or within which range it is.
+        """Bind a variable to an expression, or to a range.
 
         Raises:
-            IRError: It is known to be another one.
+            IRError: It is bound to a different one.
         """
         if isinstance(expr, Range):
             extent = self.simplify(expr.extent)
@@ -191,12 +190,6 @@ class Analyzer:
         if self.const_int_bound(expr).min_value >= lower_bound:
             return True
         return self.const_int_bound(self.simplify(expr)).min_value >= lower_bound
-
-    def can_prove_less(self, expr: Any, upper_bound: int) -> bool:
-        """Return whether an expression is found to be less than a constant."""
-        if self.const_int_bound(expr).max_value < upper_bound:
-            return True
-        return self.const_int_bound(self.simplify(expr)).max_value < upper_bound
 
     def _first(self, expr: Any) -> PrimExpr:
         """Return what stands for an expression in the table, which is kept small."""

@@ -8,8 +8,13 @@ from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, children, post_order
 from parpass.tir.arith.analyzer import Analyzer
-from parpass.tir.arith.sets.interval_set import NEG_INF, NOTHING, POS_INF, IntervalSet
-from parpass.tir.arith.sets.set_evaluator import IntervalSetEvaluator
+from parpass.tir.arith.interval_set import (
+    NEG_INF,
+    NOTHING,
+    POS_INF,
+    IntervalSet,
+    IntervalSetEvaluator,
+)
 from parpass.tir.binary_op import EQ, GE, GT, LE, LT, Add, Mul, Sub
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
@@ -33,7 +38,7 @@ def deduce_bound(var: Var, cond: Any, hint_map: Sets, relax_map: Sets) -> Interv
     Args:
         var: The variable; it stands in the comparison once.
         cond: The comparison, of sums, differences and products.
-        hint_map: Sets of other variables, by which the signs of factors are told.
+        hint_map: Sets of other variables, from which the signs of factors follow.
         relax_map: Sets of other variables, for all values of which the comparison is
             to hold. They are not mentioned in the result.
 

@@ -9,12 +9,20 @@ from collections.abc import Generator
 from typing import Any, cast
 
 from parpass.ir.node import children
+from parpass.tir.arith.analyzer_state import AnalyzerState
+from parpass.tir.arith.canonical_sum import (
+    FLOOR,
+    MAX_TERMS,
+    TRUNC,
+    Rounding,
+    Split,
+    Sum,
+    SumDivision,
+    SumNodes,
+    total,
+)
 from parpass.tir.arith.interval import INF, Interval, of_dtype
-from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
-from parpass.tir.arith.sums.split_sum import FLOOR, TRUNC, Rounding, Split, Sum, total
-from parpass.tir.arith.sums.sum_division import SumDivision
-from parpass.tir.arith.sums.sum_nodes import MAX_TERMS, SumNodes
 from parpass.tir.binary_op import Add, Div, FloorDiv, FloorMod, Mod, Mul, Sub
 from parpass.tir.const_fold import INDEX
 from parpass.tir.data_type import data_type
@@ -28,22 +36,13 @@ MAX_NODES = 2 * MAX_TERMS  # of a sum that is looked at as a whole
 class CanonicalSimplifier(RewriteSimplifier):
     """Simplifies expressions of a table."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: AnalyzerState) -> None:
         super().__init__(known)
         self._forms: dict[Any, Sum] = {}  # of what was visited
         self._nodes = SumNodes(known.table)
         self._dividing = SumDivision(self._nodes, known.bounds)
 
     # -- sums
-
-    def sum_of(self, expr: PrimExpr) -> Sum:
-        """Return an expression of the table as a sum."""
-        self.visit(expr)
-        return self._sum_of(expr)
-
-    def expr_of(self, form: Sum, dtype: str) -> PrimExpr:
-        """Return a sum as an expression."""
-        return self._nodes.node(form, dtype)
 
     def visited_before(self, expr: Any) -> Any:
         """Return the children; of a sum that is not long, all that is added in it."""

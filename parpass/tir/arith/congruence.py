@@ -18,11 +18,6 @@ class Congruence(NamedTuple):
         coeff = abs(coeff)
         return Congruence(coeff, base % coeff if coeff else base)
 
-    @property
-    def is_anything(self) -> bool:
-        """Whether nothing is known."""
-        return self.coeff == 1
-
     def __neg__(self) -> Congruence:
         return Congruence.of(self.coeff, -self.base)
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.arith import interval
-from parpass.tir.arith.bottom_up import BottomUp
-from parpass.tir.arith.expr_table import ExprTable
+from parpass.tir.arith.expr_table import BottomUp, ExprTable
 from parpass.tir.arith.facts import Facts
 from parpass.tir.arith.interval import EVERYTHING, TRUTH, Interval, of_dtype
 from parpass.tir.binary_op import (

@@ -1,16 +1,16 @@
-"""A table of expressions in which what is equal is the same object.
+"""A hash-consing table of expressions, with facts that are derived bottom-up.
 
-Rules then tell whether two expressions are equal by `is`, at any size, and what is
-known of an expression is kept under it in a dictionary.
+Equal expressions are the same object, so rules compare them by `is`, at any size, and
+the facts about an expression are kept under it in a dictionary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from parpass.ir.node import Node, children, reflection
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Any as AnyExpr
@@ -161,3 +161,67 @@ def _hashable(values: list[Any]) -> Iterator[Any]:
                 yield id(value)
             else:
                 yield (type(value), value)
+
+
+T = TypeVar("T")
+
+
+class BottomUp(Generic[T]):
+    """Gives every expression of a table a value, its parts first, without recursion.
+
+    A subclass has a rule for each kind that it knows, which is given the expression and
+    the values of its children; all else has `unknown`.
+
+    Attributes:
+        memo: The values so far; to be emptied when facts change.
+    """
+
+    rules: ClassVar[Mapping[type[Any], Callable[..., Any]]] = {}
+
+    def __init__(self, table: ExprTable) -> None:
+        self._table = table
+        self.memo: dict[Any, T] = {}
+
+    def unknown(self, expr: Any) -> T:
+        """Return the value of an expression of which no rule tells more."""
+        raise NotImplementedError
+
+    def narrowed(self, expr: Any, value: T) -> T:
+        """Return the value of an expression, with what else is known of it."""
+        raise NotImplementedError
+
+    def of(self, expr: Any) -> T:
+        """Return the value of an expression of the table."""
+        memo = self.memo
+        if expr in memo:
+            return memo[expr]
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            if node in memo:
+                stack.pop()
+                continue
+            parts = self._parts(node)
+            waiting = [part for part in parts if part not in memo]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            memo[node] = self.narrowed(node, self._value(node, parts))
+        return memo[expr]
+
+    def _parts(self, node: Any) -> Any:
+        if isinstance(node, Var):
+            value = self._table.let_values.get(node)
+            return () if value is None else (value,)
+        if isinstance(node, Let):
+            return (node.body,)
+        return children(node) if type(node) in self.rules else ()
+
+    def _value(self, node: Any, parts: Any) -> T:
+        if isinstance(node, Var | Let):
+            return self.memo[parts[0]] if parts else self.unknown(node)
+        rule = self.rules.get(cast("type[Any]", type(node)))
+        if rule is None:
+            return self.unknown(node)
+        return rule(self, node, *[self.memo[part] for part in parts])

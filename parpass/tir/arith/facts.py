@@ -1,15 +1,29 @@
-"""What is known of expressions beyond what they say: ranges, remainders, truths."""
+"""Conditions that are joined by `and`.
+
+What is known of expressions beyond what they say: ranges, remainders, truths.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from parpass.tir.arith.congruence import Congruence, meet
-from parpass.tir.arith.conjunction import conjuncts
 from parpass.tir.arith.expr_table import ExprTable
 from parpass.tir.arith.interval import Interval
-from parpass.tir.binary_op import EQ, LE, LT, NE, FloorMod, Mod
+from parpass.tir.binary_op import EQ, LE, LT, NE, And, FloorMod, Mod
 from parpass.tir.prim_expr import IntImm, PrimExpr
+
+
+def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """Return the conditions of which one is made by `and`, in their order."""
+    found, waiting = list[PrimExpr](), [condition]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, And):
+            waiting += (one.b, one.a)
+        else:
+            found.append(one)
+    return found
 
 
 class Facts:

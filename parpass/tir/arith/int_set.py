@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import abc
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from parpass.tir.arith.analyzer import Analyzer
-from parpass.tir.arith.region_bound import estimate_region_lower_bound
-from parpass.tir.arith.sets.interval_set import (
+from parpass.tir.arith.interval_set import (
     NEG_INF,
     NOTHING,
     POS_INF,
     IntervalSet,
     from_min_extent,
-    greatest,
-    least,
+    intersection,
     single_point,
-    union_of,
 )
-from parpass.tir.arith.sets.set_arithmetic import intersection
 from parpass.tir.expr import Var
 from parpass.tir.iteration import Range
-from parpass.tir.op import add, const, subtract
 from parpass.tir.prim_expr import PrimExpr, as_prim_expr
 
 __all__ = [
     "IntSet",
     "IntervalSet",
-    "estimate_region_lower_bound",
-    "eval_set",
     "intersect",
     "neg_inf",
     "pos_inf",
-    "union",
-    "union_lower_bound",
 ]
 
 
@@ -76,30 +67,6 @@ def neg_inf() -> Var:
     return NEG_INF
 
 
-def eval_set(expr: Any, dom_map: Mapping[Var, IntervalSet]) -> IntervalSet:
-    """Return what an expression, or one of a range, may be.
-
-    Args:
-        expr: The expression, or the `Range`.
-        dom_map: The sets of variables; others are what they are.
-    """
-    analyzer = Analyzer()
-    if not isinstance(expr, Range):
-        return analyzer.int_set(expr, dom_map)
-    # What both ends mention goes, before its set is put in its place.
-    one = const(1, expr.extent.dtype)
-    last = analyzer.simplify(subtract(add(expr.min, expr.extent), one))
-    low, high = analyzer.int_set(expr.min, dom_map), analyzer.int_set(last, dom_map)
-    return IntervalSet(low.min_value, high.max_value)
-
-
-def union(sets: Sequence[IntervalSet]) -> IntervalSet:
-    """Return the least interval that has all sets; nothing, if there are none."""
-    if len(sets) == 1:
-        return sets[0]
-    return _simplified(functools.reduce(union_of, sets, NOTHING))
-
-
 def intersect(sets: Sequence[IntervalSet]) -> IntervalSet:
     """Return what is in all sets; nothing, if there are none."""
     if len(sets) < 2:
@@ -108,30 +75,6 @@ def intersect(sets: Sequence[IntervalSet]) -> IntervalSet:
     return _simplified(
         functools.reduce(functools.partial(intersection, analyzer), sets)
     )
-
-
-def union_lower_bound(sets: Sequence[IntervalSet]) -> IntervalSet:
-    """Return an interval all of which is in one of some sets.
-
-    A set is dropped that cannot be shown to touch those before it.
-    """
-    analyzer = Analyzer()
-    found = sets[0] if sets else NOTHING
-    for one in sets[1:]:
-        if _reaches(analyzer, found, one) and _reaches(analyzer, one, found):
-            found = IntervalSet(
-                least(found.min_value, one.min_value),
-                greatest(found.max_value, one.max_value),
-            )
-    return found
-
-
-def _reaches(analyzer: Analyzer, a: IntervalSet, b: IntervalSet) -> bool:
-    """Return whether a set begins at latest behind the last int of another one."""
-    if a.min_value is NEG_INF or b.max_value is POS_INF:
-        return True
-    gap = subtract(add(b.max_value, const(1, b.max_value.dtype)), a.min_value)
-    return analyzer.can_prove_greater_equal(gap, 0)
 
 
 def _simplified(found: IntervalSet) -> IntervalSet:

@@ -1,4 +1,4 @@
-"""Which remainder an expression leaves."""
+"""Modular sets: the remainders of expressions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.arith import congruence
-from parpass.tir.arith.bottom_up import BottomUp
 from parpass.tir.arith.congruence import ANYTHING, Congruence
 from parpass.tir.arith.const_int_bound import Bounds
-from parpass.tir.arith.expr_table import ExprTable
+from parpass.tir.arith.expr_table import BottomUp, ExprTable
 from parpass.tir.arith.facts import Facts
 from parpass.tir.binary_op import (
     Add,

@@ -1,11 +1,34 @@
-"""What rewriting rules are given: nodes that they build, and what is known."""
+"""The rules of the rewriting simplifier, and their engine: nodes and facts."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, cast
 
-from parpass.tir.arith.knowledge import Known
-from parpass.tir.arith.rule_tables import CONDITIONS, INDICES, VECTOR
+from parpass.fork_safety import cached_property
+from parpass.tir.arith.analyzer_state import AnalyzerState
+from parpass.tir.arith.rule_language import FIELDS, Apply, Rule, Rules
+from parpass.tir.arith.rules.arithmetic_rules import (
+    ADD_RULES,
+    DIV_RULES,
+    FLOOR_DIV_RULES,
+    FLOOR_MOD_RULES,
+    MOD_RULES,
+    MUL_RULES,
+    SUB_RULES,
+)
+from parpass.tir.arith.rules.condition_rules import (
+    AND_RULES,
+    EQ_RULES,
+    LT_RULES,
+    MAX_RULES,
+    MIN_RULES,
+    NOT_RULES,
+    OR_RULES,
+    SELECT_RULES,
+    VECTOR_RULES,
+)
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -31,6 +54,72 @@ from parpass.tir.expr import Broadcast, Not, Ramp, Select
 from parpass.tir.expr_functor import ExprFunctor
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
+
+class RuleSet:
+    """Rules by what they are about: tried in their order, the first that fits wins.
+
+    They are parsed when one is first asked for, and each is compiled when it may fit.
+    """
+
+    def __init__(self, *families: list[Rules]) -> None:
+        self._texts = [*itertools.chain(*families)]
+        self._compiled: dict[int, Apply] = {}
+        self._fitting: dict[tuple[type[Any], ...], list[Apply]] = {}
+
+    @cached_property
+    def by_kind(self) -> dict[type[PrimExpr], list[Rule]]:
+        """The rules, by what they are about."""
+        found: dict[type[PrimExpr], list[Rule]] = {}
+        for text in self._texts:
+            for rule in text.parsed():
+                found.setdefault(rule.kind, []).append(rule)
+        return found
+
+    def __iter__(self) -> Iterator[Rule]:
+        return itertools.chain(*self.by_kind.values())
+
+    def fitting(self, node: Any) -> list[Apply]:
+        """Return the rules that may fit a node, by its kind and its operands'."""
+        kind = cast("type[Any]", type(node))
+        fields = FIELDS.get(kind, ("a", "b"))
+        operands = [cast("type[Any]", type(getattr(node, field))) for field in fields]
+        key = (kind, *operands)
+        found = self._fitting.get(key)
+        if found is None:
+            found = self._fitting[key] = [
+                self._apply(rule)
+                for rule in self.by_kind.get(kind, ())
+                if _fits(rule.operands, operands)
+            ]
+        return found
+
+    def _apply(self, rule: Rule) -> Apply:
+        if id(rule) not in self._compiled:
+            self._compiled[id(rule)] = rule.compiled()
+        return self._compiled[id(rule)]
+
+
+def _fits(wanted: tuple[Any, ...], got: list[Any]) -> bool:
+    return all(w is None or w is g for w, g in zip(wanted, got, strict=True))
+
+
+INDICES = RuleSet(
+    ADD_RULES,
+    SUB_RULES,
+    MUL_RULES,
+    DIV_RULES,
+    MOD_RULES,
+    FLOOR_DIV_RULES,
+    FLOOR_MOD_RULES,
+    MIN_RULES,
+    MAX_RULES,
+    LT_RULES,
+    EQ_RULES,
+)
+CONDITIONS = RuleSet(AND_RULES, OR_RULES, NOT_RULES, SELECT_RULES)
+VECTOR = RuleSet(VECTOR_RULES)
+
+
 MAX_DEPTH = 6  # how often what a rule gives is simplified by a rule again
 
 _BINARY = (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max)
@@ -41,7 +130,7 @@ _COMPARED = frozenset((EQ, NE, LT, LE))
 class RuleEngine(ExprFunctor[Any]):
     """Applies rules to nodes of simplified parts, and answers what rules ask."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: AnalyzerState) -> None:
         super().__init__()
         self._known = known
         self._table = known.table
@@ -97,9 +186,9 @@ class RuleEngine(ExprFunctor[Any]):
         return a is b
 
     def stays_within(self, base: PrimExpr, reach: int, divisor: int) -> bool:
-        """Return whether a divisor's multiple is not passed from base to base + reach.
+        """Return whether no multiple of a divisor is between base and base + reach.
 
-        That is told by the remainder of the base modulo what divides both.
+        It follows from the remainder of the base modulo what divides both.
         """
         found = self._known.moduli.of(base)
         block = _gcd(found.coeff, divisor)

@@ -6,13 +6,30 @@ sequence, a constant of any number; a condition is a bool.
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
-from parpass.tir.expr.computed import Call, Cast, Not, Select
-from parpass.tir.expr.fields import convert_fields, set_dtype
-from parpass.tir.expr.load import Load, check_access
-from parpass.tir.expr.variable import AnyExpr as Any
-from parpass.tir.expr.variable import Let, SizeVar, Var, check_bound, check_var, type_of
-from parpass.tir.expr.vector import Broadcast, Ramp, Shuffle, const_true
+from parpass.lazy_loader import attach_lazy
+from parpass.tir.expr.scalar import AnyExpr as Any
+from parpass.tir.expr.scalar import (
+    Call,
+    Cast,
+    Let,
+    Not,
+    Select,
+    SizeVar,
+    Var,
+    check_bound,
+    check_var,
+    convert_fields,
+    set_dtype,
+    type_of,
+)
+from parpass.tir.expr.vector import (
+    Broadcast,
+    Load,
+    Ramp,
+    Shuffle,
+    check_access,
+    const_true,
+)
 
 __all__ = [
     "Any",
@@ -49,7 +66,7 @@ _ABOVE = {
     "tensor": "ProducerLoad",
 }
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_names(
+    __getattr__, __dir__ = attach_lazy(
         __name__,
         {
             name: f"parpass.tir.{module}"

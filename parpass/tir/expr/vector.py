@@ -1,28 +1,39 @@
-"""Short vectors: of one value, of equal steps, of lanes of others."""
+"""Short vectors: of one value, of equal steps, of lanes of others.
+
+Values of flat memory, and what an access to it must be.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.node import Role, reflected
-from parpass.tir.data_type import data_type
-from parpass.tir.expr.fields import convert_fields, set_dtype
+from parpass.ir.node import FieldKind, reflected
+from parpass.ir.types import PointerType, PrimType
+from parpass.tir.data_type import checked, data_type
+from parpass.tir.expr.scalar import Var, check_var, convert_fields, set_dtype
 from parpass.tir.prim_expr import (
+    EXPR_KINDS,
     IntImm,
     Operand,
     Operands,
     PrimExpr,
+    as_prim_expr,
     as_prim_exprs,
     shared_int,
 )
 
 
-@reflected(is_graph=False, base=Role.CHILD, stride=Role.CHILD, dtype=Role.DERIVED)
+@reflected(
+    is_graph=False,
+    base=FieldKind.CHILD,
+    stride=FieldKind.CHILD,
+    dtype=FieldKind.DERIVED,
+)
 class Ramp(PrimExpr, frozen=True, eq=False):
     """The vector `base, base + stride, base + 2 * stride, ...`."""
 
@@ -42,7 +53,7 @@ class Ramp(PrimExpr, frozen=True, eq=False):
         set_dtype(self, _vector(self, self.base, self.lanes))
 
 
-@reflected(is_graph=False, value=Role.CHILD, dtype=Role.DERIVED)
+@reflected(is_graph=False, value=FieldKind.CHILD, dtype=FieldKind.DERIVED)
 class Broadcast(PrimExpr, frozen=True, eq=False):
     """A vector of one value, again and again."""
 
@@ -79,7 +90,10 @@ def _vector_of(kind: str, dtype: str, lanes: int) -> str:
 
 
 @reflected(
-    is_graph=False, vectors=Role.CHILDREN, indices=Role.CHILDREN, dtype=Role.DERIVED
+    is_graph=False,
+    vectors=FieldKind.CHILDREN,
+    indices=FieldKind.CHILDREN,
+    dtype=FieldKind.DERIVED,
 )
 class Shuffle(PrimExpr, frozen=True, eq=False):
     """A vector of lanes of other ones, by their numbers in all of these together."""
@@ -116,3 +130,65 @@ def const_true(lanes: int = 1, span: Span | None = None) -> PrimExpr:
 def _true(lanes: int) -> PrimExpr:
     true = shared_int("bool", 1)
     return true if lanes == 1 else Broadcast(true, lanes)
+
+
+@reflected(
+    is_graph=False,
+    buffer_var=FieldKind.CHILD,
+    index=FieldKind.CHILD,
+    predicate=FieldKind.CHILD,
+)
+class Load(PrimExpr, frozen=True, eq=False):
+    """A value of memory: what a pointer has at an index, where the predicate holds."""
+
+    dtype: str
+    buffer_var: Var
+    index: Operand
+    predicate: Operand = cast("Any", None)
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        dtype = checked(self.dtype)
+        if self.dtype != dtype:
+            force_setattr(self, "dtype", dtype)
+        check_access(self, dtype)
+
+
+def check_access(node: Any, dtype: str) -> None:
+    """Check what memory is accessed, where and whether; give it a predicate.
+
+    The index becomes an expression, if it is none.
+
+    Raises:
+        IRTypeError: The pointer is no variable, or the lanes do not go together.
+    """
+    index, given = node.index, node.predicate
+    if type(index) not in EXPR_KINDS:
+        index = as_prim_expr(index)
+        force_setattr(node, "index", index)
+    if type(node.buffer_var) is not Var:
+        check_var(node, node.buffer_var)
+    if type(given) not in EXPR_KINDS:
+        lanes = data_type(dtype).lanes
+        given = const_true(lanes) if given is None else as_prim_expr(given)
+        force_setattr(node, "predicate", given)
+    # Only names of vectors have an x, and most accesses are of scalars.
+    if "x" in dtype or "x" in index.dtype or "x" in given.dtype:
+        _check_lanes(node, dtype)
+
+
+def _check_lanes(node: Any, dtype: str) -> None:
+    lanes, predicate = data_type(dtype).lanes, node.predicate
+    pointer = node.buffer_var.type_annotation
+    element = 1
+    if isinstance(pointer, PointerType) and isinstance(pointer.element_type, PrimType):
+        element = data_type(pointer.element_type.dtype).lanes
+    of_index = data_type(node.index.dtype).lanes
+    of_predicate = data_type(predicate.dtype).lanes
+    if lanes not in (of_index, element * of_index) or (
+        lanes not in (of_index, element * of_predicate)
+    ):
+        raise IRTypeError(
+            f"expected an index and a predicate with the lanes of {dtype} for "
+            f"{type(node).__name__}, got {node.index.dtype} and {predicate.dtype}"
+        )

@@ -1,1 +1,1 @@
-"""What loop programs mean: their evaluation on numpy, one element after the other."""
+"""The reference interpreter of loop programs, on numpy, element by element."""

@@ -11,8 +11,8 @@ from parpass.errors import EvaluationError
 from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Load
-from parpass.tir.interpreter.instructions import Item, apply, drop, step
 from parpass.tir.interpreter.lane_arithmetic import typed
+from parpass.tir.interpreter.machine import Item, apply, drop, step
 from parpass.tir.interpreter.memory import Pointer
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import BufferStore, Store

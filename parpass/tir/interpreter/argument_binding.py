@@ -10,11 +10,15 @@ from parpass.errors import EvaluationError
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type, int_range
 from parpass.tir.expr import Var
-from parpass.tir.interpreter.instructions import Item, drop
 from parpass.tir.interpreter.lane_arithmetic import Value, typed
-from parpass.tir.interpreter.machine import Machine
-from parpass.tir.interpreter.memory import Array, Memory, Pointer, element_dtype
-from parpass.tir.interpreter.structures import Structure
+from parpass.tir.interpreter.machine import Item, Machine, drop
+from parpass.tir.interpreter.memory import (
+    Array,
+    Memory,
+    Pointer,
+    Structure,
+    element_dtype,
+)
 from parpass.tir.prim_expr import PrimExpr
 
 
@@ -44,6 +48,11 @@ class Arrays:
                 f"{type(arg).__name__}"
             )
         array = cast("Array", arg)
+        if array.dtype.hasobject:
+            raise EvaluationError(
+                f"expected numbers for parameter '{param.name}', got an array of "
+                f"{array.dtype}"
+            )
         flat = np.ascontiguousarray(array).reshape(-1)
         if not np.shares_memory(flat, array):
             self._copied.append((flat, array))

@@ -35,9 +35,13 @@ from parpass.tir.interpreter.accesses import (
     load,
     store,
 )
-from parpass.tir.interpreter.instructions import (
+from parpass.tir.interpreter.intrinsics import call
+from parpass.tir.interpreter.lane_arithmetic import binary, typed
+from parpass.tir.interpreter.machine import (
+    Instruction,
     Item,
     Label,
+    Machine,
     apply,
     bind,
     drop,
@@ -47,9 +51,6 @@ from parpass.tir.interpreter.instructions import (
     step,
     unbind,
 )
-from parpass.tir.interpreter.intrinsics import call
-from parpass.tir.interpreter.lane_arithmetic import binary, typed
-from parpass.tir.interpreter.machine import Instruction, Machine
 from parpass.tir.interpreter.memory import allocated, element_dtype
 from parpass.tir.iteration import IterVar
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm

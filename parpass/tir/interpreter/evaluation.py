@@ -1,7 +1,8 @@
 """The value of a loop program on arrays: an interpreter on numpy, the oracle of passes.
 
-It is plain and slow, and strict: an access out of bounds, or to what nobody has
-written, is an error, as is a division of ints by 0.
+It is simple and slow, and strict: an access out of bounds, or to uninitialised memory,
+is an error, as is a division of ints by 0. Calls of packed functions are those that
+`MakePackedAPI` makes.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.errors import EvaluationError, SizeLimitError
-from parpass.ir.node import size_as_tree
+import numpy as np
+
+from parpass.errors import EvaluationError
+from parpass.ir.node import children
+from parpass.ir.tree_size import check_tree_size
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.interpreter.argument_binding import Arrays, as_scalar
 from parpass.tir.interpreter.assembly import assemble
 from parpass.tir.interpreter.machine import Machine
+from parpass.tir.interpreter.memory import PackedValues
+from parpass.tir.packed_abi import PACKED_PARAMS, ArgTypeCode
 
-_MOST_NODES = 2**22  # two gigabytes of instructions
+# How many places more than nodes are made instructions of: about a second, 120 MB.
+_MOST_COPIES = 2**18
 
 
 def evaluate(
@@ -48,11 +55,11 @@ def evaluate(
         SizeLimitError: Nodes would be evaluated at too many places, as many others
             share them.
     """
-    if size_as_tree(func.body) > _MOST_NODES:
-        raise SizeLimitError(
-            f"expected at most {_MOST_NODES} nodes to evaluate, each counted wherever "
-            "it is used; give what is used often a name, by tir.LetStmt"
-        )
+    check_tree_size(
+        *(func.body, children, "nodes to evaluate"),
+        "give what is used often a name, by tir.LetStmt",
+        _MOST_COPIES,
+    )
     machine = Machine(str(func.attributes.get("global_symbol", "")), max_steps)
     if len(args) != len(func.params):
         raise EvaluationError(f"expected {len(func.params)} arguments, got {len(args)}")
@@ -66,3 +73,39 @@ def evaluate(
         return machine.run(code)
     finally:
         arrays.write_back()
+
+
+def evaluate_packed(
+    func: PrimFunc, args: Sequence[Any] = (), *, max_steps: int | None = None
+) -> Any:
+    """Call a packed function as TVM's runtime does; arrays are written to.
+
+    Args:
+        func: The function.
+        args: Those of the function that it was: arrays, numbers, pointers. The last
+            ones are passed by themselves, as many as are not packed.
+        max_steps: How many statements and rounds of loops it may take; None for any
+            number.
+
+    Returns:
+        What the function returned before it was packed, as an int or a float; None
+        where it returns nothing.
+
+    Raises:
+        EvaluationError: An argument is refused, or what else `evaluate` raises.
+    """
+    unpacked = len(func.params) - PACKED_PARAMS
+    if not 0 <= unpacked <= len(args):
+        raise EvaluationError(
+            f"expected a packed function, and {max(unpacked, 0)} arguments or more, "
+            f"got one of {len(func.params)} parameters and {len(args)} arguments"
+        )
+    packed = len(args) - unpacked
+    values = PackedValues(args[:packed])
+    result, code = np.zeros(1, np.int64), np.full(1, int(ArgTypeCode.NULL), np.int32)
+    given = (values, values.codes, packed, *args[packed:], result, code, None)
+    evaluate(func, given, max_steps=max_steps)
+    if code[0] == ArgTypeCode.NULL:
+        return None
+    is_float = code[0] == ArgTypeCode.FLOAT
+    return (result.view(np.float64) if is_float else result)[0].item()

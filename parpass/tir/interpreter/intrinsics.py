@@ -9,28 +9,27 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
 from parpass.tir.interpreter.accesses import element, places, pointer_to
-from parpass.tir.interpreter.instructions import (
-    Item,
-    Label,
-    apply,
-    jump,
-    jump_unless,
-    push,
-)
 from parpass.tir.interpreter.lane_arithmetic import (
     intrinsic,
     multiplied_and_shifted,
     reinterpreted,
     typed,
 )
-from parpass.tir.interpreter.machine import Machine
-from parpass.tir.interpreter.memory import Pointer
-from parpass.tir.interpreter.structures import Structure
+from parpass.tir.interpreter.machine import (
+    Item,
+    Label,
+    Machine,
+    apply,
+    jump,
+    jump_unless,
+    push,
+)
+from parpass.tir.interpreter.memory import Pointer, Structure
 from parpass.tir.packed_abi import StructField
 
 

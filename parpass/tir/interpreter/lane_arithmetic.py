@@ -1,4 +1,4 @@
-"""What arithmetic gives, on numpy's scalars and on vectors of them.
+"""Arithmetic on numpy's scalars, and on vectors of them.
 
 Ints wrap around and floats are rounded to their dtype, as in machine code.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError, IRError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.runtime.dtypes import computed_in
 from parpass.tir.binary_op import (
     EQ,

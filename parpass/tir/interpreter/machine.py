@@ -1,4 +1,8 @@
-"""What runs the instructions of a program: a stack, and the values of variables."""
+"""The stack machine that runs the instructions of a program.
+
+An instruction is a function of the machine; it returns the position of the next one, if
+that is not the one after it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from parpass.errors import EvaluationError, StepLimitError, UnknownFunctionError
-from parpass.runtime.registry import get_global_func
+from parpass.function_registry import get_global_func
+from parpass.ir.node import Node
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Var
 from parpass.tir.interpreter.lane_arithmetic import Value, typed
@@ -113,3 +118,62 @@ def _plain(value: Value) -> Any:
     if isinstance(value, Pointer):
         return value.as_array()
     return cast("Any", value).item() if isinstance(value, np.generic) else value
+
+
+class Label:
+    """A place among the instructions, known once all before it are there."""
+
+    __slots__ = ("place",)
+
+    def __init__(self) -> None:
+        self.place = 0
+
+
+Item: TypeAlias = Node | Label | Instruction
+
+
+def push(value: Any) -> Instruction:
+    """Return what puts a value on the stack."""
+    return lambda machine: machine.stack.append(value)
+
+
+def apply(count: int, compute: Callable[..., Any]) -> Instruction:
+    """Return what takes values from the stack and puts what is computed of them."""
+
+    def run(machine: Machine) -> None:
+        stack = machine.stack
+        args = stack[len(stack) - count :]
+        del stack[len(stack) - count :]
+        stack.append(compute(*args))
+
+    return run
+
+
+def jump(label: Label) -> Instruction:
+    """Return what goes on at a label."""
+    return lambda machine: label.place
+
+
+def jump_unless(label: Label) -> Instruction:
+    """Return what goes on at a label if a condition from the stack does not hold."""
+    return lambda machine: None if machine.stack.pop() else label.place
+
+
+def bind(var: Var) -> Instruction:
+    """Return what begins the scope of a variable, whose value is on the stack."""
+    return lambda machine: machine.bind(var, machine.stack.pop())
+
+
+def unbind(machine: Machine) -> None:
+    """End the scope that was begun last."""
+    machine.unbind()
+
+
+def step(machine: Machine) -> None:
+    """Count a step."""
+    machine.step()
+
+
+def drop(machine: Machine) -> None:
+    """Forget a value."""
+    machine.stack.pop()

@@ -1,4 +1,4 @@
-"""What builds a node of two operands, by its kind; it folds constants."""
+"""Builders of binary nodes, which fold constants."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.binary_op import (
     EQ,
     GE,
@@ -23,6 +23,22 @@ from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Not
 from parpass.tir.op.operands import binary, match_types
 from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
+
+__all__ = [
+    "all",
+    "any",
+    "equal",
+    "greater",
+    "greater_equal",
+    "if_then_else",
+    "less",
+    "less_equal",
+    "likely",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "not_equal",
+]
 
 
 def equal(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -121,7 +137,7 @@ class _NoArgumentsError(IRTypeError, ValueError):
 
 
 def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> PrimExpr:
-    """Return one of two values, of which the other one is not evaluated."""
+    """Return one of two values; only the selected one is evaluated."""
     condition = as_prim_expr(cond)
     if condition.dtype != "bool":
         raise IRTypeError(

@@ -8,16 +8,63 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call
 from parpass.tir.op.conditions import logical_and, logical_not
-from parpass.tir.op.conversion import cast_to, const
-from parpass.tir.op.limits import infinity
 from parpass.tir.op.numeric import abs as absolute
-from parpass.tir.op.operands import match_types
+from parpass.tir.op.operands import cast_to, const, infinity, match_types
 from parpass.tir.prim_expr import FloatImm, PrimExpr, StringImm, as_prim_expr
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "call_extern",
+    "call_intrin",
+    "call_packed",
+    "call_pure_extern",
+    "ceil",
+    "clz",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp2",
+    "exp10",
+    "floor",
+    "fmod",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "ldexp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "nearbyint",
+    "nextafter",
+    "popcount",
+    "power",
+    "q_multiply_shift",
+    "ret",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 
 def call_intrin(
@@ -130,7 +177,7 @@ def atan2(x1: Any, x2: Any) -> PrimExpr:
 
 
 def nextafter(x1: Any, x2: Any) -> PrimExpr:
-    """Return the float after `x1` on the way to `x2`."""
+    """Return the float after `x1` in the direction of `x2`."""
     return _binary("nextafter", x1, x2)
 
 

@@ -1,20 +1,166 @@
-"""What operands become before they make a node: of one dtype, and folded."""
+"""The least and the greatest values of dtypes.
+
+Constants of a dtype, and casts from one to another.
+
+What operands become before they make a node: of one dtype, and folded.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import math
+import sys
+from typing import Any, cast
+
+import numpy as np
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
+from parpass.ir.op_table import Op
 from parpass.tir.binary_op import (
     BinaryOpExpr,
     CmpExpr,
 )
-from parpass.tir.const_fold import fold
-from parpass.tir.data_type import DataType, data_type
-from parpass.tir.expr import Broadcast
-from parpass.tir.op.conversion import cast_to
-from parpass.tir.prim_expr import PrimExpr, as_prim_expr
+from parpass.tir.const_fold import float_imm, fold, int_imm
+from parpass.tir.data_type import DataType, checked, data_type, int_range, wrapped
+from parpass.tir.expr import Broadcast, Call, Cast
+from parpass.tir.prim_expr import (
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    as_prim_expr,
+    shared_int,
+)
+
+__all__ = [
+    "cast_to",
+    "const",
+    "infinity",
+    "match_types",
+    "max_value",
+    "min_value",
+    "reinterpret",
+]
+
+_GREATEST = {
+    "float16": 65504.0,
+    "bfloat16": float.fromhex("0x1.fep127"),
+    "float32": float(np.finfo("float32").max),
+    "float64": sys.float_info.max,
+}
+
+
+def max_value(dtype: str, span: Span | None = None) -> PrimExpr:
+    """Return the greatest value of a dtype; of floats, the greatest finite one."""
+    return _limit("max_value", dtype, span)
+
+
+def min_value(dtype: str, span: Span | None = None) -> PrimExpr:
+    """Return the least value of a dtype; of floats, the least finite one."""
+    return _limit("min_value", dtype, span)
+
+
+def _limit(name: str, dtype: str, span: Span | None) -> PrimExpr:
+    dtype = checked(dtype)
+    kind, is_max = data_type(dtype), name == "max_value"
+    if kind.lanes == 1 and kind.is_integral:
+        values = int_range(dtype)
+        return IntImm(dtype, values.stop - 1 if is_max else values.start, span)
+    if dtype not in _GREATEST:
+        raise IRTypeError(f"Cannot decide {name} for type {dtype}")
+    return FloatImm(dtype, _GREATEST[dtype] * (1 if is_max else -1), span)
+
+
+def infinity(dtype: str, span: Span | None = None) -> PrimExpr:
+    """Return the positive infinity of a dtype of floats."""
+    if checked(dtype) not in _GREATEST:
+        raise IRTypeError(f"Cannot decide infinity for type {dtype}")
+    return FloatImm(dtype, math.inf, span)
+
+
+def const(value: Any, dtype: str | None = None, span: Span | None = None) -> PrimExpr:
+    """Return a constant; without a dtype a bool, an int32 or a float32.
+
+    A dtype of several lanes makes a vector of the value. An int that the dtype does not
+    have is what is left of it there, as after a cast: `const(2, "bool")` is true.
+    """
+    if dtype is None:
+        if isinstance(value, np.generic):
+            dtype = cast("np.generic[Any]", value).dtype.name
+        else:
+            return as_prim_expr(value)
+    kind = data_type(checked(dtype))
+    if isinstance(value, IntImm | FloatImm):
+        value = value.value
+    one = _scalar(value, kind, span)
+    return one if kind.lanes == 1 else Broadcast(one, kind.lanes, span)
+
+
+def _scalar(value: Any, kind: DataType, span: Span | None) -> PrimExpr:
+    if kind.is_integral:
+        dtype, held = kind.element, _held(_whole(value, kind.element), kind)
+        return shared_int(dtype, held) if span is None else IntImm(dtype, held, span)
+    if kind.is_floating:
+        return FloatImm(kind.element, value, span)
+    if kind.code == "handle" and value == 0:
+        return reinterpret("handle", IntImm("uint64", 0))
+    raise IRTypeError(f"expected a dtype of numbers for {value}, got {kind.element}")
+
+
+def _whole(value: Any, dtype: str) -> int:
+    if not isinstance(value, str | bytes):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return int(value)
+    raise IRTypeError(f"expected a number for a constant of {dtype}, got {value!r:.40}")
+
+
+def cast_to(value: Any, dtype: str, span: Span | None = None) -> PrimExpr:
+    """Return an expression in another dtype; a scalar is repeated for a vector's.
+
+    Raises:
+        IRTypeError: There is no such cast.
+    """
+    expr, dtype = as_prim_expr(value), checked(dtype)
+    if expr.dtype == dtype:
+        return expr
+    to, of = data_type(dtype), data_type(expr.dtype)
+    if to.lanes not in (1, of.lanes) and of.lanes == 1:
+        return Broadcast(cast_to(expr, to.element, span), to.lanes, span)
+    if to.lanes == 1 and isinstance(expr, IntImm | FloatImm):
+        return _converted(expr, dtype)
+    if "handle" in (to.code, of.code) or "void" in (to.code, of.code):
+        raise IRTypeError(f"Can't cast {expr.dtype} to {dtype}")
+    return Cast(dtype, expr, span)
+
+
+def _held(value: int, kind: DataType) -> int:
+    """Return what an integral dtype holds of an int."""
+    return int(value != 0) if kind.code == "bool" else wrapped(value, kind.element)
+
+
+def _converted(imm: IntImm | FloatImm, dtype: str) -> PrimExpr:
+    kind = data_type(dtype)
+    if kind.is_floating:
+        return float_imm(dtype, float(imm.value))
+    if kind.code == "bool":
+        return shared_int("bool", int(imm.value != 0))
+    if not kind.is_integral:
+        raise IRTypeError(f"Can't cast {imm.dtype} to {dtype}")
+    if isinstance(imm, FloatImm) and not math.isfinite(imm.value):
+        return Cast(dtype, imm)
+    if isinstance(imm, FloatImm):  # as machine code has it, and not what is left of it
+        least = 0 if kind.code == "uint" else -(1 << kind.bits - 1)
+        most = least + (1 << kind.bits) - 1
+        return int_imm(dtype, int(max(least, min(imm.value, most))))
+    return int_imm(dtype, imm.value)
+
+
+def reinterpret(dtype: str, value: Any, span: Span | None = None) -> PrimExpr:
+    """Return the bits of an expression as a value of another dtype."""
+    expr = as_prim_expr(value)
+    if expr.dtype == checked(dtype):
+        return expr
+    return Call(dtype, Op.get("tir.reinterpret"), (expr,), span)
 
 
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:

@@ -1,16 +1,19 @@
 """Statements of loop programs: immutable nodes, under TVM's names and fields."""
 
 from parpass.tir.stmt.control_flow import (
+    AssertStmt,
+    AttrStmt,
     Evaluate,
     For,
     ForKind,
     IfThenElse,
+    LetStmt,
     SeqStmt,
+    Sequences,
     While,
     stmt_list,
     stmt_seq,
 )
-from parpass.tir.stmt.scoped import AssertStmt, AttrStmt, LetStmt
 from parpass.tir.stmt.stmt_base import (
     STMT_KINDS,
     Stmt,
@@ -32,6 +35,7 @@ __all__ = [
     "IfThenElse",
     "LetStmt",
     "SeqStmt",
+    "Sequences",
     "Stmt",
     "Store",
     "While",

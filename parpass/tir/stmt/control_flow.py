@@ -1,9 +1,15 @@
-"""Loops, branches and sequences."""
+"""Loops, branches and sequences.
+
+Statements that say something of a body: a variable's value, an attribute.
+
+Statements that come one after the other, as one statement and as a list.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec.structs import force_setattr
@@ -11,9 +17,10 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.node import Role, reflected
+from parpass.ir.node import FieldKind, Node, post_order, reflected
 from parpass.tir.expr import (
     Var,
+    check_bound,
     check_var,
     convert_fields,
 )
@@ -22,6 +29,8 @@ from parpass.tir.prim_expr import (
     IntImm,
     Operand,
     PrimExpr,
+    StringImm,
+    as_prim_expr,
 )
 from parpass.tir.stmt.stmt_base import (
     STMT_KINDS,
@@ -33,7 +42,7 @@ from parpass.tir.stmt.stmt_base import (
 
 
 class ForKind(enum.IntEnum):
-    """How the rounds of a loop are run; the numbers are TVM's."""
+    """The kind of a loop, by which its iterations run; the numbers are TVM's."""
 
     SERIAL = 0
     PARALLEL = 1
@@ -48,11 +57,11 @@ _KINDS = frozenset(map(int, ForKind))
 @reflected(
     is_graph=False,
     scopes=1,
-    loop_var=Role.BINDING,
-    min=Role.CHILD,
-    extent=Role.CHILD,
-    body=Role.CHILD,
-    thread_binding=Role.OPTIONAL,
+    loop_var=FieldKind.BINDING,
+    min=FieldKind.CHILD,
+    extent=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+    thread_binding=FieldKind.OPTIONAL,
 )
 class For(Stmt, frozen=True, eq=False):
     """`body` for each value of `loop_var` from `min` on, `extent` times."""
@@ -82,7 +91,7 @@ class For(Stmt, frozen=True, eq=False):
         force_setattr(self, "kind", int(cast("ForKind", kind)))
 
 
-@reflected(is_graph=False, scopes=1, condition=Role.CHILD, body=Role.CHILD)
+@reflected(is_graph=False, scopes=1, condition=FieldKind.CHILD, body=FieldKind.CHILD)
 class While(Stmt, frozen=True, eq=False):
     """`body`, again and again, as long as a condition holds before it."""
 
@@ -100,7 +109,7 @@ class While(Stmt, frozen=True, eq=False):
         check_body(self, "body")
 
 
-@reflected(is_graph=False, seq=Role.CHILDREN)
+@reflected(is_graph=False, seq=FieldKind.CHILDREN)
 class SeqStmt(Stmt, frozen=True, eq=False):
     """Statements, one after the other."""
 
@@ -127,9 +136,9 @@ class SeqStmt(Stmt, frozen=True, eq=False):
 @reflected(
     is_graph=False,
     scopes=2,
-    condition=Role.CHILD,
-    then_case=Role.CHILD,
-    else_case=Role.OPTIONAL,
+    condition=FieldKind.CHILD,
+    then_case=FieldKind.CHILD,
+    else_case=FieldKind.OPTIONAL,
 )
 class IfThenElse(Stmt, frozen=True, eq=False):
     """One of two statements, or one or none."""
@@ -146,7 +155,7 @@ class IfThenElse(Stmt, frozen=True, eq=False):
             check_body(self, "else_case")
 
 
-@reflected(is_graph=False, value=Role.CHILD)
+@reflected(is_graph=False, value=FieldKind.CHILD)
 class Evaluate(Stmt, frozen=True, eq=False):
     """An expression, evaluated for what it does."""
 
@@ -157,6 +166,86 @@ class Evaluate(Stmt, frozen=True, eq=False):
         convert_fields(self, "value")
 
 
+@reflected(
+    is_graph=False,
+    scopes=1,
+    var=FieldKind.BINDING,
+    value=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+)
+class LetStmt(Stmt, frozen=True, eq=False):
+    """`body`, in which a variable has a value."""
+
+    var: Var
+    value: Operand
+    body: Stmt
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self, "value")
+        check_bound(self, self.var, self.value)
+        check_body(self, "body")
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    node=FieldKind.OPTIONAL,
+    value=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+)
+class AttrStmt(Stmt, frozen=True, eq=False):
+    """`body`, of which something is said: by a key and a value, of a node or of all."""
+
+    node: Any
+    attr_key: str
+    value: Operand
+    body: Stmt
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        if self.node is not None and not isinstance(self.node, Node):
+            force_setattr(self, "node", as_prim_expr(self.node))
+        convert_fields(self, "value")
+        check_body(self, "body")
+
+    @property
+    def thread_axis(self) -> IterVar | None:
+        """The axis of threads that the body is run over, if it is."""
+        is_launch = self.attr_key in ("thread_extent", "virtual_thread")
+        return self.node if is_launch and isinstance(self.node, IterVar) else None
+
+
+@reflected(
+    is_graph=False,
+    scopes=1,
+    condition=FieldKind.CHILD,
+    message=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+)
+class AssertStmt(Stmt, frozen=True, eq=False):
+    """`body`, before which a condition must hold."""
+
+    condition: Operand
+    message: Operand
+    body: Stmt
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self, "condition", "message")
+        if self.message.dtype != "int32" and not isinstance(self.message, StringImm):
+            raise IRTypeError(
+                "expected an int or a string for the message of AssertStmt, got "
+                f"{self.message.dtype}"
+            )
+        check_body(self, "body")
+
+
+# A sequence of more statements that is used several times stays one: laid out at each
+# of its places, sixty sequences of two would be 2**60 statements.
+_SHORT = 64
+
+
 def stmt_seq(*args: PrimExpr | Stmt) -> Stmt:
     """Return statements, one after the other, as one; expressions are evaluated."""
     found = [one if isinstance(one, Stmt) else Evaluate(one) for one in args]
@@ -164,13 +253,50 @@ def stmt_seq(*args: PrimExpr | Stmt) -> Stmt:
 
 
 def stmt_list(stmt: Stmt) -> list[Stmt]:
-    """Return the statements that come one after the other in one, in order."""
-    found: list[Stmt] = []
-    stack = [stmt]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, SeqStmt):
-            stack += reversed(one.seq)
-        else:
-            found.append(one)
-    return found
+    """Return the statements that come one after the other in one, in order.
+
+    Sequences in sequences are laid out, but for one of more than 64 statements that is
+    used in several of them, or several times in one: it is one of the statements.
+    """
+    if not isinstance(stmt, SeqStmt):
+        return [stmt]
+    return Sequences(stmt, _sequences_in).laid_out(stmt)
+
+
+def _sequences_in(stmt: Stmt) -> Sequence[Stmt]:
+    found = stmt.seq if isinstance(stmt, SeqStmt) else ()
+    return [one for one in found if isinstance(one, SeqStmt)]
+
+
+class Sequences:
+    """The sequences in a statement, each of which is laid out where it is used once.
+
+    Args:
+        root: The statement.
+        below: Returns the statements in one that are looked at.
+    """
+
+    def __init__(self, root: Stmt, below: Callable[[Any], Iterable[Stmt]]) -> None:
+        order: list[Any] = post_order(root, below)
+        uses = Counter(one for stmt in order for one in below(stmt))
+        self._whole: set[Stmt] = set()  # those that stay one statement
+        lengths: dict[Stmt, int] = {}
+        for stmt in order:
+            if isinstance(stmt, SeqStmt):
+                length = sum([lengths.get(one, 1) for one in stmt.seq])
+                if length > _SHORT and uses[stmt] > 1:
+                    self._whole.add(stmt)
+                else:
+                    lengths[stmt] = length
+
+    def laid_out(self, seq: SeqStmt) -> list[Stmt]:
+        """Return the statements of a sequence, and of those in it that are laid out."""
+        found: list[Stmt] = []
+        stack = [*reversed(seq.seq)]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, SeqStmt) and one not in self._whole:
+                stack += reversed(one.seq)
+            else:
+                found.append(one)
+        return found

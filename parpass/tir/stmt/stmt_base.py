@@ -56,14 +56,23 @@ def check_scalar(node: Stmt, *fields: str) -> None:
             )
 
 
-def plain(value: Any) -> Any:
-    """Return what annotations may hold for a value: constants become Python's."""
+def plain(value: Any, known: dict[int, Any] | None = None) -> Any:
+    """Return what annotations may hold for a value: constants become Python's.
+
+    Args:
+        value: The value.
+        known: The results so far for parts of a value, by id; what is shared stays so.
+    """
     if isinstance(value, IntImm):
         return bool(value.value) if value.dtype == "bool" else value.value
     if isinstance(value, FloatImm | StringImm):
         return value.value
     if isinstance(value, tuple | list):
-        return tuple([plain(one) for one in cast("list[Any]", value)])
+        known = {} if known is None else known
+        items = cast("list[Any]", value)
+        if id(items) not in known:
+            known[id(items)] = tuple([plain(one, known) for one in items])
+        return known[id(items)]
     return value
 
 

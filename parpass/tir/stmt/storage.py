@@ -10,8 +10,8 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.node import Role, reflected
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.node import FieldKind, reflected
+from parpass.ir.types import PointerType, PrimType
 from parpass.tir.binary_op import check_bool
 from parpass.tir.buffer import Buffer, check_buffer, check_indices, stored_as
 from parpass.tir.data_type import checked
@@ -35,10 +35,10 @@ from parpass.tir.stmt.stmt_base import Stmt, check_body, plain_attrs
 
 @reflected(
     is_graph=False,
-    buffer_var=Role.CHILD,
-    value=Role.CHILD,
-    index=Role.CHILD,
-    predicate=Role.CHILD,
+    buffer_var=FieldKind.CHILD,
+    value=FieldKind.CHILD,
+    index=FieldKind.CHILD,
+    predicate=FieldKind.CHILD,
 )
 class Store(Stmt, frozen=True, eq=False):
     """Puts a value where a pointer has an index, if the predicate holds."""
@@ -57,7 +57,12 @@ class Store(Stmt, frozen=True, eq=False):
         check_access(self, value.dtype)
 
 
-@reflected(is_graph=False, buffer=Role.CHILD, value=Role.CHILD, indices=Role.CHILDREN)
+@reflected(
+    is_graph=False,
+    buffer=FieldKind.CHILD,
+    value=FieldKind.CHILD,
+    indices=FieldKind.CHILDREN,
+)
 class BufferStore(Stmt, frozen=True, eq=False):
     """Puts a value in a buffer, at indices."""
 
@@ -77,10 +82,10 @@ class BufferStore(Stmt, frozen=True, eq=False):
     is_graph=False,
     scopes=1,
     bindings=lambda node: node.buffer.declared,
-    buffer=Role.CHILD,
-    bounds=Role.CHILDREN,
-    condition=Role.CHILD,
-    body=Role.CHILD,
+    buffer=FieldKind.CHILD,
+    bounds=FieldKind.CHILDREN,
+    condition=FieldKind.CHILD,
+    body=FieldKind.CHILD,
 )
 class BufferRealize(Stmt, frozen=True, eq=False):
     """`body`, in which a buffer has memory for a region."""
@@ -102,10 +107,10 @@ class BufferRealize(Stmt, frozen=True, eq=False):
 @reflected(
     is_graph=False,
     scopes=1,
-    buffer_var=Role.BINDING,
-    extents=Role.CHILDREN,
-    condition=Role.CHILD,
-    body=Role.CHILD,
+    buffer_var=FieldKind.BINDING,
+    extents=FieldKind.CHILDREN,
+    condition=FieldKind.CHILD,
+    body=FieldKind.CHILD,
 )
 class Allocate(Stmt, frozen=True, eq=False):
     """`body`, in which a pointer points to new memory, its values undefined."""

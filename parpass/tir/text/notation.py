@@ -1,7 +1,7 @@
-"""How nodes are written, where that is a word or a sign: what printer and parser share.
+"""The notation of nodes that is a keyword or a sign, shared by printer and parser.
 
-A word is one only before what belongs to it, such as `min(`, so variables may be called
-so, too; as those of `RESERVED` are, variables are written with a sigil: `%for`.
+A word is a keyword only before what belongs to it, such as `min(`, so variables may
+have the same names; those named as in `RESERVED` are written with a sigil: `%for`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from parpass.ir.node import Node
-from parpass.ir.text.names import relay_name
+from parpass.ir.text.literals import relay_name
 from parpass.tir import binary_op as binary
 from parpass.tir.iteration import IterVar
 from parpass.tir.stmt import ForKind

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.errors.lazy_names import lazy_names
+from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
     from parpass.tir.transform.loop_passes import *  # noqa: F403 -- found by __getattr__
 
-__getattr__, __dir__ = lazy_names(
-    __name__, {}, rest="parpass.tir.transform.loop_passes"
+__getattr__, __dir__ = attach_lazy(
+    __name__, {}, reexport_from="parpass.tir.transform.loop_passes"
 )

@@ -1,4 +1,4 @@
-"""What passes on PrimFuncs are made with: `PrimFuncPass`, `prim_func_pass`, `Apply`."""
+"""Base classes of passes on PrimFuncs: `PrimFuncPass`, `prim_func_pass`, `Apply`."""
 
 from __future__ import annotations
 

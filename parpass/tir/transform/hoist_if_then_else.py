@@ -6,10 +6,10 @@ from typing import Any, cast
 
 from msgspec import structs
 
-from parpass.ir.loop_options import HoistIfThenElseConfig, loop_option
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.tir.analysis.side_effect import may_be_speculated
+from parpass.ir.tir_config import HoistIfThenElseConfig, loop_option
+from parpass.tir.analysis.expr_analysis import may_be_speculated
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.iteration import IterVar

@@ -8,9 +8,9 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.errors import IRError
-from parpass.ir.loop_options import InjectDoubleBufferConfig, loop_option
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
+from parpass.ir.tir_config import InjectDoubleBufferConfig, loop_option
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Load, Var
 from parpass.tir.function import PrimFunc
@@ -60,8 +60,8 @@ class InjectDoubleBuffer(PrimFuncPass):
             C[i] = B[i % 2 * 4]
 
     With a `split_loop` of two or more, so many rounds are written out, and those that
-    are left over come after the loop. That what is fetched does not depend on what the
-    round before computes is for who marked it to know. What is marked is accessed by
+    are left over come after the loop. The mark asserts that what is fetched does not
+    depend on what the round before computes. What is marked is accessed by
     `Load` and `Store` alone; elsewhere the mark is left as it is.
     """
 
@@ -80,13 +80,13 @@ class InjectDoubleBuffer(PrimFuncPass):
 
 
 class _Entry:
-    """What is known of memory that gets a second half.
+    """Memory that gets a second half.
 
     Attributes:
-        stride: How many elements a half has.
+        stride: The elements of a half.
         loop: The loop in whose rounds it is filled.
-        write: Which half is filled, a variable until the place is known.
-        read: Which half is used.
+        write: The half that is filled, a variable until the place is known.
+        read: The half that is used.
     """
 
     stride: PrimExpr
@@ -151,7 +151,7 @@ class DoubleBufferInjector(StmtExprMutator):
         return new.body
 
     def visit_for_(self, op: For) -> Any:
-        """Have what is fetched for the first round before the loop."""
+        """Insert the fetch of the first round before the loop."""
         self._loops.append(op)
         new: Stmt = yield from self.visit_children(op)
         self._loops.pop()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from parpass.ir.loop_options import LoopPartitionConfig, loop_option
+from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
+from parpass.ir.tir_config import LoopPartitionConfig, loop_option
 from parpass.tir.function import PrimFunc
 from parpass.tir.transform.function_pass import PrimFuncPass
 from parpass.transform import PassContext, PassInfo, register_pass
@@ -45,8 +46,9 @@ class LoopPartition(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function with loops in parts."""
-        # The analysis takes longer to load than all passes, which are loaded together.
-        from parpass.tir.transform.partition.loop_partitioner import LoopPartitioner
+        with fork_lock:
+            # It takes longer to load than all passes, which are loaded together.
+            from parpass.tir.transform.loop_partitioner import LoopPartitioner
 
         config = loop_option(ctx, LoopPartitionConfig)
         body = LoopPartitioner(config).partitioned(func.body)

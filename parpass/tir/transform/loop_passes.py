@@ -7,8 +7,7 @@ from parpass.tir.transform.inject_double_buffer import InjectDoubleBuffer
 from parpass.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
 from parpass.tir.transform.loop_partition import LoopPartition
 from parpass.tir.transform.lower_intrin import LowerIntrin
-from parpass.tir.transform.make_packed_api import MakePackedAPI
-from parpass.tir.transform.make_unpacked_api import MakeUnpackedAPI
+from parpass.tir.transform.make_packed_api import MakePackedAPI, MakeUnpackedAPI
 from parpass.tir.transform.narrow_data_type import NarrowDataType
 from parpass.tir.transform.remove_no_op import RemoveNoOp
 from parpass.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect

@@ -1,4 +1,7 @@
-"""MakePackedAPI: functions that TVM's runtime calls, with values and their codes."""
+"""MakePackedAPI: functions that TVM's runtime calls, with values and their codes.
+
+MakeUnpackedAPI: functions that C calls, with a pointer for each buffer.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from msgspec import structs
 from parpass.errors import IRError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.op_table import Op
+from parpass.ir.types import PointerType, PrimType
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var
 from parpass.tir.function import PrimFunc
@@ -20,18 +23,16 @@ from parpass.tir.packed_abi import POINTERS, ArgTypeCode, CallingConv, StructFie
 from parpass.tir.prim_expr import PrimExpr, StringImm
 from parpass.tir.stmt import Evaluate, For, ForKind, SeqStmt, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtMutator
-from parpass.tir.transform.calling.arg_binder import (
+from parpass.tir.transform.arg_binder import (
     ArgBinder,
     Wrap,
     asserted,
     attribute,
+    check_all_bound,
+    has_default_convention,
     let,
     nested,
     struct_get,
-)
-from parpass.tir.transform.calling.entry_point import (
-    check_all_bound,
-    has_default_convention,
     symbol_and_device,
 )
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -263,3 +264,60 @@ def _returned(value: PrimExpr) -> tuple[PrimExpr, ArgTypeCode]:
         f"data type {value.dtype} not supported yet: expected an int or a float to be "
         "returned"
     )
+
+
+@register_pass("tir.transform.MakeUnpackedAPI")
+class MakeUnpackedAPI(PrimFuncPass):
+    """Take pointers for buffers, and give an int32, as functions of C do.
+
+    ::
+
+        # attrs: global_symbol "main", target "llvm"
+        def main(a: handle, n: int32):  # a is buffer A
+            A[0] = n
+
+    becomes::
+
+        def main(arg0: handle, arg1: int32) -> int32:
+            attr device_id("default") = 0
+            attr device_type("default") = 1
+            let n = arg1
+            let A = arg0
+            A[0] = n
+
+    The attribute `target` is text such as `llvm -mcpu=skylake`; it has to be one of the
+    processor. Sizes that buffers declare are to be parameters, too, where they are
+    used. A function that says already how it is called stays as it is.
+    """
+
+    pass_info = PassInfo(0, "tir.MakeUnpackedAPI")
+
+    def transform_function(
+        self, func: PrimFunc, mod: IRModule, ctx: PassContext
+    ) -> PrimFunc:
+        """Return the function with other parameters."""
+        if not has_default_convention(func):
+            return func
+        _, device_type = symbol_and_device(func, "MakeUnpackedAPI")
+        binder, buffers = ArgBinder(), func.buffer_map
+        args = [Var(f"arg{at}", one.dtype) for at, one in enumerate(func.params)]
+        given = list(zip(func.params, args, strict=True))
+        for param, arg in given:
+            if param not in buffers:
+                binder.bind(param, arg, arg.name)
+        for param, arg in given:
+            if param in buffers:
+                binder.bind(buffers[param].data, arg, arg.name)
+        default, setup = StringImm("default"), list[Wrap]()
+        if buffers:
+            setup.append(attribute(default, "device_id", 0))
+            setup.append(attribute(default, "device_type", device_type))
+        made = structs.replace(
+            func,
+            params=tuple(args),
+            body=nested([*setup, *binder.inits, *binder.asserts], func.body),
+            ret_type=PrimType("int32"),
+            buffer_map={},
+        )
+        check_all_bound(made)
+        return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from parpass.errors import IRTypeError
+from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
 from parpass.tir.function import PrimFunc
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -46,8 +47,9 @@ class NarrowDataType(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function with narrower indices."""
-        # The analysis takes longer to load than all passes, which are loaded together.
-        from parpass.tir.transform.narrowing.data_type_rewriter import narrowed
+        with fork_lock:
+            # It takes longer to load than all passes, which are loaded together.
+            from parpass.tir.transform.data_type_rewriter import narrowed
 
         new = narrowed(func.body, self.target_bits)
         return func if new is func.body else func.with_body(new)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.tir.analysis.side_effect import side_effect
+from parpass.tir.analysis.expr_analysis import side_effect
 from parpass.tir.builtin import CallEffectKind
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import IntImm, PrimExpr
@@ -21,11 +21,11 @@ from parpass.tir.stmt import (
     IfThenElse,
     LetStmt,
     SeqStmt,
+    Sequences,
     Stmt,
-    stmt_list,
     stmt_seq,
 )
-from parpass.tir.stmt_expr_functor import StmtMutator
+from parpass.tir.stmt_expr_functor import StmtMutator, statements_in
 from parpass.tir.transform.function_pass import PrimFuncPass
 from parpass.transform import PassContext, PassInfo, register_pass
 
@@ -45,7 +45,8 @@ class RemoveNoOp(PrimFuncPass):
 
         B[0] = 1
 
-    What is evaluated on the way, such as a condition, stays where it may do something.
+    An expression that is evaluated, such as a condition, is kept if it may have
+    effects.
     """
 
     pass_info = PassInfo(0, "tir.RemoveNoOp")
@@ -54,13 +55,21 @@ class RemoveNoOp(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function without what does nothing."""
-        body = NoOpRemover().visit(func.body)
+        body = NoOpRemover(func.body).visit(func.body)
         assert isinstance(body, Stmt)
         return func.with_body(body)
 
 
 class NoOpRemover(StmtMutator):
-    """Removes what does nothing, the inner statements first."""
+    """Removes what does nothing, the inner statements first.
+
+    Args:
+        body: The statement that is visited.
+    """
+
+    def __init__(self, body: Stmt) -> None:
+        super().__init__()
+        self._sequences = Sequences(body, statements_in)
 
     def visit_evaluate_(self, op: Evaluate) -> Node:
         """Forget what has no effect."""
@@ -105,9 +114,11 @@ class NoOpRemover(StmtMutator):
     def visit_seq_stmt_(self, op: SeqStmt) -> Any:
         """Keep the statements that do something, of those in this one and in others."""
         kept: list[Stmt] = []
-        for stmt in stmt_list(op):
+        for stmt in self._sequences.laid_out(op):
             new = yield from self.visit_child(stmt)
-            kept += [one for one in stmt_list(new) if not _does_nothing(one)]
+            is_laid_out = isinstance(new, SeqStmt) and not isinstance(stmt, SeqStmt)
+            of_one = new.seq if is_laid_out else (new,)
+            kept += [one for one in of_one if not _does_nothing(one)]
         if len(kept) == len(op) and all(map(operator.is_, kept, op.seq)) and kept[1:]:
             return op
         return stmt_seq(*kept) if kept else Evaluate(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Call, Load, Select, Shuffle

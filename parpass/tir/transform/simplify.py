@@ -8,11 +8,12 @@ from typing import Any
 
 from msgspec import structs
 
+from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflection
-from parpass.ir.operators.op_table import Op
-from parpass.tir.analysis.deep_equal import expr_deep_equal
-from parpass.tir.analysis.side_effect import side_effect
+from parpass.ir.op_table import Op
+from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.tir.analysis.expr_analysis import expr_deep_equal, is_pure, side_effect
 from parpass.tir.builtin import CallEffectKind
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Load, Var
@@ -30,6 +31,7 @@ from parpass.tir.stmt import (
     Store,
 )
 from parpass.tir.stmt_expr_functor import StmtMutator
+from parpass.tir.stmt_functor import STATEMENT_REMEDY
 from parpass.tir.transform.function_pass import PrimFuncPass
 from parpass.tir.transform.ssa import convert_ssa
 from parpass.transform import PassContext, PassInfo, register_pass
@@ -59,12 +61,17 @@ class Simplify(PrimFuncPass):
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
-        """Return the function, simplified."""
+        """Return the function, simplified.
+
+        Raises:
+            SizeLimitError: It has statements in too many scopes.
+        """
         body = StmtSimplifier().visit(func.body)
         assert isinstance(body, Stmt)
         return func if body is func.body else func.with_body(convert_ssa(body))
 
 
+_MAX_AGAIN = MAX_COPIES // 4  # each takes as long as some that are only copied
 _MAX_CONDITIONS = 16  # known at a time: each makes all simplifying slower
 
 
@@ -80,11 +87,16 @@ class StmtSimplifier(StmtMutator):
 
     def __init__(self) -> None:
         super().__init__()
-        # Its rules take longer to load than all passes, which are loaded together.
-        from parpass.tir.arith import Analyzer
+        with fork_lock:
+            # Its rules take longer to load than all passes, which are loaded together.
+            from parpass.tir.arith import Analyzer
 
         self._analyzer = Analyzer()
         self._conditions = 0  # that are around where we are
+        self._pure: set[Node] = set()  # expressions that read nothing
+        self._replaced: set[Node] = set()  # variables that are bound no more
+        self._met: set[Node] = set()  # what was gone into, in some scope
+        self._again = 0  # how many times something was gone into in another one
 
     def visit_default(self, expr: Node) -> Any:
         """Simplify the expressions of a statement, and the statements in it."""
@@ -104,6 +116,7 @@ class StmtSimplifier(StmtMutator):
 
     def _simplified(self, child: Any) -> Any:
         is_simple = isinstance(child, Var | IntImm | FloatImm | StringImm)
+        is_simple = is_simple and child not in self._replaced
         if is_simple or not isinstance(child, PrimExpr):
             return child
         return self._analyzer.simplify(child)
@@ -113,6 +126,7 @@ class StmtSimplifier(StmtMutator):
         value = self._simplified(op.value)
         if isinstance(value, Var | IntImm) and data_type(value.dtype).is_integral:
             self._analyzer.bind(op.var, value, allow_override=True)
+            self._replaced.add(op.var)
             return (yield from self._inside(op.body))
         body = yield from self._inside(op.body)
         if value is op.value and body is op.body:
@@ -144,14 +158,22 @@ class StmtSimplifier(StmtMutator):
         """Return a statement simplified where more is known than outside."""
         known, self.memo_map = self.memo_map, {}
         new = yield from self.visit_child(body)
+        before = len(self._met)
+        self._met.update(self.memo_map)
+        self._again += len(self.memo_map) - (len(self._met) - before)
+        check_copies(
+            self._again, "statements to be simplified", STATEMENT_REMEDY, _MAX_AGAIN
+        )
         self.memo_map = known
         return new
 
     def visit_for_(self, op: For) -> Any:
         """Know the range of the variable."""
         first, extent = self._simplified(op.min), self._simplified(op.extent)
-        rounds = Range.from_min_extent(first, extent)
-        self._analyzer.bind(op.loop_var, rounds, allow_override=True)
+        # What is read from memory is not known to be there after a store.
+        if is_pure(op.min, self._pure) and is_pure(op.extent, self._pure):
+            rounds = Range.from_min_extent(first, extent)
+            self._analyzer.bind(op.loop_var, rounds, allow_override=True)
         body = yield from self._inside(op.body)
         if first is op.min and extent is op.extent and body is op.body:
             return op

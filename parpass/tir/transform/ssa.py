@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import structs
 
-from parpass.ir.node import Node, bindings, children, reflection
+from parpass.ir.node import Node, bindings, children, post_order, reflection
+from parpass.ir.tree_size import MAX_COPIES, check_copies, check_tree_size
 from parpass.tir.buffer import Buffer
 from parpass.tir.expr import Let, Var
 from parpass.tir.stmt import (
@@ -18,8 +19,10 @@ from parpass.tir.stmt import (
     LetStmt,
     Stmt,
 )
-from parpass.tir.stmt_expr_functor import StmtExprMutator
+from parpass.tir.stmt_expr_functor import StmtExprMutator, statements_in
+from parpass.tir.stmt_functor import STATEMENT_REMEDY
 
+_MOST = MAX_COPIES // 4  # at each place all that is in them is gone through
 _BINDERS = (For, LetStmt, Let, Allocate)
 _BINDING_STATEMENTS = {For, LetStmt, Allocate, BufferRealize}
 
@@ -28,10 +31,14 @@ def convert_ssa(stmt: Stmt) -> Stmt:
     """Return a statement in which no variable is bound twice: the later ones are new.
 
     TVM's `ConvertSSA`. What need not change stays the same object.
+
+    Raises:
+        SizeLimitError: What binds variables is used at too many places, each of which
+            would get variables of its own.
     """
     if _is_bound_once(stmt):
         return stmt
-    result = _Renaming().visit(stmt)
+    result = _Renaming(_binding_nodes(stmt)).visit(stmt)
     assert isinstance(result, Stmt)
     return result
 
@@ -69,25 +76,50 @@ def _each_once(roots: list[Node], again: list[Node]) -> Iterator[Node]:
         stack += children(node)
 
 
+def _binding_nodes(root: Stmt) -> set[Node]:
+    """Return the nodes that bind variables or have such in them.
+
+    Raises:
+        SizeLimitError: Statements among them are used at too many places.
+    """
+    found: set[Node] = set()
+    for node in post_order(root):
+        if _bound_by(node) or not found.isdisjoint(children(node)):
+            found.add(node)
+
+    def below(stmt: Node) -> list[Node]:
+        return [one for one in statements_in(stmt) if one in found]
+
+    check_tree_size(
+        root, below, "statements that bind variables", STATEMENT_REMEDY, _MOST
+    )
+    return found
+
+
 class _Renaming(StmtExprMutator):
     """Goes through a program in order; what binds variables, at each of its places.
 
     In one statement an expression that binds has one place: a `let` may be several
     operands.
+
+    Args:
+        binding: What binds variables, or has such in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, binding: set[Node]) -> None:
         super().__init__()
         self._bound: set[Node] = set()
-        self._binding: set[Node] = set()  # what binds variables, or has such in it
+        self._binding = binding
+        self._most = sum([bool(_bound_by(node)) for node in binding])
+        self._renamings = 0
         self._in_statement: list[Node] = []  # those of them that are expressions
         self._new: dict[Node, Var] = {}  # in force where we are
         self._buffers: dict[tuple[Any, ...], Buffer] = {}
 
     def visit_default(self, expr: Node) -> Any:
         bound = _bound_by(expr)
-        if bound:
-            self._mark_binding(expr)
+        if expr in self._binding and not isinstance(expr, Stmt):
+            self._in_statement.append(expr)
         again = [var for var in bound if var in self._bound]
         self._bound.update(bound)
         if again:
@@ -111,6 +143,12 @@ class _Renaming(StmtExprMutator):
         return self._buffers[key]
 
     def _renamed(self, node: Node, again: Sequence[Var]) -> Generator[Node, Node, Node]:
+        self._renamings += 1
+        check_copies(
+            self._renamings - self._most,
+            "expressions and statements that bind variables",
+            STATEMENT_REMEDY,
+        )
         known, inside = self.memo_map, dict[Node, Node]()
         if isinstance(node, Let):  # what stands beside it shares the value
             inside[node.value] = yield from self.visit_child(node.value)
@@ -130,11 +168,6 @@ class _Renaming(StmtExprMutator):
                 self._new[var] = one
         return new
 
-    def _mark_binding(self, node: Node) -> None:
-        self._binding.add(node)
-        if not isinstance(node, Stmt):
-            self._in_statement.append(node)
-
     def _end_statement(self) -> None:
         for expr in self._in_statement:
             self.memo_map.pop(expr, None)
@@ -147,9 +180,7 @@ class _Renaming(StmtExprMutator):
             if isinstance(child, Stmt):
                 self._end_statement()
             new.append((yield from self.visit_child(child)))
-            if child in self._binding:
-                self._mark_binding(node)
-            if isinstance(child, Stmt):
+            if isinstance(child, Stmt) and child in self._binding:
                 self.memo_map.pop(child, None)
         if isinstance(node, Stmt):
             self._end_statement()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
+from typing import Any, cast
 
 from msgspec import structs
 
 from parpass.errors import IRError
-from parpass.ir.loop_options import UnrollLoopConfig, loop_option
+from parpass.fork_safety import cached_property, fork_lock
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node
+from parpass.ir.node import Node, breadth_first
+from parpass.ir.tir_config import UnrollLoopConfig, loop_option
+from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.tir.analysis.expr_analysis import side_effect
+from parpass.tir.builtin import CallEffectKind
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import const
@@ -21,6 +24,7 @@ from parpass.tir.stmt import (
     Evaluate,
     For,
     ForKind,
+    LetStmt,
     SeqStmt,
     Stmt,
     Store,
@@ -34,6 +38,8 @@ from parpass.tir.transform.ssa import convert_ssa
 from parpass.transform import PassContext, PassInfo, register_pass
 
 _INT32_MAX = 2**31 - 1  # a loop of more rounds is not unrolled, whatever is asked
+_MOST_STEPS = 2**62  # counted so far
+_MAX_COPIES = 2 * MAX_COPIES  # nodes that the rounds of a loop are copied to
 
 
 @register_pass("tir.transform.UnrollLoop")
@@ -64,7 +70,11 @@ class UnrollLoop(PrimFuncPass):
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
-        """Return the function with loops unrolled."""
+        """Return the function with loops unrolled.
+
+        Raises:
+            SizeLimitError: The rounds of a loop would be too many nodes.
+        """
         unroller = LoopUnroller(loop_option(ctx, UnrollLoopConfig))
         return func.with_body(unroller.unrolled(func.body))
 
@@ -83,6 +93,9 @@ class LoopUnroller(StmtMutator):
         # Of loops of one round, what the variable is. All are put in at once: one by
         # one would take, of a nest of such loops, the square of its depth.
         self._known: dict[Var, PrimExpr] = {}
+        # What came of a statement of a sequence, by it and the pragmas around it, with
+        # the counts: these begin anew there.
+        self._done: dict[tuple[Stmt, int, bool], tuple[Stmt, int, int, int]] = {}
 
     def unrolled(self, body: Stmt) -> Stmt:
         """Return a statement with loops unrolled."""
@@ -136,10 +149,11 @@ class LoopUnroller(StmtMutator):
             return None
         return max(extent.value, 0)
 
-    @functools.cached_property
+    @cached_property
     def _analyzer(self) -> Any:
-        # With its rules it takes longer to load than all else here, and few need it.
-        from parpass.tir.arith import Analyzer
+        with fork_lock:
+            # With its rules it takes longer to load than all else, and few need it.
+            from parpass.tir.arith import Analyzer
 
         return Analyzer()
 
@@ -172,12 +186,18 @@ class LoopUnroller(StmtMutator):
         steps, unrolled, normal = self._steps, self._unrolled, self._normal
         known = self.memo_map
         for stmt in op.seq:
-            self._steps = self._unrolled = self._normal = 0
-            self.memo_map = {}  # what comes of a statement depends on the place
-            new.append((yield from self.visit_child(stmt)))
-            steps += self._steps
-            unrolled = max(unrolled, self._unrolled)
-            normal = max(normal, self._normal)
+            key = stmt, self._max_step, self._explicit
+            if key not in self._done:
+                self._steps = self._unrolled = self._normal = 0
+                self.memo_map = {}  # what comes of a statement depends on the place
+                result = yield from self.visit_child(stmt)
+                counted = self._steps, self._unrolled, self._normal
+                self._done[key] = result, *counted
+            result, of_one, *loops = self._done[key]
+            new.append(result)
+            steps = min(steps + of_one, _MOST_STEPS)
+            unrolled = max(unrolled, loops[0])
+            normal = max(normal, loops[1])
         self.memo_map = known
         self._steps, self._unrolled, self._normal = steps, unrolled, normal
         if all(one is other for one, other in zip(new, op.seq, strict=True)):
@@ -188,16 +208,38 @@ class LoopUnroller(StmtMutator):
         var = loop.loop_var
         if extent <= 0:
             return Evaluate(0)
+        is_pure = side_effect(loop.min) <= CallEffectKind.Pure
         if extent == 1:
+            if not is_pure:
+                return LetStmt(var, loop.min, loop.body)
             self._known[var] = loop.min
             return loop.body
         first, body = self._settled(loop.min), self._settled(loop.body)
-        values = [first + const(at, var.dtype) for at in range(extent)]
+        _check_copies(loop, body, extent)
+        # The rounds may store to memory in which it is.
+        begin = first if is_pure else structs.replace(var)
+        values = [begin + const(at, var.dtype) for at in range(extent)]
         rounds = [substitute(body, {var: value}) for value in values]
-        return stmt_seq(*stmt_list(SeqStmt(rounds)))
+        new = stmt_seq(*stmt_list(SeqStmt(rounds)))
+        return new if is_pure else LetStmt(cast("Var", begin), first, new)
 
     def _settled(self, stmt: Any) -> Any:
         return _Settling(self._known).visit(stmt) if self._known else stmt
+
+
+def _check_copies(loop: For, body: Stmt, extent: int) -> None:
+    """Check how many nodes are copied to write out the rounds of a loop.
+
+    Raises:
+        SizeLimitError: They are too many.
+    """
+    nodes = breadth_first(body)
+    check_copies(
+        (extent - 1) * (len(nodes) if loop.loop_var in nodes else 1),
+        f"nodes for the rounds of the unrolled loop over '{loop.loop_var.name}'",
+        "make it, or one in it, a serial loop",
+        _MAX_COPIES,
+    )
 
 
 class _Settling(StmtExprMutator):

@@ -1,1 +1,1 @@
-"""Finding the pass that is to blame, and keeping what it failed on."""
+"""Debugging of passes: bisection, reproducers, and the names of passes in them."""

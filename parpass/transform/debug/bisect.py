@@ -1,10 +1,9 @@
-"""Bisection: the pairs of a pass and a function, numbered, and which of them run.
+"""Bisection: the pairs of a pass and a function are numbered, and some of them run.
 
-LLVM's `-opt-bisect-limit`, for functions. The pairs of a run are numbered from 1 in the
-order of a serial run: pass by pass, and within a pass in module order; a module pass is
-one number. A number is known before anything runs, so it is the same however many
-workers there are. Passes that others bring along, those that the context requires and
-the one that restores the IR's invariants have no numbers and run always.
+It is LLVM's `-opt-bisect-limit`, for functions. The pairs of a run are numbered from 1
+in serial order: pass by pass, and within a pass in module order; a module pass is one
+number. A number is known before anything runs, so it does not depend on the number of
+workers. Required and restoring passes are not numbered, and always run.
 
 Passes that a pass runs in its own body are part of that pass.
 """
@@ -42,7 +41,7 @@ Ranges = Sequence[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a pair of pass and function runs; `function` is None for a module pass.
+    """The decision whether a pass runs on a function, which is None for a module pass.
 
     `str()` is LLVM's line for it.
     """
@@ -69,21 +68,21 @@ listener: ContextVar[Callable[[Sequence[Verdict]], None]] = ContextVar(
 
 
 @dataclass(frozen=True, slots=True)
-class TellVerdicts:
-    """Command: tell who listens what will run and what not."""
+class ReportVerdicts:
+    """Command: report which pairs run to the listeners, before they run."""
 
     verdicts: Sequence[Verdict]
 
-    def tell(self) -> None:
-        """Tell."""
+    def report(self) -> None:
+        """Call the listeners."""
         listener.get()(self.verdicts)
 
 
 class Gate:
-    """Numbers the pairs of one run as it comes to them, and lets some through.
+    """Numbers the pairs of one run, in order, and decides which of them run.
 
     Args:
-        ranges: First and last numbers of those that run.
+        ranges: The first and last numbers of those that run.
     """
 
     def __init__(self, ranges: Ranges) -> None:
@@ -92,7 +91,7 @@ class Gate:
 
     @classmethod
     def of(cls, context: PassContext) -> Gate | None:
-        """Return the gate that a context asks for, None if it does not.
+        """Return the gate for the options of a context; None if it sets none.
 
         Raises:
             ConfigValueError: The option has no ranges, or there are two of them.
@@ -111,16 +110,20 @@ class Gate:
     def on_functions(
         self, pass_: Pass, names: Sequence[str]
     ) -> tuple[Pass, list[Verdict]]:
-        """Return the pass on those functions that it may run on, and all verdicts."""
+        """Return the pass, limited to the functions it runs on, and all verdicts."""
         verdicts = [self._verdict(pass_, name) for name in names]
         chosen = frozenset(one.function or "" for one in verdicts if one.runs)
         if len(chosen) == len(names):
             return pass_, verdicts
-        kind = _SomeFunctions if isinstance(pass_, FunctionPass) else _SomeFunctionwise
+        kind = (
+            _FilteredFunctionPass
+            if isinstance(pass_, FunctionPass)
+            else _FilteredFunctionwisePass
+        )
         return kind(pass_, chosen), verdicts
 
     def on_module(self, pass_: Pass) -> Verdict:
-        """Return whether a module pass may run."""
+        """Return whether a module pass runs."""
         return self._verdict(pass_, None)
 
     def _verdict(self, pass_: Pass, function: str | None) -> Verdict:
@@ -134,7 +137,7 @@ def parse_ranges(text: str) -> Ranges:
     """Return the first and last numbers of ranges such as `1-9,12,21-`.
 
     Raises:
-        ConfigValueError: It is something else.
+        ConfigValueError: The text has another form.
     """
     ranges: list[tuple[int, float]] = []
     for part in text.split(","):
@@ -151,11 +154,11 @@ def parse_ranges(text: str) -> Ranges:
     return ranges
 
 
-class _Some(Pass):
-    """A pass that leaves all functions alone but some.
+class _Filtered(Pass):
+    """A pass that changes only some functions.
 
-    Its attribute has the name that decorated passes keep their instance under, so that
-    what the pass writes to itself is noticed.
+    The pass is in the attribute in which decorated passes keep their instance, so that
+    changes of its attributes are detected.
     """
 
     def __init__(self, inner: Pass, names: frozenset[str]) -> None:
@@ -171,9 +174,9 @@ class _Some(Pass):
         return inner.transform_function(func, mod, ctx)
 
 
-class _SomeFunctions(_Some, FunctionPass):
+class _FilteredFunctionPass(_Filtered, FunctionPass):
     pass
 
 
-class _SomeFunctionwise(_Some, FunctionwisePass):
+class _FilteredFunctionwisePass(_Filtered, FunctionwisePass):
     pass

@@ -30,11 +30,11 @@ from parpass.errors import (
     UnprintablePassError,
     UnreadFunctionError,
     WorkerError,
-    add_note,
 )
-from parpass.errors.base import attribute_of
+from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.budget import budgets_of
+from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import (
     CHECK_CONTRACT,
     FUNCTION_TIMEOUT,
@@ -42,7 +42,7 @@ from parpass.transform.config import (
     register_config_option,
 )
 from parpass.transform.context import PassContext
-from parpass.transform.debug.origin import Origins
+from parpass.transform.debug.locate import PassLocator
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline import print_pipeline
 
@@ -57,7 +57,7 @@ _LINE = re.compile(r"// (\w+): (.*)")
 _NOTE = "reproducer: "
 
 # Where to write and what to leave out concern the run that failed, not its replay.
-_LEFT_OUT = re.compile(
+_ELIDED = re.compile(
     r"parpass\.(reproducer|opt_bisect.*|check_contract|on_failure|"
     r"asking_workers_seconds)"
 )
@@ -84,25 +84,25 @@ class Failure:
 
 
 class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a file says: how a pass failed, and how to run it again.
+    """The content of a reproducer file: how a pass failed, and how to run it again.
 
     Attributes:
         error: The type of the error and its message.
         pass_name: The pass that failed.
-        function: The function on which it did, None for a module pass.
+        function: The function on which it failed, None for a module pass.
         ir: The name of the module's IR; empty if it has none.
-        pipeline: The passes to run, as text; empty if they cannot be written.
-        unprintable: Why not.
-        instrument: Where the class of the instrument is that raised the error, as
-            `module:name`; empty if the pass did.
-        load: Modules, or script files, that register the passes of the pipeline, and
-            the IR.
-        passes: Where passes are that are not registered: `module:name` by name.
-        opt_level: The context's optimisation level.
+        pipeline: The passes to run, as text; empty if they cannot be printed.
+        unprintable: Why they cannot be printed.
+        instrument: The class of the instrument that raised the error, as `module:name`;
+            empty if the pass raised it.
+        load: The modules, or script files, that register the passes of the pipeline,
+            and the IR.
+        passes: Passes that are not registered: `module:name` by name.
+        opt_level: The optimisation level of the context.
         required: Its required passes.
         disabled: Its disabled passes.
         config: Its options.
-        versions: Of parpass and Python, and the platform.
+        versions: The versions of parpass and Python, and the platform.
         text: The module.
     """
 
@@ -128,13 +128,13 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.error.partition(":")[0]
 
     def to_text(self) -> str:
-        """Return what the file has in it."""
+        """Return the content of the file."""
         return f"{self._header()}\n{self.text}"
 
     def program(self) -> str:
-        """Return the module below as many empty lines as it has above it in the file.
+        """Return the module, after as many empty lines as precede it in the file.
 
-        So errors in it are told with their lines in the file.
+        So errors in it have the line numbers of the file.
         """
         return "\n" * (self._header().count("\n") + 1) + self.text
 
@@ -151,7 +151,7 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @classmethod
     def from_text(cls, text: str) -> Reproducer:
-        """Return what a file says.
+        """Return the reproducer that a text represents.
 
         Raises:
             ReproducerError: It is no reproducer, or was damaged.
@@ -189,11 +189,12 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def wants_reproducer(context: PassContext, error: Exception) -> bool:
-    """Return whether a failure is to be written down, and has not been yet.
+    """Return whether a reproducer is to be written for a failure, and was not yet.
 
-    A pass that a module pass ran in its own body is written down, not the outer one.
+    If a module pass runs a pass in its own body that fails, it is written for that
+    pass.
     """
-    notes: list[str] = attribute_of(error, "__notes__", [])
+    notes: list[str] = safe_getattr(error, "__notes__", [])
     is_asked_for = bool(context.config.get(REPRODUCER))
     is_asked_for = is_asked_for and not isinstance(error, UnreadFunctionError)
     return is_asked_for and not any(note.startswith(_NOTE) for note in notes)
@@ -223,16 +224,16 @@ def _reproducer(
         failure.pass_.is_functionwise and function in adapter.functions(mod)
     ):
         function = None  # it is about the function that the pass made
-    excerpt = adapter.excerpt(mod, function)
+    excerpt = adapter.program_slice(mod, function)
     passes: list[Pass | None] = [failure.pass_]
     restoring = adapter.restoring_pass(failure.pass_.function_kind)
     if excerpt.is_restored and restoring is not None:
         if type(restoring) is type(failure.pass_):
             passes = []
         passes.insert(0, restoring)
-    origins = Origins()
+    origins = PassLocator()
     programs = adapter.programs(mod)
-    origins.need(type(programs).__module__)
+    origins.need(type(unchecked(programs)).__module__)
     pipeline, unprintable, instrument = "", "", ""
     try:
         if failure.instrument is not None:
@@ -268,7 +269,7 @@ def _headline(error: Exception) -> str:
 
 def _config(failure: Failure, context: PassContext) -> dict[str, Any]:
     """Return the options that the pass ran under, its budget wherever that was set."""
-    config = {k: v for k, v in context.config.items() if not _LEFT_OUT.fullmatch(k)}
+    config = {k: v for k, v in context.config.items() if not _ELIDED.fullmatch(k)}
     if isinstance(failure.error, ContractError):
         config[CHECK_CONTRACT] = True
     if failure.pass_.is_functionwise:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import enum
 import inspect
 import json
+import math
 import re
+import struct
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from typing import Any, cast
 import msgspec
 
 from parpass.transform.passes import Sequential
-from parpass.transform.pipeline.tree import WORDS, Items, Scalar, Value
+from parpass.transform.pipeline.grammar import WORDS, Items, Scalar, Value
 
 _BARE = re.compile(r"[A-Za-z_][\w./:*+-]*")
 
@@ -130,9 +132,20 @@ def to_text(value: object, *, in_list: bool = False) -> str:
         return value if is_bare else json.dumps(value)
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    if isinstance(value, int | float):
-        return repr(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return _float_text(value)
     raise ValueError(f"a {type(value).__name__} has no text")
+
+
+def _float_text(value: float) -> str:
+    if not math.isnan(value):
+        return float.__repr__(value)
+    text = "-nan" if math.copysign(1.0, value) < 0 else "nan"
+    if struct.pack("d", value) != struct.pack("d", WORDS[text]):
+        raise ValueError("a NaN with a payload has no text")
+    return text
 
 
 def changed_options(

@@ -20,30 +20,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from parpass.errors import (
-    ArgumentError,
-    ParpassError,
-    UnknownPassError,
-    did_you_mean,
-    quoted,
-)
-from parpass.transform.factories import (
-    create_pass,
-    pass_factory,
-    registered_passes,
-)
+from parpass.errors import ArgumentError, ParpassError, UnknownPassError
+from parpass.errors.core import did_you_mean, quoted
+from parpass.transform.pass_registry import create_pass, pass_factory, registered_passes
 from parpass.transform.passes import Pass, Sequential
-from parpass.transform.pipeline.options import OptionSpec, from_text, options_of
-from parpass.transform.pipeline.syntax import (
+from parpass.transform.pipeline.grammar import (
     MAX_FAULTS,
     Fault,
+    Item,
     read_items,
     syntax_error,
 )
-from parpass.transform.pipeline.tree import Item
+from parpass.transform.pipeline.options import OptionSpec, from_text, options_of
 
 NESTING = "sequential"
-_LONGEST = 1_000  # characters of a message
+_MAX_MESSAGE_CHARS = 1_000  # characters of a message
 
 
 def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
@@ -84,7 +75,7 @@ def parse_pipeline(text: str) -> Sequential:
 
 
 class _Builder:
-    """Makes passes, and takes down all that is wrong on the way."""
+    """Creates passes, and collects the errors of all of them."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -165,8 +156,9 @@ class _Builder:
             return None
 
     def _fault(self, at: int, message: str) -> None:
-        if len(message) > _LONGEST:  # of what it quotes
-            message = f"{message[: _LONGEST // 2]}...{message[-_LONGEST // 2 :]}"
+        if len(message) > _MAX_MESSAGE_CHARS:  # of what it quotes
+            half = _MAX_MESSAGE_CHARS // 2
+            message = f"{message[:half]}...{message[-half:]}"
         self.faults.append(Fault(at, message))
 
 

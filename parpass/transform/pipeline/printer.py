@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from parpass.errors import UnprintablePassError
-from parpass.transform.factories import registered_passes
+from parpass.transform.pass_registry import registered_passes
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.options import changed_options, options_of, to_text
 from parpass.transform.pipeline.parser import NESTING
@@ -28,8 +28,8 @@ def print_pipeline(
         pipeline: A pass.
         indent: How many blanks to indent passes in passes, each on a line of its own;
             None for all on one line.
-        name_of: Returns the name of a pass that is no Sequential; by default that which
-            it is registered by.
+        name_of: Returns the name of a pass that is no Sequential; by default its
+            registered name.
 
     Raises:
         UnprintablePassError: A pass is not registered, or an option cannot be written.

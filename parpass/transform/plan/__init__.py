@@ -1,1 +1,1 @@
-"""What a pipeline means: one plan, and the driver that defines it."""
+"""The plan of a pipeline, which defines its meaning, and the serial driver."""

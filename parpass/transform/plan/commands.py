@@ -1,4 +1,4 @@
-"""What the plan asks of a driver, and what it is answered."""
+"""The commands that the plan yields to a driver, and the results that it is sent."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from typing import Any
 import msgspec
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext
-from parpass.errors import DiagnosticError, add_note
+from parpass.errors import DiagnosticError
+from parpass.errors.core import add_note
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.capture.emission import BufferedRendering, Emission
+from parpass.transform.capture.intercept import emit_all
+from parpass.transform.capture.recorder import Recorder
 from parpass.transform.context import PassContext
-from parpass.transform.debug.bisect import TellVerdicts
+from parpass.transform.debug.bisect import ReportVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
-from parpass.transform.hooks import Hooks, call_pass_hook
+from parpass.transform.instrument_hooks import Hooks, call_pass_hook
 from parpass.transform.passes import Pass
-from parpass.transform.saying.emission import Emission, KeptRendering
-from parpass.transform.saying.interception import emit_all
-from parpass.transform.saying.record import Recorder
 
 
-def place(pass_name: str, function: str | None) -> str:
-    """Return where something went wrong, for a note on an error."""
+def describe_location(pass_name: str, function: str | None) -> str:
+    """Return the pass and function of a failure, as a note on the error."""
     if function is None:
         return f"in pass '{pass_name}'"
     return f"in pass '{pass_name}', on function '{function}'"
 
 
 class StepRecord(msgspec.Struct):
-    """What one pass left behind: said, counted, and whether it failed.
+    """The effects of one pass: diagnostics, counters, emissions, and its failure.
 
-    In the order of a serial run: of a failed pass, what the functions up to the
-    failing one said. `function` is the one that it failed on, or first reported an
-    error on. `emissions` is what is still to be logged and warned of: a body that ran
-    in its turn has done so itself.
+    They are those of a serial run: of a failed pass, the diagnostics of functions up to
+    the failing one. `function` is the one that it failed on, or first reported an error
+    on. `emissions` are those that the plan has still to emit; a body that ran in its
+    turn has emitted its own.
     """
 
     pass_name: str
@@ -53,7 +54,7 @@ class StepRecord(msgspec.Struct):
         failure: BaseException | None = None,
         function: str | None = None,
     ) -> StepRecord:
-        """Return the record of a pass that began at a time and has just ended."""
+        """Return the record of a pass that ends now, and `began` by `perf_counter`."""
         return cls(
             recorder.pass_name or "",
             recorder.said,
@@ -65,23 +66,23 @@ class StepRecord(msgspec.Struct):
 
     @property
     def where(self) -> str:
-        """The pass that failed, and the function, as a note on the failure says it."""
-        return place(self.pass_name, self.function)
+        """The failed pass, and the function, as a note on the failure."""
+        return describe_location(self.pass_name, self.function)
 
     def fail_at(self, emission: Emission, error: BaseException) -> None:
-        """Have the pass have failed where it logged, or warned of, something."""
+        """Set the failure of the pass at one of its emissions."""
         self.failure, self.function = error, emission.function
         self.diagnostics = self.diagnostics[: emission.said]
 
 
 class StageResult(msgspec.Struct, frozen=True):
-    """The answer to RunStage and RunModulePass.
+    """The result of RunStage and RunModulePass.
 
     Attributes:
-        mod: The new module; of no use if the last record has a failure.
-        records: One for each step that was run, up to the first that failed at most.
+        mod: The new module; meaningless if the last record has a failure.
+        records: The records of the steps that ran: at most up to the first that failed.
         began: `time.perf_counter()` before the first step.
-        ended: The same after the last.
+        ended: `time.perf_counter()` after the last step.
     """
 
     mod: Any
@@ -91,10 +92,10 @@ class StageResult(msgspec.Struct, frozen=True):
 
 
 class CallHook(msgspec.Struct, frozen=True):
-    """Command: call a hook of an instrument; the answer is what it returns.
+    """Command: call a hook of an instrument; the result is its return value.
 
-    `mod` is None for a hook that does not observe the IR. `moment` is the time that
-    the clock of instruments shall show, None for the real one.
+    `mod` is None for a hook that does not observe the IR. `moment` is the time of the
+    clock of instruments during the call, None for the real one.
     """
 
     hooks: Hooks
@@ -104,25 +105,32 @@ class CallHook(msgspec.Struct, frozen=True):
     moment: float | None
 
     def call(self, mod: Any) -> Any:
-        """Call the hook with the module, as an object, that `self.mod` stands for."""
+        """Call the hook with the module that `self.mod` refers to, as an object."""
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
+class RoundTrip(msgspec.Struct, frozen=True):
+    """Command: encode and decode the functions of a module; the result is a module."""
+
+    mod: Any
+
+
 class RunModulePass(msgspec.Struct, frozen=True, gc=False):
-    """Command: run a module pass; the answer is an StageResult with one record."""
+    """Command: run a module pass; the result is a StageResult with one record."""
 
     pass_: Pass
     mod: Any
 
 
 class RunStage(msgspec.Struct, frozen=True):
-    """Command: run function-wise passes on all functions; the answer is an StageResult.
+    """Command: run function-wise passes on all functions; the result is a StageResult.
 
-    A driver may end it after any step: the plan asks for the others when it is at them.
+    A driver may end the stage after any step; the plan then yields a command for the
+    rest.
 
-    `wanted` tells whether somebody will look at the functions right after, `is_last`
-    whether no function-wise pass comes after these. `done` is how many passes of the
-    same stage were run before these.
+    `wanted` is whether the functions are read right after the stage, `is_last` whether
+    no function-wise pass comes after it. `done` is the number of passes of the same
+    stage that earlier commands ran.
     """
 
     steps: tuple[Pass, ...]
@@ -132,27 +140,26 @@ class RunStage(msgspec.Struct, frozen=True):
     done: int = 0
 
     def first(self, count: int) -> RunStage:
-        """Return the command for so many of the steps, for a driver that ends there."""
+        """Return the command for the first steps, for a driver that ends there."""
         if count >= len(self.steps):
             return self
         return RunStage(self.steps[:count], self.mod, wanted=False, done=self.done)
 
 
 class NameFunctions(msgspec.Struct, frozen=True):
-    """Command: the answer is the names of a module's functions, in module order."""
+    """Command: the result is the names of a module's functions, in module order."""
 
     mod: Any
 
 
 class Reproduce(msgspec.Struct, frozen=True):
-    """Command: write a reproducer, of the module as it stands before a step.
+    """Command: write a reproducer, of the module as it was before a step.
 
     Attributes:
-        steps: Function-wise passes, the failed one among them; none if a module pass
-            failed.
-        at: The index of the step.
+        steps: The function-wise passes of the stage; empty if a module pass failed.
+        at: The index of the failed step.
         mod: The module before all steps.
-        failure: What failed, and how.
+        failure: The failed pass, and its error.
     """
 
     steps: tuple[Pass, ...]
@@ -161,41 +168,45 @@ class Reproduce(msgspec.Struct, frozen=True):
     failure: Failure
 
     def write(self, mod: Any, context: PassContext, adapter: ModuleAdapter) -> None:
-        """Write it, of the module as it stands before the step."""
+        """Write the reproducer; `mod` is the module as it was before the step."""
         write_reproducer(self.failure, mod, context, adapter)
 
 
 class Emit(msgspec.Struct, frozen=True):
-    """Command: log, warn and render as a pass did that was not run in its turn.
+    """Command: emit the log records and warnings of a pass that ran out of its turn.
 
-    What a filter or handler of the user's raises is raised in the pass's body, in a
-    serial run. So the answer is None, or where it was raised, and the error.
+    In a serial run, an error of a filter or handler is raised in the body of the pass.
+    So the result is None, or the emission at which the error was raised, and the error.
     """
 
     record: StepRecord
     mod: Any
 
     @property
-    def shows_module(self) -> bool:
-        """Whether somebody is given the module."""
-        return any(type(one) is KeptRendering for one in self.record.emissions)
+    def renders_module(self) -> bool:
+        """Whether an emission renders diagnostics, which needs the module."""
+        return any(type(one) is BufferedRendering for one in self.record.emissions)
 
     def emit(self, mod: Any) -> tuple[Emission, Exception] | None:
-        """Emit all, up to the first at which something is raised.
+        """Emit everything, up to the first emission at which an error is raised.
 
-        `mod` is the module, as an object, that `self.mod` stands for.
+        `mod` is the module that `self.mod` refers to, as an object.
         """
         return emit_all(self.record.emissions, mod)
 
 
 class Render(msgspec.Struct, frozen=True):
-    """Command: render the diagnostics of a pass; the driver gives the module."""
+    """Command: render the diagnostics of a pass; the driver supplies the module."""
 
     record: StepRecord
     mod: Any
 
     def render(self, mod: Any, context: PassContext) -> None:
-        """Render; raises DiagnosticError if the pass reported errors."""
+        """Render the diagnostics.
+
+        Raises:
+            DiagnosticError: The pass reported errors.
+        """
         diag_ctx = DiagnosticContext(mod)
         diag_ctx.diagnostics.extend(self.record.diagnostics)
         if diag_ctx.diagnostics:
@@ -206,16 +217,17 @@ class Render(msgspec.Struct, frozen=True):
         try:
             diag_ctx.render()
         except DiagnosticError as error:
-            add_note(error, place(self.record.pass_name, None))
+            add_note(error, describe_location(self.record.pass_name, None))
             raise
 
 
 Command = (
     CallHook
+    | RoundTrip
     | RunModulePass
     | RunStage
     | NameFunctions
-    | TellVerdicts
+    | ReportVerdicts
     | Reproduce
     | Emit
     | Render

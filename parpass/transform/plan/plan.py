@@ -1,26 +1,29 @@
-"""The plan: what running a pass means, without doing any of it.
+"""The plan: defines what running a pass means, without doing any of it.
 
-Which passes are enabled, how `required` resolves, when each hook is called, what
-happens on an error: all of this is here and nowhere else, in a generator that yields
-commands and is sent their results. The serial driver (`serial.run_serial`) carries
-out each command in place, the parallel one (`parpass.runner`) awaits it.
+It decides which passes are enabled, how `required` resolves, when hooks are called, and
+what happens on an error. It is a generator that yields commands and is sent their
+results. The serial driver (`serial.run_serial`) executes each command in place, the
+parallel one (`parpass.runner`) awaits it.
 
-A module is opaque here: the plan hands it from one command to the next, so a driver is
-free to keep it as bytes until somebody looks.
+Modules are opaque to the plan: it passes them from one command to the next, so a driver
+may keep a module encoded until it is read.
 
-A pipeline is first laid out flat, as events::
+A pipeline is first flattened to events::
 
     Enter(sequential)
       Enter(FoldConstant) Step(FoldConstant)
         Enter(InferType) Step(InferType) Leave(InferType)
       Leave(FoldConstant)
-      Enter(Inline) Whole(Inline) Leave(Inline)
+      Enter(Inline) ModuleStep(Inline) Leave(Inline)
     Leave(sequential)
 
-and then walked through. At a Step the plan looks ahead: the steps up to the next event
-that needs the whole module form one stage, if no instrument watches the IR between
-them. The walk then goes on, event by event and in the serial order, with the records
-of the steps that have been run already.
+At a Step the plan looks ahead: the steps up to the next event that needs the whole
+module are one stage, if no instrument observes the IR between them. The plan then
+interprets the events one by one, in serial order, with the records of the steps that
+have run.
+
+For a failed pass the plan yields the command that writes a reproducer. If the restoring
+pass fails, the pass after which it runs is at fault.
 """
 
 from __future__ import annotations
@@ -34,38 +37,79 @@ from parpass.diagnostic import (
     DiagnosticLevel,
     renderer_is_overridden,
 )
-from parpass.errors import UnreadFunctionError, add_note
+from parpass.errors import UnreadFunctionError
+from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate
-from parpass.transform.debug.reproducer import wants_reproducer
-from parpass.transform.passes import Pass
-from parpass.transform.plan.ahead import Ahead
-from parpass.transform.plan.blame import reproduce_body, reproduce_hook
+from parpass.transform.debug.reproducer import Failure, wants_reproducer
+from parpass.transform.instrument_hooks import Hooks, hooks_of
+from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.commands import (
     Command,
     Emit,
     NameFunctions,
     Plan,
     Render,
+    ReportVerdicts,
+    Reproduce,
+    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
     StepRecord,
-    TellVerdicts,
 )
-from parpass.transform.plan.events import (
+from parpass.transform.plan.flat_pipeline import (
     Body,
     Enter,
     Event,
-    Impossible,
     Leave,
+    ModuleStep,
+    StageCursor,
     Step,
-    Whole,
-    events_of,
+    Unresolved,
+    flatten,
 )
-from parpass.transform.plan.watchers import Opened, Watchers
-from parpass.transform.saying.record import current_recorder
+from parpass.transform.plan.instrumentor import ActivePass, PassInstrumentor
+
+
+def reproduce_body(
+    event: Body,
+    record: StepRecord,
+    error: Exception,
+    ahead: StageCursor,
+    opened: Sequence[ActivePass],
+) -> Reproduce:
+    """Return the command for a pass whose body failed."""
+    steps: tuple[Pass, ...] = ()
+    given, pass_, at = ahead.given, event.pass_, 0
+    if isinstance(event, Step):
+        steps = tuple(step.pass_ for step in ahead.steps)
+        at = ahead.at - 1
+        if event.restores is not None:
+            pass_ = event.restores
+            # Alone in its stage if instruments watch, or bisection numbers.
+            steps, given = (steps, given) if at else ((pass_,), opened[-2].given)
+            at = max(at - 1, 0)
+    failure = Failure(pass_, record.pass_name, record.function, error)
+    return Reproduce(steps, at, given, failure)
+
+
+def reproduce_hook(
+    hooks: Hooks,
+    error: Exception,
+    opened: Sequence[ActivePass],
+    instruments: Sequence[Any],
+) -> Reproduce:
+    """Return the command for an instrument that failed, at the pass around it."""
+    around = opened[-1]
+    if len(opened) > 1 and not isinstance(opened[-2].pass_, Sequential):
+        around = opened[-2]
+    found = next((one for one in instruments if hooks_of(one) is hooks), None)
+    name, function = around.pass_.info.name, safe_getattr(error, "function")
+    failure = Failure(around.pass_, name, function, error, found)
+    return Reproduce((), 0, around.given, failure)
 
 
 def plan(
@@ -82,27 +126,31 @@ def plan(
         root: The pass.
         mod: The module.
         context: The settings in force.
-        adapter: How the module is handled.
-        instrumented: Whether the context's instruments are called.
+        adapter: The adapter of the IR.
+        instrumented: Whether the instruments of the context are called.
     """
-    walk = _Walk(context, events_of(root, context, adapter), instrumented=instrumented)
+    walk = _Interpreter(
+        context, flatten(root, context, adapter), instrumented=instrumented
+    )
     watchers = walk.watchers
     try:
+        if adapter.round_trip_between_passes:
+            mod = yield RoundTrip(mod)
         return (yield from walk.run(mod))
     except Exception as error:
         if watchers.calling and watchers.opened and wants_reproducer(context, error):
             failed = (watchers.calling, error, watchers.opened)
             yield reproduce_hook(*failed, context.instruments)
-        yield from watchers.tell_of_failure(error)
+        yield from watchers.call_failure_hooks(error)
         raise
     except BaseException as error:
-        # A body that raises SystemExit has failed; a run that is cut short has not.
+        # A body that raises SystemExit has failed; a run that is cancelled has not.
         if error is walk.failure:
-            yield from watchers.tell_of_failure(error)
+            yield from watchers.call_failure_hooks(error)
         raise
 
 
-class _Walk:
+class _Interpreter:
     def __init__(
         self, context: PassContext, program: Sequence[Event], *, instrumented: bool
     ) -> None:
@@ -110,9 +158,9 @@ class _Walk:
         self.program = program
         self.instrumented = instrumented
         self.at = 0
-        self.ahead = Ahead()
-        self.watchers = Watchers(context, self.ahead, instrumented=instrumented)
-        self.failure: BaseException | None = None  # what a body raised
+        self.ahead = StageCursor()
+        self.watchers = PassInstrumentor(context, self.ahead, instrumented=instrumented)
+        self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
         self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
@@ -125,7 +173,7 @@ class _Walk:
             self.at += 1
             if type(event) is Enter:
                 if not context.instruments:
-                    opened.append(Opened(event.pass_, mod))
+                    opened.append(ActivePass(event.pass_, mod))
                 elif not (yield from self._enter(event.pass_, mod)):
                     self.at = event.end
             elif type(event) is Leave:
@@ -133,7 +181,7 @@ class _Walk:
                     yield from watchers.leave(self._shown(mod))
                 else:
                     opened.pop()
-            elif type(event) is Impossible:
+            elif type(event) is Unresolved:
                 watchers.calling = None
                 raise event.error
             else:
@@ -141,16 +189,16 @@ class _Walk:
         return mod
 
     def _shown(self, mod: Any) -> Any:
-        """Return the module that hooks are shown.
+        """Return the module that hooks are passed.
 
-        Within a stage nobody observes it but an instrument that has come in between:
-        how far the module is then is the driver's matter.
+        Within a stage, only an instrument that was added during it observes the module;
+        which version it gets depends on the driver.
         """
         return self.ahead.given if self.ahead.has_begun else mod
 
     def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
-        # A step of a stage that has begun may have been run, and cannot be vetoed any
-        # more, by an instrument that has come in between.
+        # A step of a stage that has begun may have run, and cannot be vetoed any
+        # more, by an instrument that was added meanwhile.
         may_veto = not self.ahead.has_begun
         return self.watchers.enter(pass_, self._shown(mod), may_veto=may_veto)
 
@@ -162,7 +210,7 @@ class _Walk:
             if isinstance(event, Step):
                 if self.ahead.is_over():
                     yield from self._begin_stage(event, mod)
-                result = yield self.ahead.what_is_left(mod)
+                result = yield self.ahead.remaining_command(mod)
             elif self.gate is not None and (yield from self._is_vetoed(event)):
                 return mod
             else:
@@ -181,15 +229,15 @@ class _Walk:
         return mod
 
     def _begin_stage(self, first: Step, mod: Any) -> Generator[Command, Any, None]:
-        steps, wanted = self._steps_ahead(first)
-        passes = yield from self._let_through(steps, mod)
+        steps, wanted = self._fusable_steps(first)
+        passes = yield from self._bisected_passes(steps, mod)
         is_last = steps[-1] is self.last_step
         self.ahead.begin(steps, mod, RunStage(passes, mod, wanted, is_last))
 
-    def _let_through(
+    def _bisected_passes(
         self, steps: Sequence[Step], mod: Any
     ) -> Generator[Command, Any, tuple[Pass, ...]]:
-        """Return the passes of a stage, on those functions that bisection lets them."""
+        """Return the passes of a stage, limited to the functions by bisection."""
         if self.gate is None:
             return tuple([step.pass_ for step in steps])
         passes: list[Pass] = []
@@ -198,16 +246,16 @@ class _Walk:
             if step.is_counted:
                 names: Sequence[str] = yield NameFunctions(mod)
                 pass_, verdicts = self.gate.on_functions(pass_, names)
-                yield TellVerdicts(verdicts)
+                yield ReportVerdicts(verdicts)
             passes.append(pass_)
         return tuple(passes)
 
-    def _is_vetoed(self, event: Whole) -> Generator[Command, Any, bool]:
+    def _is_vetoed(self, event: ModuleStep) -> Generator[Command, Any, bool]:
         assert self.gate is not None
         if not event.is_counted:
             return False
         verdict = self.gate.on_module(event.pass_)
-        yield TellVerdicts([verdict])
+        yield ReportVerdicts([verdict])
         return not verdict.runs
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
@@ -216,7 +264,7 @@ class _Walk:
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:
-            _hand_up(record)
+            _merge_into_outer(record)
         elif record.diagnostics or renderer_is_overridden():
             yield Render(record, self.ahead.given)
         if record.failure is not None:
@@ -228,12 +276,12 @@ class _Walk:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
 
-    def _steps_ahead(self, first: Step) -> tuple[tuple[Step, ...], bool]:
-        """Return the steps that go together, and whether the module is wanted then."""
+    def _fusable_steps(self, first: Step) -> tuple[tuple[Step, ...], bool]:
+        """Return the steps of one stage, and whether the module is read after them."""
         steps = [first]
         hooks = self.watchers.present()
         observed = any(one.observes_ir for one in hooks)
-        # Bisection says what will run before it does, so that a crash comes after it.
+        # Bisection reports a pass before it runs, so that a crash comes after it.
         alone = (
             observed or self.gate is not None or any(one.should_run for one in hooks)
         )
@@ -258,10 +306,10 @@ def _has_consequences(record: StepRecord) -> bool:
     )
 
 
-def _hand_up(record: StepRecord) -> None:
-    """Count and say what a pass did that was run by the body of another one.
+def _merge_into_outer(record: StepRecord) -> None:
+    """Add the diagnostics and counters of a nested pass to those of the outer body.
 
-    It may have been run in a worker, so it is told with what that body says itself.
+    The outer body may run in a worker, so the nested pass emits nothing itself.
 
     Raises:
         DiagnosticError: The pass reported errors, and did not raise.

@@ -1,19 +1,36 @@
-"""The serial driver: every command of the plan, in place.
+"""The serial driver: executes every command of the plan in place.
 
-This is the definition of what a pipeline does; the parallel driver must agree with it.
+It defines what a pipeline does; the parallel driver must agree with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from parpass.errors import RuntimeUseError
-from parpass.transform import clock
-from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.adapters import adapter_of, wrapped
+from parpass.diagnostic import extend_error, renderer_is_overridden
+from parpass.errors import BudgetWarning, Hint, HintedMessage, RuntimeUseError
+from parpass.errors.warning import warn
+from parpass.transform import instrument_hooks
+from parpass.transform.adapter import ModuleAdapter, round_trip_all
+from parpass.transform.adapter_registry import adapter_for, lift_to_module
+from parpass.transform.budget import Budget, budgets_of, has_enforcer
+from parpass.transform.capture.intercept import (
+    allowing_capture,
+    capturing,
+    tagging_log_records,
+)
+from parpass.transform.capture.recorder import (
+    Recorder,
+    function_pass_body,
+    has_error,
+    inside_function_pass,
+    recording,
+)
 from parpass.transform.context import PassContext
 from parpass.transform.passes import Pass
 from parpass.transform.plan.commands import (
@@ -23,58 +40,213 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
+    ReportVerdicts,
     Reproduce,
+    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
-    TellVerdicts,
+    StepRecord,
 )
-from parpass.transform.plan.module_body import run_module_pass
+from parpass.transform.plan.invoke import (
+    applies_to,
+    run_module_pass,
+    transform_function,
+)
 from parpass.transform.plan.plan import plan
-from parpass.transform.plan.steps import run_stage_in_place
-from parpass.transform.saying.interception import marking
-from parpass.transform.saying.record import inside_function_pass
+
+
+def run_stage_serially(
+    steps: Sequence[Pass],
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    checkpoint: Callable[[int, Any], object] | None = None,
+    *,
+    budgets: Sequence[Budget] | None = None,
+    keeps: bool = False,
+) -> StageResult:
+    """Run function-wise passes one after the other, each on all functions.
+
+    It ends before the first pass after which a hook is called or diagnostics are
+    rendered, so that emissions of the next one come later; the plan then yields the
+    rest.
+
+    `checkpoint` is called before each function, with its index and itself, and may
+    raise to end the run. By default `budgets` are those of the passes and the context.
+    With `keeps`, emissions are left in the records, and all passes run.
+    """
+    began = time.perf_counter()
+    records: list[StepRecord] = []
+    if budgets is None:
+        budgets = budgets_of(steps, context.config)
+    if any(one.memory is not None for one in budgets) and not (
+        inside_function_pass() or has_enforcer()
+    ):
+        warn(
+            HintedMessage(
+                "memory_limit is enforced in workers only, and this pass runs in "
+                "process; ",
+                Hint.IN_WORKERS,
+            ),
+            BudgetWarning,
+        )
+    # Computed before the bodies run, in which no instruments are visible.
+    is_watched = bool(context.instruments) or renderer_is_overridden()
+    with function_pass_body(), tagging_log_records:
+        for pass_, budget in zip(steps, budgets, strict=True):
+            run = _run_step_capturing if keeps else _run_step
+            mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
+            records.append(record)
+            is_heard = (is_watched or record.diagnostics) and not keeps
+            if is_heard or ends_stage(record):
+                break
+    return StageResult(mod, records, began, time.perf_counter())
+
+
+def ends_stage(record: StepRecord) -> bool:
+    """Return whether the passes after this one do not run."""
+    said = record.diagnostics
+    return record.failure is not None or (bool(said) and has_error(said))
+
+
+class SerialStep:
+    """One function-wise pass on the functions of a module, in this process.
+
+    Args:
+        pass_: The pass.
+        budget: Its budget.
+        mod: The module.
+        context: The settings in force.
+        adapter: The adapter of the IR.
+
+    Attributes:
+        changed: The functions that the pass changed, by name.
+        recorders: The recorders of functions with diagnostics or counters, by index.
+    """
+
+    def __init__(
+        self,
+        pass_: Pass,
+        budget: Budget,
+        mod: Any,
+        context: PassContext,
+        adapter: ModuleAdapter,
+    ) -> None:
+        self._pass, self._budget = pass_, budget
+        self._mod, self._context, self._adapter = mod, context, adapter
+        self._recorder: Recorder | None = None
+        self._failure: BaseException | None = None
+        self._failed_on: str | None = None
+        self.changed: dict[str, Any] = {}
+        self.recorders: dict[int, Recorder] = {}
+
+    def run(self, goes_on: Callable[[int, Any], object] | None = None) -> bool:
+        """Run the pass on the functions in order; return whether it ran on all of them.
+
+        Args:
+            goes_on: Called before each function, with its index and itself; the pass is
+                suspended where it returns False. It may raise to end the run.
+        """
+        pass_, adapter, context = self._pass, self._adapter, self._context
+        pass_name, budget = pass_.info.name, self._budget
+        functions = adapter.functions(self._mod)
+        view = MappingProxyType(dict(functions))
+        view = adapter.read_only(self._mod, view, pass_name)
+        # Of the pass; a body sees what it says itself.
+        self._recorder = recorder = Recorder(view, pass_name)
+        for at, (name, function) in enumerate(functions.items()):
+            if goes_on is not None and goes_on(at, function) is False:
+                return False
+            result, own = function, Recorder(view, pass_name)
+            own.said_before = len(recorder.said)
+            try:
+                if not applies_to(pass_, function, adapter):
+                    continue
+                with recording(own):
+                    result = transform_function(
+                        pass_, name, function, view, context, adapter, budget
+                    )
+            except BaseException as error:  # noqa: BLE001 -- raised by the plan
+                self._failure, self._failed_on = error, name
+            if own.said or own.counted:
+                self.recorders[at] = own
+                recorder.take_over(own)
+            if self._failure is not None:
+                extend_error(self._failure, own.said, recorder.said)
+                break
+            if self._failed_on is None and own.said and has_error(own.said):
+                self._failed_on = name
+            if result is not function:
+                self.changed[name] = result
+        return True
+
+    def outcome(self, began: float) -> tuple[Any, StepRecord]:
+        """Return the module and the record, after the pass has run on all functions."""
+        assert self._recorder is not None
+        record = StepRecord.of(self._recorder, began, self._failure, self._failed_on)
+        return self._adapter.replace_functions(self._mod, self.changed), record
+
+
+def _run_step(
+    pass_: Pass,
+    budget: Budget,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    checkpoint: Callable[[int, Any], object] | None,
+) -> tuple[Any, StepRecord]:
+    began = time.perf_counter()
+    step = SerialStep(pass_, budget, mod, context, adapter)
+    step.run(checkpoint)
+    return step.outcome(began)
+
+
+def _run_step_capturing(*args: Any) -> tuple[Any, StepRecord]:
+    with allowing_capture(), capturing() as tape:
+        mod, record = _run_step(*args)
+        record.emissions = tape.take()
+    return mod, record
 
 
 def run_serial(root: Pass, given: Any) -> Any:
     """Run a pass on a module in this thread, under the current context."""
     context = PassContext.current()
-    mod, unwrap = wrapped(given)
-    adapter = adapter_of(mod, root.info.name)
+    mod, unwrap = lift_to_module(given)
+    adapter = adapter_for(root, mod)
     commands = plan(
         root, mod, context, adapter, instrumented=not inside_function_pass()
     )
 
     def carry_out(command: Command) -> Any:
-        return carry_out_serially(command, context, adapter)
+        return execute_serially(command, context, adapter)
 
-    return unwrap(go_on(commands, commands.__next__, carry_out))
+    return unwrap(drive_plan(commands, commands.__next__, carry_out))
 
 
-class Later(msgspec.Struct, frozen=True):
-    """In place of an answer to a command: what has to be awaited for it."""
+class Suspended(msgspec.Struct, frozen=True):
+    """The result of a command that is not there yet: the awaitable for it."""
 
     answer: Callable[[], Awaitable[Any]]
 
 
-def go_on(
+def drive_plan(
     commands: Plan,
     advance: Callable[[], Command],
     carry_out: Callable[[Command], Any],
 ) -> Any:
-    """Carry out the commands of a plan in place.
+    """Execute the commands of a plan in place.
 
     Args:
         commands: The plan.
-        advance: Has it go on from where it is, to its next command.
-        carry_out: Returns the answer to a command, or a `Later`.
+        advance: Resumes the plan, up to its next command.
+        carry_out: Returns the result of a command, or a `Suspended`.
 
     Returns:
-        The new module; or the `Later`, for a driver that goes on when it has the
-        answer.
+        The new module; or the `Suspended` of a command, for a driver that awaits it.
     """
     try:
-        with marking:  # here, since of module passes each would pay for it
+        with tagging_log_records:  # here, since of module passes each would pay for it
             command = advance()
             while True:
                 try:
@@ -82,28 +254,30 @@ def go_on(
                 except BaseException as error:  # noqa: BLE001 -- the plan raises it again
                     command = commands.throw(error)
                     continue
-                if type(answer) is Later:
+                if type(answer) is Suspended:
                     return answer
                 command = commands.send(answer)
     except StopIteration as end:
         return end.value
 
 
-def carry_out_serially(
+def execute_serially(
     command: Command, context: PassContext, adapter: ModuleAdapter
 ) -> Any:
-    """Return the answer to a command, in the serial run's way."""
+    """Return the result of a command, as in a serial run."""
     match command:
         case RunModulePass():
             return _run_module_pass(command, context, adapter)
         case RunStage():
-            return run_stage_in_place(command.steps, command.mod, context, adapter)
+            return run_stage_serially(command.steps, command.mod, context, adapter)
         case CallHook():
             return call_hook(command, command.mod)
+        case RoundTrip():
+            return round_trip_all(adapter, command.mod)
         case NameFunctions():
             return list(adapter.functions(command.mod))
-        case TellVerdicts():
-            return command.tell()
+        case ReportVerdicts():
+            return command.report()
         case Reproduce():
             return _reproduce(command, context, adapter)
         case Emit():
@@ -117,20 +291,20 @@ def _reproduce(
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
     if before:
-        # It has been heard, so nobody emits what is kept.
-        mod = run_stage_in_place(before, mod, context, adapter, keeps=True).mod
+        # The emissions have been emitted, so they are dropped from the record.
+        mod = run_stage_serially(before, mod, context, adapter, keeps=True).mod
     command.write(mod, context, adapter)
 
 
 def call_hook(command: CallHook, mod: Any) -> Any:
-    """Call the hook of a command, with the clock that it asks for."""
+    """Call the hook of a command, under the clock that it has."""
     if command.moment is None:
         return command.call(mod)
-    token = clock.replayed.set(command.moment)
+    token = instrument_hooks.replayed_time.set(command.moment)
     try:
         return command.call(mod)
     finally:
-        clock.replayed.reset(token)
+        instrument_hooks.replayed_time.reset(token)
 
 
 def _run_module_pass(

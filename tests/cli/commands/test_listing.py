@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
+from parpass.cli.commands.listing import help_pass
 from parpass.transform import registered_passes
 
 importlib.import_module("tests.support.toy_passes")  # registers passes with options
@@ -65,7 +66,7 @@ def test_a_pass_tells_of_itself(name: str, expected: list[str]):
 
 def test_every_pass_tells_of_itself():
     for name in registered_passes():
-        assert opt("--help-pass", name).stdout.startswith(f"{name}: a ")
+        assert help_pass(name).startswith(f"{name}: a ")
 
 
 def test_an_unknown_pass_is_a_usage_error():

@@ -334,6 +334,8 @@ def test_a_wrong_pipeline_is_a_usage_error(model: Path, passes: str, complaint: 
         (["relu.onnx", "-j", "-1"], "-1 is not in the range"),
         (["relu.onnx", "-j", "many"], "'many' is not a valid integer"),
         (["relu.onnx", "-O", "x"], "'x' is not a valid integer"),
+        (["relu.onnx", "-O9"], "expected a level from 0 to 4, got 9: no pass has"),
+        (["relu.onnx", "-O5", "-p", "FastMath"], "expected a level from 0 to 4, got 5"),
         (["relu.onnx", "-o", "nowhere/out"], "directory 'nowhere' does not exist"),
         (["relu.onnx", "-o", "."], "is a directory"),
         (["relu.onnx", "--nope"], "No such option"),

@@ -92,6 +92,13 @@ def test_a_model_is_run_and_may_come_on_standard_input(tmp_path: Path):
         (["--input", "q=1"], 2, "no parameter 'q'; there are x, y"),
         (["--input", "x"], 2, "expected NAME=VALUE, got 'x'"),
         (["--input", "x=[1"], 2, "numbers as JSON, for 'x'"),
+        (
+            ["--input", "x=[[1, 2], [3]]"],
+            2,
+            "rows of one length, for 'x', got [[1, 2],",
+        ),
+        (["--input", 'x=["a", "b"]'], 2, "expected numbers for 'x', got ['a', 'b']"),
+        (["--input", "x=null"], 2, "expected numbers for 'x', got None"),
         (["--input", "x=none.npy"], 2, "cannot read 'none.npy': No such file"),
         (["--input", "x=1"], 1, "'main' has no value: expected Tensor[(2, 2)"),
         (["--inputs", __file__], 2, "expected an .npz file"),

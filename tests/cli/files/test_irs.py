@@ -1,4 +1,7 @@
-"""IRs of adapters, as the command reads them; a session with one is in the docs."""
+"""`--load`: what cannot be loaded is told without a traceback.
+
+IRs of adapters, as the command reads them; a session with one is in the docs.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,31 @@ from parpass.transform import register_adapter, register_programs
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.registering import registering_for_a_while
 from tests.support.toy_ir import Fn, Program, ToyAdapter
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("def f(:\n", "SyntaxError: invalid syntax"),
+        ("x = 1\n1 / 0\n", "ZeroDivisionError: division by zero\n  at {path}:2\n"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3\n  at {path}:2\n"),
+        ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
+    ],
+)
+def test_a_broken_file_is_an_input_error(tmp_path: Path, content: str, message: str):
+    path = tmp_path / "broken.py"
+    path.write_text(content)
+    result = CliRunner().invoke(main, ["opt", str(path), "--load", str(path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: '{path}' cannot be loaded: ")
+    assert message.format(path=path) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_that_is_not_there_is_an_input_error():
+    result = CliRunner().invoke(main, ["opt", __file__, "--load", "none.py"])
+    assert result.exit_code == 2
+    assert "there is no file" in result.stderr
 
 
 class ReadableToy(ToyAdapter):

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from examples.real_networks import network_paths
 from parpass import load_json, relay, save_json, structural_equal
@@ -20,18 +20,19 @@ from parpass.errors import IRTypeError, SizeLimitError, StructuralMismatchError
 from parpass.ir.attrs import Attrs, DictAttrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import FuncType, TensorType, TupleType, Type
-from parpass.ir.types.type_structure import MAX_NESTING, MAX_TYPE_DEPTH
+from parpass.ir.op_table import Op
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.type_structure import MAX_NESTING, MAX_TYPE_DEPTH
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import FuncType, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.transform import InferType
 from parpass.runtime.ndarray import NDArray
 from tests.support.deep import DEPTH, KINDS, X, function_of
+from tests.support.drawn import DECORATED, FUNCTIONS, MODULES
 from tests.support.onnx_models import imported
-from tests.support.programs import call_op, functions, modules
-from tests.support.texts import decorated_modules
+from tests.support.profiles import examples
+from tests.support.programs import call_op
 
 
 class Level(enum.IntEnum):
@@ -54,8 +55,8 @@ def checked_types(mod: IRModule) -> list[object]:
     ]
 
 
-@given(functions())
-@settings(deadline=None, max_examples=40)
+@given(FUNCTIONS)
+@examples(2)
 def test_functions_return(function: Function):
     returns_the_same(function)
 
@@ -68,15 +69,15 @@ def test_a_number_of_a_class_of_its_own_is_saved_as_a_number():
 
 
 @pytest.mark.slow
-@given(decorated_modules())
-@settings(deadline=None, max_examples=25)
+@given(DECORATED)
+@examples(1.25)
 def test_odd_names_types_attributes_and_constants_return(mod: IRModule):
     returns_the_same(mod)
 
 
 @pytest.mark.slow
-@given(modules())
-@settings(deadline=None, max_examples=30)
+@given(MODULES)
+@examples(1.5)
 def test_inferred_types_return(mod: IRModule):
     typed = InferType()(mod)
     returns_the_same(typed)
@@ -101,8 +102,16 @@ def test_what_types_share_stays_shared_as_deep_as_types_may_be():
     assert again == TensorType((2, UnknownDim()))
 
 
+NETWORKS = [
+    name
+    if name in {"shufflenet", "squeezenet"}
+    else pytest.param(name, marks=pytest.mark.stress)
+    for name in sorted(network_paths())
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(network_paths()))
+@pytest.mark.parametrize("name", NETWORKS)
 def test_networks_return(name: str):
     returns_the_same(InferType()(imported(network_paths()[name])))
 
@@ -215,6 +224,12 @@ def test_equal_types_spans_and_attributes_are_saved_once():
     for name in ("relay.TensorType", "Span", "relay.attrs.ClipAttrs", "Op"):
         assert kinds.count(name) == 1
     assert kinds.count("relay.Var") == kinds.count("relay.Call") == 2
+
+
+def test_no_axes_are_not_saved_as_all_axes():
+    x = Var("x", TensorType((2, 1)))
+    for built in (relay.sum(x, ()), relay.sum(x), relay.squeeze(x, ())):
+        assert load_json(save_json(built)).attrs == built.attrs
 
 
 def entries(value: Any) -> list[dict[str, Any]]:

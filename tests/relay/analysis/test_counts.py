@@ -5,10 +5,18 @@ import pytest
 from parpass import relay
 from parpass.errors import UnknownOpError, UntypedError
 from parpass.ir.module import IRModule
-from parpass.relay.analysis import all_dtypes, get_total_mac_number, list_op_freqs
-from parpass.relay.expr import Expr, Function, Tuple, const, var
+from parpass.ir.node import post_order
+from parpass.relay.analysis import (
+    all_dtypes,
+    get_total_mac_number,
+    list_op_freqs,
+    node_count,
+    post_order_visit,
+)
+from parpass.relay.expr import Expr, Function, Tuple, Var, const, var
 from parpass.relay.transform import InferType
 from tests.support.deep import DEPTH, calls
+from tests.support.programs import call_op
 
 x = var("x", shape=(1, 4, 8, 8))
 
@@ -76,3 +84,23 @@ def test_layers_are_those_of_the_longest_path():
 @pytest.mark.slow
 def test_layers_of_deep_programs_are_counted():
     assert relay.analysis.count_layers(calls(DEPTH), ["add"]) > 1000
+
+
+X, Y = Var("x"), Var("y")
+SHARED = call_op("add", X, Y)
+
+
+def test_post_order_visit_calls_back_once_for_each_node_children_first():
+    seen: list[Expr] = []
+    root = Tuple((SHARED, SHARED))
+    post_order_visit(root, seen.append)
+    assert seen == post_order(root)
+
+
+def test_shared_nodes_count_once_and_operators_not():
+    assert node_count(Tuple((SHARED, SHARED))) == 4
+
+
+def test_the_functions_of_a_module_count_each_for_itself():
+    function = Function((X, Y), SHARED)
+    assert node_count(IRModule({"f": function, "g": function})) == 8

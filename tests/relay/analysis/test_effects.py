@@ -4,9 +4,8 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import FuncType, RelayRefType, TensorType
+from parpass.ir.op_table import Effect, Op
+from parpass.ir.types import FuncType, RelayRefType, TensorType
 from parpass.relay.analysis import Effects
 from parpass.relay.expr import (
     Call,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import ModuleError, SizeLimitError
@@ -19,6 +19,7 @@ from parpass.relay.adt import (
 from parpass.relay.analysis import unmatched_cases
 from parpass.relay.expr import Var, const
 from tests.support.adts import CONS, NIL, with_lists
+from tests.support.profiles import examples
 
 ANY = PatternWildcard()
 
@@ -66,7 +67,7 @@ def test_a_type_that_is_not_known_is_an_error():
 def test_a_pattern_may_be_wide():
     wide = PatternTuple([nil()] * 1_200)
     with pytest.raises(SizeLimitError):  # there are so many that it matches not
-        cases(*[wide] * 100)
+        cases(*[wide] * 1_000)
     assert cases(PatternTuple([ANY] * 1_200)) == []
 
 
@@ -96,7 +97,7 @@ def matches(pattern: Pattern, length: int) -> bool:
 
 
 @given(st.lists(patterns, max_size=4))
-@settings(deadline=None, max_examples=25)
+@examples(1.25)
 def test_each_value_is_matched_by_a_clause_or_by_one_case(given: list[Pattern]):
     match = Match(Var("x"), [Clause(pattern, const(1)) for pattern in given])
     missing = unmatched_cases(match, with_lists())

@@ -1,4 +1,4 @@
-from parpass.ir.types.ty import FuncType, TensorType, TupleType, TypeVar
+from parpass.ir.types import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.analysis import all_type_vars, bound_type_vars, free_type_vars
 from parpass.relay.expr import Call, Function, Tuple, Var, const
 

@@ -9,7 +9,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import IRTypeError, UnknownOpError
-from parpass.ir.operators.op_table import Op, OpPattern
+from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.dataflow_pattern import (
     AltPattern,
     AttrPattern,

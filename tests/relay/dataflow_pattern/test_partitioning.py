@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from parpass import relay
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.dataflow_pattern import (
     DFPattern,
     FunctionPattern,

@@ -12,8 +12,8 @@ from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import TensorType
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import TensorType
 from parpass.relay.dataflow_pattern import (
     DFPattern,
     DFPatternCallback,

@@ -6,7 +6,7 @@ import pytest
 import parpass as tvm
 from parpass import relay
 from parpass.errors import IRError
-from parpass.relay.interpreter.calibration import get_calibration_data
+from parpass.relay.interpreter.interpreter import get_calibration_data
 from parpass.relay.transform import InferType
 
 X, Y = (relay.var(name, shape=(2,)) for name in "xy")

@@ -113,7 +113,7 @@ def test_what_has_no_value_is_told(text: str, message: str):
 
 
 def test_long_lists_and_deep_matches_have_values():
-    depth = 10_000
+    depth = 3_000
     data = list_of(*[const(at) for at in range(depth)])
     assert len(items(create_executor().evaluate(data))) == depth
     expr: Expr = const(5)

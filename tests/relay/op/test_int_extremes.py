@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.op import image, nn
 from tests.support.op_calls import value
+from tests.support.profiles import examples
 from tests.support.rules_of_lowering import by_machine
+
+pytestmark = pytest.mark.hunt  # properties are inside of tests
 
 DTYPES = ["int64", "uint64", "int32", "uint8", "int8"]
 Row = list[int]
@@ -142,7 +145,7 @@ def agrees(found: Any, wanted: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("name", UNARY)
 def test_of_one(name: str) -> None:
-    @settings(max_examples=10, database=None)
+    @examples(0.5)
     @given(rows())
     def holds(drawn: tuple[str, Row, Row]) -> None:
         dtype, row, _ = drawn
@@ -154,7 +157,7 @@ def test_of_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*BINARY, *QUOTIENTS])
 def test_of_two(name: str) -> None:
-    @settings(max_examples=10, database=None)
+    @examples(0.5)
     @given(rows())
     def holds(drawn: tuple[str, Row, Row]) -> None:
         dtype, row, others = drawn
@@ -169,7 +172,7 @@ def test_of_two(name: str) -> None:
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_of_all(name: str) -> None:
-    @settings(max_examples=15, database=None)
+    @examples(0.75)
     @given(rows())
     def holds(drawn: tuple[str, Row, Row]) -> None:
         dtype, row, _ = drawn
@@ -182,7 +185,7 @@ def test_of_all(name: str) -> None:
 def test_of_rows(name: str) -> None:
     build, meaning = ROWS[name]
 
-    @settings(max_examples=10, database=None)
+    @examples(0.5)
     @given(rows())
     def holds(drawn: tuple[str, Row, Row]) -> None:
         dtype, row, _ = drawn
@@ -191,7 +194,7 @@ def test_of_rows(name: str) -> None:
     holds()
 
 
-@settings(max_examples=25, database=None)
+@examples(1.25)
 @given(rows(), st.floats(allow_nan=False), st.floats(allow_nan=False))
 def test_clip_limits_by_what_the_dtype_has(
     drawn: tuple[str, Row, Row], one: float, other: float

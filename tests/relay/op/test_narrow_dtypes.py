@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.relay import op
@@ -15,14 +15,13 @@ from parpass.relay.interpreter.values import has_type
 from parpass.relay.op import Op, TypeRelationError, nn
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.runtime.dtypes import numpy_dtype
-from tests.support.dyn_strategies import DYNAMIC
-from tests.support.nn_strategies import NETWORKS
 from tests.support.op_calls import Array, related, type_of, value
 from tests.support.op_dtypes import rounded, with_floats
 from tests.support.op_shapes import Built
-from tests.support.op_strategies import TENSORS
+from tests.support.operators import GENERATED
+from tests.support.profiles import examples
 
-GENERATED = TENSORS | NETWORKS | DYNAMIC
+pytestmark = pytest.mark.hunt  # properties are inside of tests
 
 # Half of the last digit, so far may a value be from the exact one.
 HALF_DIGIT = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
@@ -43,7 +42,7 @@ def double(values: Array) -> Array:
 
 @pytest.mark.parametrize("name", sorted(GENERATED.keys() - {"reinterpret"}))
 def test_a_value_in_few_digits_is_that_of_many_rounded(name: str) -> None:
-    @settings(max_examples=4, database=None)
+    @examples(0.2)
     @given(narrow_calls(name))
     def holds(drawn: tuple[Built, str]) -> None:
         built, dtype = drawn

@@ -6,8 +6,8 @@ import pytest
 
 from parpass.errors import ParseError
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import RelayRefType, TensorType
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import RelayRefType, TensorType
 from parpass.relay.adt import Match, PatternConstructor, PatternTuple
 from parpass.relay.expr import Call, Function, RefWrite, Var, const
 from parpass.relay.text.parser import parse

@@ -7,8 +7,8 @@ import pytest
 from parpass import relay
 from parpass.errors import ParseError
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import IncompleteType, TensorType, TupleType, TypeVar
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import IncompleteType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Call, Function, Let, Var
 
 

@@ -157,7 +157,7 @@ def test_a_line_stands_for_no_name(text: str, line: str):
         (f"fn (k={2**64}) {{ 1 }}", "1:7-27", f"'{2**64}' is no int of 64 bits"),
         ("(1, 2).9999999999", "1:7-18", "a tuple has no field '9999999999'"),
         (r'fn (k="\q") { 1 }', "1:7-11", r"not a JSON string: Invalid \escape"),
-        ("fn (k={{}: 1}) { 1 }", "1:7-8", "a mapping cannot be a key of another one"),
+        ("fn (k={{}: 1}) { 1 }", "1:7-8", "a mapping cannot be a key of a mapping"),
         (
             f"fn (k={'[' * 101}{']' * 101}) {{ 1 }}",
             "1:7-8",

@@ -8,21 +8,23 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from examples.real_networks import network_paths
 from parpass import parser, relay
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, DiagnosticError, IRTypeError, ParseError
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import FuncType, TensorType, TupleType, TypeVar
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Expr, Function
 from parpass.relay.text.printer import astext
 from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs
+from tests.support.drawn import DECORATED, MATCHING, MODULES
 from tests.support.onnx_models import imported
+from tests.support.profiles import examples
 from tests.support.programs import expressions, modules
-from tests.support.texts import decorated_modules
+from tests.support.untyped import untyped_exprs, untyped_modules
 
 
 def same_after_round_trip(module: IRModule) -> None:
@@ -33,31 +35,93 @@ def same_after_round_trip(module: IRModule) -> None:
     assert astext(parsed) == text
 
 
-@given(decorated_modules())
-@settings(deadline=None, max_examples=40)
+@given(DECORATED)
+@examples(2)
 def test_odd_names_attributes_types_and_constants_survive(module: IRModule):
     same_after_round_trip(module)
 
 
+@given(MODULES | MATCHING)
+@examples(1.5)
 @pytest.mark.slow
-@given(modules())
-@settings(deadline=None, max_examples=30)
 def test_a_parsed_module_is_the_printed_one(module: IRModule):
     same_after_round_trip(module)
 
 
+@given(untyped_modules())
+def test_a_program_of_any_shape_is_read_as_it_is_printed(module: IRModule):
+    same_after_round_trip(module)
+
+
+@given(untyped_exprs())
+def test_an_expression_of_any_shape_is_read_as_it_is_printed(expr: Expr):
+    text = astext(expr)
+    parsed = relay.parse_expr(text)
+    assert_structural_equal(parsed, expr, map_free_vars=True)
+    assert astext(parsed) == text
+
+
 @pytest.mark.slow
 @given(modules(max_functions=2))
-@settings(deadline=None, max_examples=20)
+@examples(1)
 def test_a_typed_module_is_read_as_it_is_printed(module: IRModule):
     typed = relay.transform.InferType()(module)
     assert_structural_equal(parser.parse(astext(typed)), typed)
     assert astext(parser.parse(astext(typed))) == astext(typed)
 
 
+VALUES = [
+    *("ref(%x)", "ref_read(%r)", "ref_write(%r, %x)", "Nil", "Cons(%x, Nil)", "@g(%x)"),
+    *("@g", "if (True) { %x } else { %x }", "fn (%p: float32) { %p }", "(%x, %x)"),
+    *(
+        "(%x, %x).0",
+        "add(%x, %x)",
+        "%x",
+        "-%x",
+        "%x + %x",
+        "%f(%x)",
+        "%f(%f(%x))",
+        "()",
+    ),
+    *(
+        "match (Nil) { Nil => 0f, Cons(%h, %t) => 1f }",
+        "(let %q = 1f; %q)",
+        "%f<int8>(%x)",
+    ),
+    *(
+        "add(%x, %x) /* ty=float32 */",
+        "(let %q = %f(1f); %q)",
+        "(%f(%x),)",
+        "Nil<int8>()",
+    ),
+]
+PLACES = [
+    *("let %%a = %s; %%x", "negative((let %%a = %s; %%x))", "{ let %%a = %s; %%x }"),
+    *("(let %%a = %s; %%x)", "(let %%a: float32 = %s; %%x)", "((let %%a = %s; %%x),)"),
+    *(
+        "%%f(%%x, (let %%a = %s; %%x))",
+        "(let %%a = %s; %%b)(%%x)",
+        "(let %%a = %s; %%x).0",
+    ),
+    *(
+        "if ((let %%a = %s; %%x)) { %%x } else { %%x }",
+        "match ((let %%a = %s; %%x)) { }",
+    ),
+    *("let %%b = (let %%a = %s; %%a); %%b", "(let %%a = %s; let %%b = %%f(%%a); %%b)"),
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_let_of_any_value_may_stand_anywhere(value: str):
+    text = "type L { Nil, Cons(float32, L) }\ndef @g(%x) { %x }\n"
+    for number, place in enumerate(PLACES):
+        text += f"def @f{number}(%x, %r, %f, %b) {{ {place % value} }}\n"
+    same_after_round_trip(relay.parse(text))
+
+
 @pytest.mark.slow
 @given(expressions())
-@settings(deadline=None, max_examples=30)
+@examples(1.5)
 def test_a_parsed_expression_is_the_printed_one(expr: Expr):
     text = astext(expr)
     parsed = relay.parse_expr(text)
@@ -80,8 +144,15 @@ def test_any_depth_is_parsed(kind: Callable[[int], Expr], depth: int):
 
 
 @pytest.mark.slow
-def test_the_nine_networks_survive():
-    same_after_round_trip(imported([*network_paths().values()]))
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["squeezenet", "shufflenet"], id="small"),
+        pytest.param(sorted(network_paths()), id="all", marks=pytest.mark.stress),
+    ],
+)
+def test_networks_survive(names: list[str]):
+    same_after_round_trip(imported([network_paths()[name] for name in names]))
 
 
 @pytest.mark.parametrize("count", [1, 1000])
@@ -225,11 +296,11 @@ def test_a_dtype_of_vectors_has_lanes(dtype: str):
 @pytest.mark.parametrize(
     "text",
     [
-        "/*" * 100_000 + "*/" * 100_000 + "1",
-        "-" * 100_000 + "%x",
-        "1; " * 50_000 + "1",
-        "/* /* */ */" * 30_000 + "1",
-        '%0 = f("a" /* ty=b */ ' * 10_000,
+        "/*" * 10_000 + "*/" * 10_000 + "1",
+        "-" * 20_000 + "%x",
+        "1; " * 20_000 + "1",
+        "/* /* */ */" * 10_000 + "1",
+        '%0 = f("a" /* ty=b */ ' * 4_000,
     ],
 )
 def test_long_texts_take_no_more_than_their_length(text: str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
@@ -11,6 +11,7 @@ from parpass.errors import ParseError
 from parpass.relay.text.printer import astext
 from tests.support.damaged import HANDWRITTEN, PIECES, TOKENS, damaged
 from tests.support.deep import DEEPEST
+from tests.support.profiles import examples
 from tests.support.texts import decorated_modules
 
 
@@ -36,25 +37,25 @@ def test_the_text_that_is_damaged_is_sound():
 
 
 @given(damaged(PIECES))
-@settings(deadline=None, max_examples=75)
+@examples(3.75)
 def test_damaged_tokens(text: str):
     is_read_or_refused(text)
 
 
 @given(damaged(list(HANDWRITTEN)))
-@settings(deadline=None, max_examples=75)
+@examples(3.75)
 def test_damaged_characters(text: str):
     is_read_or_refused(text)
 
 
 @given(decorated_modules().flatmap(lambda module: damaged(list(astext(module)))))
-@settings(deadline=None, max_examples=30)
+@examples(1.5)
 def test_damaged_prints(text: str):
     is_read_or_refused(text)
 
 
 @given(st.text(max_size=30) | st.lists(TOKENS, max_size=20).map(" ".join))
-@settings(deadline=None, max_examples=50)
+@examples(2.5)
 def test_any_text(text: str):
     is_read_or_refused(text)
 

@@ -8,7 +8,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import ParseError
-from parpass.ir.text.pieces import piece_at
+from parpass.ir.text.lexer import chunk_at
 
 FIRST_CUT = 1 << 16  # characters, about
 COUNT = 3000  # functions, which are longer
@@ -34,7 +34,7 @@ def cuts(text: str) -> list[int]:
     """Return where a text is cut, its end included."""
     found: list[int] = [0]
     while found[-1] < len(text):
-        found.append(piece_at(text, found[-1]).end)
+        found.append(chunk_at(text, found[-1]).end)
     return found[1:]
 
 

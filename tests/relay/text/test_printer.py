@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import relay
 from parpass.diagnostic import Span
-from parpass.ir import wire
+from parpass.ir import function_codec
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.types.ty import TensorType, TypeVar
+from parpass.ir.types import TensorType, TypeVar
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -30,7 +30,9 @@ from parpass.relay.expr import (
 )
 from parpass.relay.text.printer import astext
 from tests.support.deep import DEPTH, KINDS, calls
-from tests.support.programs import call_op, functions, modules
+from tests.support.drawn import FUNCTIONS
+from tests.support.profiles import examples
+from tests.support.programs import call_op, modules
 
 X, Y = var("x", shape=(2, 3)), var("y", shape=(2, 3))
 COND = var("c", "bool")
@@ -312,15 +314,17 @@ def test_a_constant_of_one_value_is_short():
 
 
 @pytest.mark.slow
-@given(functions())
-@settings(deadline=None, max_examples=25)
+@given(FUNCTIONS)
+@examples(1.25)
 def test_the_text_of_a_copy_is_the_same(function: Function):
-    assert astext(wire.decode(wire.encode(function))) == astext(function)
+    assert astext(function_codec.decode(function_codec.encode(function))) == astext(
+        function
+    )
 
 
 @pytest.mark.slow
 @given(modules(max_functions=3))
-@settings(deadline=None, max_examples=25)
+@examples(1.25)
 def test_every_line_stands_before_its_uses(module: IRModule):
     for text in str(module).split("\ndef "):
         known: set[str] = set()

@@ -5,37 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from parpass.ir.module import IRModule
 from parpass.relay import transform
 from parpass.relay.expr import Expr, Function
+from parpass.relay.text.parser import parse
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
 from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
 from parpass.runner import Runner
-from parpass.transform import (
-    FunctionPass,
-    ModulePass,
-    Pass,
-    Sequential,
-    registered_passes,
-)
+from parpass.transform import Sequential, registered_passes
 from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
-from tests.support.higher_order import higher_order_modules
-from tests.support.matching import matching_modules
+from tests.support.drawn import PROGRAMS
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
-from tests.support.programs import modules
+from tests.support.profiles import examples
 from tests.support.shipped_passes import (
     DERIVING,
     MARKING,
     PASSES,
+    SHIPPED,
     UNNAMED,
     VARIANTS,
 )
+from tests.support.told_types import TOLD_BY_CALLS, TOLD_BY_CALLS_OF_CLOSURES
 
 # Passes that put constants together round otherwise.
 TOLERANCES = {"not exact": 1e-4, "FastMath": 1e-4}
@@ -46,13 +41,11 @@ SPELLED_BY_TVM = {
     "Inline": "InlineGlobals",
 }
 
-PROGRAMS = st.one_of(modules(), higher_order_modules(), matching_modules())
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=12)
+@examples(0.6)
 def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> None:
     tolerance = TOLERANCES.get(name, 0.0)
     assert_keeps_meaning(PASSES[name](), mod, rtol=tolerance, atol=tolerance)
@@ -61,7 +54,7 @@ def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=2)
+@examples(0.1)
 def test_workers_make_the_same_of_a_program(
     runner: Runner, name: str, mod: IRModule
 ) -> None:
@@ -71,7 +64,7 @@ def test_workers_make_the_same_of_a_program(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PASSES if name not in MARKING])
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=8)
+@examples(0.4)
 def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -> None:
     repeated = transform.InferType()(mod)
     for _ in range(20):
@@ -83,7 +76,7 @@ def test_a_pass_that_runs_again_soon_changes_nothing(name: str, mod: IRModule) -
 
 @pytest.mark.slow
 @given(mod=PROGRAMS)
-@settings(deadline=None, max_examples=8)
+@examples(0.4)
 def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
     last = [
         factory()
@@ -93,6 +86,19 @@ def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
     tolerance = max(TOLERANCES.values())
     in_a_row = Sequential(last, opt_level=0)
     assert_keeps_meaning(in_a_row, mod, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "name", sorted((PASSES.keys() | DERIVING) - {"FirstOrderGradient"})
+)
+def test_types_that_only_calls_tell_of_stay_told(name: str) -> None:
+    is_whole = name == "Defunctionalize"
+    text = TOLD_BY_CALLS if is_whole else TOLD_BY_CALLS_OF_CLOSURES
+    typed = transform.InferType()(parse(text))
+    if name in DERIVING:
+        transform.InferType()(getattr(transform, name)()(typed))
+    else:
+        assert_keeps_meaning(PASSES[name](), typed, rtol=TOLERANCES.get(name, 0.0))
 
 
 def inline_once(function: Function) -> Function:
@@ -135,15 +141,9 @@ def test_every_pass_is_registered_under_its_name_and_tvms_key_7_14() -> None:
         assert known[name]() is not known[name]()
 
 
-def test_every_shipped_pass_is_listed() -> None:
-    bases = (FunctionPass, ModulePass, Sequential)
-    shipped = [getattr(transform, name) for name in transform.__all__]
-    passes = {
-        it.__name__
-        for it in shipped
-        if isinstance(it, type) and issubclass(it, Pass) and it not in bases
-    }
-    assert passes == (PASSES.keys() - VARIANTS) | DERIVING
+def test_every_exported_pass_is_tested_under_its_name() -> None:
+    assert {it.__name__ for it in SHIPPED.values()} == SHIPPED.keys()
+    assert SHIPPED.keys() == (PASSES.keys() - VARIANTS) | DERIVING
 
 
 def test_passes_export_what_passes_are_made_with() -> None:

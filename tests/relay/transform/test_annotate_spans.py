@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import relay, tir
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import AnnotateSpans, InferType
 from tests.support.deep import DEPTH, calls
-from tests.support.programs import modules
+from tests.support.drawn import PROGRAMS
+from tests.support.profiles import examples
 
 X = relay.var("x", shape=(2, 3))
 
@@ -62,11 +63,18 @@ def test_functions_of_other_irs_and_names_stay():
     assert {*spanned.sources} == {"a", "GeneratedSource"}
 
 
+def test_a_let_that_stands_in_a_call_is_annotated():
+    text = "def @main(%x: float32) { negative((let %a = ref(%x); %x)) }"
+    spanned = AnnotateSpans()(relay.parse(text))
+    assert_structural_equal(spanned, InferType()(relay.parse(text)))
+
+
 @pytest.mark.slow
-@given(modules())
-@settings(deadline=None, max_examples=15)
+@given(PROGRAMS)
+@examples(0.75)
 def test_programs_stay_what_they_are(module: IRModule):
     typed = InferType()(module)
+    assert_structural_equal(AnnotateSpans()(module), typed)
     spanned = AnnotateSpans()(typed)
     assert_structural_equal(spanned, typed)
     for function in spanned.functions_by_name.values():

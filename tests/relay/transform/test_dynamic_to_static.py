@@ -6,54 +6,7 @@ import numpy as np
 
 import parpass as tvm
 from parpass import relay
-from parpass.diagnostic import Diagnostic, override_renderer
-from parpass.relay.transform import DynamicToStatic, InferType
-
-HEAD = "def @main(%x: Tensor[(2, 6), float32], %y: Tensor[(3, 4), float32])"
-
-
-def parsed(body: str) -> tvm.IRModule:
-    return InferType()(relay.parse(f'#[version = "0.0.5"]\n{HEAD} {{ {body} }}'))
-
-
-def becomes(before: str, after: str) -> None:
-    found = InferType()(DynamicToStatic()(parsed(before)))
-    wanted = parsed(after)
-    tvm.ir.assert_structural_equal(found["main"].body, wanted["main"].body, True)
-
-
-def test_shapes_of_what_has_become_static_are_known() -> None:
-    becomes(
-        """%0 = dyn.reshape(%x, shape_of(%y, dtype="int64"));
-        %1 = dyn.tile(%0, shape_of(%0, dtype="int64"));
-        dyn.reshape(%1, shape_of(%1, dtype="int64"))""",
-        """%0 = reshape(%x, newshape=[3, 4]);
-        %1 = tile(%0, reps=[3, 4]);
-        reshape(%1, newshape=[9, 16])""",
-    )
-
-
-def test_shapes_are_known_through_variables() -> None:
-    becomes(
-        """let %z = dyn.reshape(%x, shape_of(%y, dtype="int64"));
-        dyn.tile(%z, shape_of(%z, dtype="int64"))""",
-        """let %z = reshape(%x, newshape=[3, 4]);
-        tile(%z, reps=[3, 4])""",
-    )
-
-
-def test_what_the_static_operator_refuses_stays_with_a_note() -> None:
-    wide = relay.var("x", shape=(2, 6))
-    widths = relay.const(np.array([[0, 0], [-1, 0]]))
-    call = relay.nn.pad(wide, widths, pad_mode="reflect")
-    mod = InferType()(tvm.IRModule.from_expr(relay.Function([wide], call)))
-    said: list[Diagnostic] = []
-    override_renderer(lambda context: said.extend(context.diagnostics))
-    try:
-        assert tvm.ir.structural_equal(DynamicToStatic()(mod), mod)
-    finally:
-        override_renderer(None)
-    assert "from 0 on" in str(said)
+from parpass.relay.transform import DynamicToStatic
 
 
 def test_builders_give_the_dynamic_form_of_what_is_an_expression() -> None:

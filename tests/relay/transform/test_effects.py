@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
@@ -19,8 +19,10 @@ from parpass.relay.transform import ToANormalForm, ToBasicBlockNormalForm
 from parpass.relay.typing.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from tests.support.drawn import shared
 from tests.support.effects import effect, effectful_modules, observed
 from tests.support.meaning import assert_parallel_is_serial, flattened
+from tests.support.profiles import examples
 from tests.support.shipped_passes import PASSES
 
 ROUNDS = {"SimplifyExpr", "FastMath", "SimplifyInference", "FoldScaleAxis"}
@@ -54,10 +56,13 @@ def assert_keeps_effects(name: str, mod: IRModule) -> None:
             np.testing.assert_allclose(one, other, tolerance, tolerance, strict=True)
 
 
+EFFECTFUL = shared(effectful_modules())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
-@given(mod=effectful_modules())
-@settings(deadline=None, max_examples=10)
+@given(mod=EFFECTFUL)
+@examples(0.5)
 def test_effects_happen_as_often_and_in_the_same_order(
     name: str, mod: IRModule
 ) -> None:
@@ -76,8 +81,8 @@ class Registering(FunctionPass):
 
 
 @pytest.mark.slow
-@given(name=st.sampled_from(sorted(PASSES)), mod=effectful_modules())
-@settings(deadline=None, max_examples=30)
+@given(name=st.sampled_from(sorted(PASSES)), mod=EFFECTFUL)
+@examples(1.5)
 def test_workers_leave_the_same_effects(
     runner: Runner, name: str, mod: IRModule
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 import parpass as tvm
 from parpass import relay
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_attrs import TempOpAttr
+from parpass.ir.op_registration import TempOpAttr
 from parpass.relay.transform import InferType, Legalize
 from tests.support.docs import shows
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from examples.real_networks import example_input, load
 from parpass import relay
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.relay.analysis import node_count
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.interpreter.interpreter import evaluate
@@ -22,9 +22,10 @@ from parpass.relay.transform import (
 )
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
-from tests.support.higher_order import higher_order_modules
+from tests.support.drawn import HIGHER_ORDER
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.onnx_models import imported
+from tests.support.profiles import examples
 
 LEVELS = range(5)
 
@@ -139,8 +140,8 @@ def test_a_pipeline_has_a_name_in_text_and_a_text(level: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 3])
-@given(mod=higher_order_modules())
-@settings(deadline=None, max_examples=6)
+@given(mod=HIGHER_ORDER)
+@examples(0.3)
 def test_each_level_keeps_the_meaning(level: int, mod: IRModule) -> None:
     assert_keeps_meaning(default_pipeline(level), mod, rtol=1e-4, atol=1e-4)
 

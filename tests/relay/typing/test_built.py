@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import relay
 from parpass.errors import IRTypeError
 from parpass.ir.node import children, post_order, reflection
-from parpass.ir.types.ty import FuncType, TensorType, TypeVar
+from parpass.ir.types import FuncType, TensorType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var
 from parpass.relay.typing.built import BuiltTypes
 from parpass.relay.typing.infer import infer_type
-from tests.support.programs import functions
+from tests.support.drawn import FUNCTIONS
+from tests.support.profiles import examples
 
 x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
 
 
-@settings(max_examples=25)
-@given(functions())
+@examples(1.25)
+@given(FUNCTIONS)
 def test_each_node_built_on_typed_ones_has_the_type_that_inference_finds(
     function: Function,
 ) -> None:
@@ -66,6 +67,6 @@ def test_type_arguments_of_a_call_are_found() -> None:
 
 def test_depth_is_no_matter() -> None:
     deep: Expr = x
-    for _ in range(20_000):
+    for _ in range(5_000):
         deep = relay.abs(deep)
     assert BuiltTypes().tensor(deep) == TensorType((2, 3))

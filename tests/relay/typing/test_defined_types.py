@@ -8,7 +8,7 @@ from parpass.errors import DiagnosticError
 from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import Function, Var, const
 from parpass.relay.text.parser import parse

@@ -7,8 +7,8 @@ import pytest
 from parpass import relay
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import TensorType
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import TensorType
 from parpass.relay import transform
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.typing.infer import infer_type, typed_function

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
 from parpass.relay.transform import InferType
 from parpass.relay.typing.infer import infer_type
+from tests.support.profiles import examples
 
 SCALAR = TensorType((), "float32")
 COND = relay.var("c", "bool")
@@ -106,7 +107,7 @@ def tangles(draw: st.DrawFn) -> Expr:
 
 
 @given(body=tangles())
-@settings(deadline=None, max_examples=150)
+@examples(7.5)
 def test_inference_refuses_just_what_is_not_well_formed(body: Expr) -> None:
     function = Function((COND,), body)
     try:

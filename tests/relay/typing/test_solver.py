@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from parpass.ir.types.ty import Any, FuncType, TensorType, TupleType, Type, TypeVar
+from parpass.ir.types import Any, FuncType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.typing.solver import TypeSolver
 from tests.support import texts
 

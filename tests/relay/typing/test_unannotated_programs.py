@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from parpass import assert_structural_equal, relay
 from parpass.errors import DiagnosticError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import FuncType, IncompleteType, TensorType, TupleType, TypeVar
+from parpass.ir.op_table import Op
+from parpass.ir.types import FuncType, IncompleteType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Call, Expr, Function, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.text.parser import parse
 from parpass.relay.transform import InferType
 from tests.conftest import RunnerOf
+from tests.support.drawn import FUNCTIONS
 from tests.support.pooled import run_pooled
-from tests.support.programs import functions
 
 SOLVED = {
     "a function that calls itself": (
@@ -319,7 +319,7 @@ class _Bare(ExprMutator):
         return Call(new.op, new.args, new.attrs)
 
 
-@given(functions())
+@given(FUNCTIONS)
 def test_annotations_of_closures_that_are_called_are_recovered(fn: Function) -> None:
     typed = InferType()(IRModule({"main": fn}))["main"]
     bare = Function(typed.params, _Bare().visit(typed.body))
@@ -348,7 +348,7 @@ def test_a_circle_of_any_length_has_the_type_of_its_base(
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["calls", "lets"])
 def test_a_deep_program_on_an_unknown_parameter_is_solved(shape: str) -> None:
-    depth = 20_000
+    depth = 5_000
     p = Var("p")
     body: Expr = p
     if shape == "calls":

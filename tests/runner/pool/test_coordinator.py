@@ -4,16 +4,56 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning, WorkerDiedError
 from parpass.runner import open_runner
+from parpass.runner.pool.coordinator import ThroughputCheck
 from parpass.transform import Pass, Sequential
 from tests.support.executors import Die, ThreadExecutor
 from tests.support.pooled import folders, pooled
+from tests.support.profiles import examples
 from tests.support.toy_ir import Fn, Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
+
+
+def behind_at(
+    headway: ThroughputCheck, seconds: float, shares: list[float]
+) -> int | None:
+    """Return at which of some jobs, of so many seconds each, workers are behind."""
+    for at, share in enumerate(shares):
+        headway.job_finished(seconds)
+        if headway.is_behind(share):
+            return at
+    return None
+
+
+TENTHS = [at / 10 for at in range(1, 11)]
+
+
+@pytest.mark.parametrize("seconds", [0.11, 0.2, 0.219])
+def test_workers_that_are_faster_than_this_process_are_not_behind(seconds: float):
+    assert behind_at(ThroughputCheck(2, local_seconds=1.0), seconds, TENTHS) is None
+
+
+def test_workers_that_are_slower_are_behind_as_soon_as_enough_is_known():
+    assert behind_at(ThroughputCheck(2, local_seconds=1.0), 0.23, TENTHS) == 5
+    assert behind_at(ThroughputCheck(3, local_seconds=1.0), 1.0, TENTHS) == 6
+
+
+def test_the_first_job_of_each_worker_does_not_count():
+    headway = ThroughputCheck(2, local_seconds=1.0)
+    assert behind_at(headway, 100.0, [0.01, 0.02]) is None
+    assert behind_at(headway, 0.1, [0.1 + at for at in TENTHS[:8]]) is None
+
+
+def test_little_time_tells_nothing():
+    assert behind_at(ThroughputCheck(2, local_seconds=1e-6), 0.01, TENTHS) is None
+
+
+def test_nobody_is_behind_what_is_not_known():
+    assert behind_at(ThroughputCheck(2, local_seconds=None), 100.0, TENTHS) is None
 
 
 def run_on(executor: ThreadExecutor, mod: Program, passes: Sequence[Pass]) -> Any:
@@ -29,7 +69,7 @@ def run_on(executor: ThreadExecutor, mod: Program, passes: Sequence[Pass]) -> An
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), functions=st.integers(1, 40))
-@settings(max_examples=15, deadline=None)
+@examples(0.75)
 def test_the_order_in_which_jobs_end_does_not_show(seed: int, functions: int):
     mod = program(*range(functions))
     passes = [Add(1), AddFrom("f0"), Keep(), Add(2)]

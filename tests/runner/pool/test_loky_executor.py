@@ -4,8 +4,6 @@ import contextlib
 import os
 import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -17,80 +15,28 @@ import psutil
 import pytest
 
 from parpass.errors import RuntimeUseError
-from parpass.runner import JobEndedError, JobLostError, NoWorkersError
+from parpass.runner import JobCancelledError, JobLostError, NoWorkersError
 from parpass.runner.pool import worker_process
 from parpass.runner.pool.loky_executor import LokyExecutor
+from tests.support.jobs import (
+    echo,
+    end,
+    end_late,
+    end_soon,
+    environment,
+    fail,
+    fork_and_end,
+    imported,
+    pid,
+    start_sleeper,
+    tell_and_wait,
+    wait,
+    wait_for,
+)
 from tests.support.pooled import child_processes
 from tests.support.pooled import new_pipe as make_pipe
 
 pytestmark = pytest.mark.slow
-
-
-def echo(job: bytes) -> bytes:
-    return job
-
-
-def pid(_job: bytes) -> bytes:
-    return str(os.getpid()).encode()
-
-
-def environment(job: bytes) -> bytes:
-    return os.environ.get(job.decode(), "").encode()
-
-
-def imported(_job: bytes) -> bytes:
-    return b",".join(name.encode() for name in ("trio", "onnx") if name in sys.modules)
-
-
-def end(_job: bytes) -> bytes:
-    os._exit(7)
-
-
-def wait(_job: bytes) -> bytes:
-    signal.pause()
-    return b""
-
-
-def wait_for(path: bytes) -> bytes:
-    """Wait until somebody writes to a named pipe."""
-    return Path(path.decode()).read_bytes()
-
-
-def tell_and_wait(path: bytes) -> bytes:
-    """Write this process's number to a named pipe, and do no more."""
-    Path(path.decode()).write_bytes(b"%d" % os.getpid())
-    return wait(b"")
-
-
-def end_late(job: bytes) -> bytes:
-    until = time.monotonic() + 0.1
-    while time.monotonic() < until:
-        pass
-    return job
-
-
-def end_soon(_job: bytes) -> bytes:
-    until = time.monotonic() + 0.02
-    while time.monotonic() < until:
-        pass
-    os._exit(7)
-
-
-def fork_and_end(_job: bytes) -> bytes:
-    if os.fork() == 0:
-        signal.alarm(5)
-        signal.pause()
-    os._exit(9)
-
-
-def start_sleeper(job: bytes) -> bytes:
-    with open(job, "wb") as held_open:
-        subprocess.Popen(["sleep", "600"], stdout=held_open)
-    return b"begun"
-
-
-def fail(_job: bytes) -> bytes:
-    raise KeyError("mine")
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +63,14 @@ def no_descriptors() -> Generator[None]:
 
 def workers_of(executor: LokyExecutor) -> set[int]:
     """Return the numbers of the processes, all of which are started."""
-    staff = executor._crew.staff  # pyright: ignore[reportPrivateUsage] -- are they the same
+    handles = executor._pool.handles  # pyright: ignore[reportPrivateUsage] -- are they the same
     while True:
         executor.start()
         assert executor.submit(echo, b"x").result(60)
-        ready = [one for one in list(staff) if one.is_ready and not one.is_over]
+        ready = [one for one in list(handles) if one.is_ready and not one.is_over]
         if len(ready) == executor.workers:
             return {one.process.number for one in ready}
+        time.sleep(0.002)  # others, such as those that start, may need this core
 
 
 def error_of(answer: Future[Any]) -> BaseException | None:
@@ -251,7 +198,7 @@ def test_a_job_that_is_ended_ends_its_worker_and_no_other(
     other = executor.submit(wait_for, str(new_pipe).encode())
     hanging, behind = executor.submit(wait, b""), executor.submit(echo, b"x")
     executor.end(hanging)
-    assert isinstance(error_of(hanging), JobEndedError)
+    assert isinstance(error_of(hanging), JobCancelledError)
     assert behind.result(60) == b"x"
     new_pipe.write_bytes(b"go")
     assert other.result(60) == b"go"
@@ -261,9 +208,23 @@ def test_a_job_that_is_ended_before_it_begins_is_never_run(executor: LokyExecuto
     hanging = [executor.submit(wait, b"") for _ in range(2)]
     behind = executor.submit(echo, b"x")
     executor.end(behind)
-    assert isinstance(error_of(behind), JobEndedError)
+    assert isinstance(error_of(behind), JobCancelledError)
     for one in hanging:
         executor.end(one)
+
+
+def test_a_job_is_withdrawn_before_it_begins_and_never_after(executor: LokyExecutor):
+    workers_of(executor)
+    begun = [executor.submit(pid, b"") for _ in range(2)]
+    assert all(one.result(60) for one in begun)
+    hanging = [executor.submit(wait, b"") for _ in range(2)]
+    behind, last = executor.submit(echo, b"x"), executor.submit(echo, b"y")
+    assert [executor.withdraw(one) for one in (*begun, *hanging)] == [False] * 4
+    assert [executor.withdraw(behind), executor.withdraw(behind)] == [True, False]
+    for one in hanging:
+        executor.end(one)
+    assert last.result(60) == b"y"
+    assert not behind.done()
 
 
 def test_a_job_that_will_be_done_soon_may_end_and_its_worker_stays(
@@ -337,7 +298,7 @@ def test_killing_ends_all_jobs_and_what_workers_have_started(
         answer = executor.submit(wait, b"")
         executor.kill()
         assert held_open.read() == b""  # until the child has ended
-    assert isinstance(error_of(answer), JobEndedError)
+    assert isinstance(error_of(answer), JobCancelledError)
     assert not executor.is_warm
     assert executor.submit(echo, b"x").result(60) == b"x"
 
@@ -362,7 +323,7 @@ def test_where_no_process_can_be_started_jobs_are_told():
 def test_without_descriptors_it_is_known_whether_a_worker_lives(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(worker_process, "_LOOK_SECONDS", 0.001)  # looked at meanwhile
+    monkeypatch.setattr(worker_process, "_POLL_SECONDS", 0.001)  # looked at meanwhile
     executor = LokyExecutor(1)
     workers_of(executor)
     with no_descriptors():
@@ -381,7 +342,7 @@ def test_without_descriptors_workers_are_killed(new_pipe: Path):
     worker = psutil.Process(int(new_pipe.read_bytes()))
     with no_descriptors():
         executor.kill()
-    assert isinstance(error_of(answer), JobEndedError)
+    assert isinstance(error_of(answer), JobCancelledError)
     assert not worker.is_running()
     executor.close()
 

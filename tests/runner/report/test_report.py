@@ -1,4 +1,4 @@
-"""The account of a run: shares add up, and each kind of trouble is told of.
+"""The metrics of a run: shares add up, and each kind of problem is reported.
 
 Times are never held against the clock: what is asked is which parts there are, whether
 they add up, and which advice follows from given times.
@@ -18,13 +18,17 @@ import trio
 
 from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner, RunReport, open_runner, run_pipeline_sync
-from parpass.runner.placing.costs import COSTS
-from parpass.runner.report.account import Account, Journey, Part, Spent
-from parpass.runner.report.figures import Reason
+from parpass.runner.cost_model import COST_MODEL
+from parpass.runner.ipc.messages import FunctionOutcome, JobTimes
+from parpass.runner.ipc.module_store import FunctionHandle
+from parpass.runner.report.figures import LocalReason
+from parpass.runner.report.metrics import (
+    RunMetrics,
+    TimeCategory,
+    TimedSpan,
+    TransferMetrics,
+)
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.runner.travel.function_outcome import FunctionOutcome
-from parpass.runner.travel.messages import JobTimes
-from parpass.runner.travel.retained import Held
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from tests.support.hard_passes import Locked
 from tests.support.pooled import child_processes, pooled, run_pooled
@@ -132,10 +136,12 @@ def test_what_ran_here_says_why(runner: Runner):
     with open_runner(workers=0) as alone:
         alone.run_sync(program(2_000_000, 2), Spin())
         assert set(report_of(alone).here) == {"without workers"}
-        assert advises(report_of(alone), "function passes ran in this process alone")
+        # To start workers for it would take longer.
+        (told,) = report_of(alone).advice
+        assert told.startswith("nothing stands out")
 
 
-def test_a_run_that_failed_is_told_of(runner: Runner):
+def test_a_run_that_failed_has_a_report(runner: Runner):
     with pytest.raises(ValueError, match="met 1"):
         run_pooled(runner, Sequential([Keep(), FailOn(1)]), program(1, 2))
     assert set(report_of(runner).passes) == {"FailOn"}
@@ -159,7 +165,7 @@ def test_the_largest_function_is_named_as_what_to_cut(runner: Runner):
 
 
 def test_seconds_of_functions_add_up_although_module_passes_change_which_there_are():
-    account = Account(workers=2)
+    metrics = RunMetrics(workers=2)
     stages: list[dict[str, float]] = [
         {"a": 1.0, "b": 2.0, "gone": 2.5},
         {"new": 1.0, "b": 2.0, "a": 1.0},
@@ -168,76 +174,84 @@ def test_seconds_of_functions_add_up_although_module_passes_change_which_there_a
     for seconds in stages:
         outcomes = StageOutcomes(list(seconds), 1)
         for at, spent in enumerate(seconds.values()):
-            outcomes.put(at, Held(), FunctionOutcome(None, [spent]))
-        account.functions(outcomes)
-    report = account.report()
+            outcomes.put(at, FunctionHandle(), FunctionOutcome(None, [spent]))
+        metrics.record_functions(outcomes)
+    report = metrics.report()
     assert (report.largest_function, report.largest_function_seconds) == ("b", 6.0)
     assert report.longest_path == 6.5
 
 
-def spent(account: Account, part: Part, name: str, seconds: float) -> None:
-    """Take down made-up seconds of the run's own process."""
-    spans = account._spans  # pyright: ignore[reportPrivateUsage]
-    spans.append(Spent(part, name, seconds))
+def spent(
+    metrics: RunMetrics, category: TimeCategory, name: str, seconds: float
+) -> None:
+    """Add made-up seconds of the process of the coordinator."""
+    spans = metrics._spans  # pyright: ignore[reportPrivateUsage]
+    spans.append(TimedSpan(category, name, seconds))
 
 
-def test_a_serial_run_has_no_journey_and_does_nothing_twice():
-    account = Account(workers=2)
-    spent(account, Part.MODULE_PASS, "Inline", 1.0)
-    spent(account, Part.INSTRUMENT, "Log", 2.0)
-    spent(account, Part.HERE, Reason.SMALL, 3.0)
-    spent(account, Part.LOOKING, "", 100.0)
-    spent(account, Part.HERE, Reason.BEHIND, 100.0)  # among what workers were given
-    spent(account, Part.HERE, Reason.AGAIN, 100.0)
-    account.would_take(4.0, took=8.0)
-    assert account.report().serial_seconds == 10.0
+def test_a_serial_run_has_no_transfer_and_does_nothing_twice():
+    metrics = RunMetrics(workers=2)
+    spent(metrics, TimeCategory.MODULE_PASS, "Inline", 1.0)
+    spent(metrics, TimeCategory.INSTRUMENT, "Log", 2.0)
+    spent(metrics, TimeCategory.LOCAL, LocalReason.SMALL, 3.0)
+    spent(metrics, TimeCategory.DECODING, "", 100.0)
+    spent(
+        metrics, TimeCategory.LOCAL, LocalReason.WORKERS_SLOWER, 100.0
+    )  # among what workers were given
+    spent(metrics, TimeCategory.LOCAL, LocalReason.REVALIDATED, 100.0)
+    metrics.record_counterfactual(4.0, took=8.0)
+    assert metrics.report().serial_seconds == 10.0
 
 
 def test_nothing_takes_longer_here_than_it_took_now():
-    account = Account(workers=2)
-    account.would_take(4.0, took=2.5)
-    assert account.report().serial_seconds == 2.5
+    metrics = RunMetrics(workers=2)
+    metrics.record_counterfactual(4.0, took=2.5)
+    assert metrics.report().serial_seconds == 2.5
 
 
-def test_what_was_never_measured_here_makes_the_gain_unknown():
-    account = Account(workers=2)
-    account.would_take(4.0, took=5.0)
-    account.would_take(None, took=5.0)
-    account.would_take(4.0, took=5.0)
-    assert account.report().serial_seconds is None
+def test_what_was_never_measured_here_makes_the_speedup_unknown():
+    metrics = RunMetrics(workers=2)
+    metrics.record_counterfactual(4.0, took=5.0)
+    metrics.record_counterfactual(None, took=5.0)
+    metrics.record_counterfactual(4.0, took=5.0)
+    assert metrics.report().serial_seconds is None
 
 
 def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs():
-    account, journey = Account(workers=2), Journey()
-    journey._began -= 2.0  # pyright: ignore[reportPrivateUsage]
-    journey.job_came_back(0, JobTimes(3.0, processor=0.5, queued=2.0), workers=2)
-    journey.job_came_back(0, JobTimes(1.0, processor=1.0), workers=2)
-    account.journey(journey, 2, was_warm=True)
-    report = account.report()
+    metrics, transfer = RunMetrics(workers=2), TransferMetrics()
+    transfer._began -= 2.0  # pyright: ignore[reportPrivateUsage]
+    transfer.job_finished(0, JobTimes(3.0, processor=0.5, queued=2.0), workers=2)
+    transfer.job_finished(0, JobTimes(1.0, processor=1.0), workers=2)
+    metrics.record_transfer(transfer, 2, was_warm=True)
+    report = metrics.report()
     assert (report.processor, report.queued) == (1.5, 2.0)
     assert report.cores == pytest.approx(1.0)
     assert report.lacks_cores
 
 
 @pytest.mark.slow
-def test_a_gain_is_told_only_by_what_was_measured_in_this_process(runner: Runner):
+def test_a_speedup_is_estimated_only_from_what_was_measured_in_this_process(
+    runner: Runner,
+):
     steps, mod = Slow(), program(*range(200))
-    COSTS.forget([steps])
+    COST_MODEL.forget([steps])
     run_pooled(runner, steps, mod)
     run_pooled(runner, steps, mod)
     assert report_of(runner).speedup is None
-    COSTS.learn([steps], [0.001], size=1)
+    COST_MODEL.update([steps], [0.001], size=1)
     run_pooled(runner, steps, mod)
     assert report_of(runner).speedup is not None
 
 
 def test_what_waited_in_a_queue_would_not_have_waited_alone():
-    account, journey = Account(workers=2), Journey()
-    journey.job_came_back(0, JobTimes(4.0, queued=2.0), workers=2)
-    account.journey(journey, 2, was_warm=True)
-    account.would_take(9.0, took=3.0)
-    account.would_take(9.0, took=3.0)  # of a stage of which nothing had to wait
-    assert account.report().serial_seconds == 1.5 + 3.0
+    metrics, transfer = RunMetrics(workers=2), TransferMetrics()
+    transfer.job_finished(0, JobTimes(4.0, queued=2.0), workers=2)
+    metrics.record_transfer(transfer, 2, was_warm=True)
+    metrics.record_counterfactual(9.0, took=3.0)
+    metrics.record_counterfactual(
+        9.0, took=3.0
+    )  # of a stage of which nothing had to wait
+    assert metrics.report().serial_seconds == 1.5 + 3.0
 
 
 def test_a_pass_that_waits_for_something_does_not_lack_a_core(runner: Runner):
@@ -248,10 +262,11 @@ def test_a_pass_that_waits_for_something_does_not_lack_a_core(runner: Runner):
 
 
 @pytest.mark.slow
-def test_workers_that_share_a_core_are_told_of():
+def test_workers_that_share_a_core_are_reported():
+    before = child_processes()  # such as those of the runner that tests share
     with open_runner(workers=2) as runner:
         run_pooled(runner, Slow(), program(1, 2))
-        for pid in child_processes():
+        for pid in child_processes() - before:
             os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
         run_pooled(runner, Slow(), program(*range(300)))
     report = report_of(runner)
@@ -281,7 +296,7 @@ def test_observing_instruments_are_named(runner: Runner):
     assert any("('Log') makes every pass a barrier" in text for text in report.advice)
 
 
-def test_light_passes_are_advised_to_share_a_journey(runner: Runner):
+def test_light_passes_are_advised_to_share_a_transfer(runner: Runner):
     run_pooled(runner, Add(), program(*range(2000)))
     assert any(
         "put more of them in one pipeline" in a for a in report_of(runner).advice
@@ -289,7 +304,7 @@ def test_light_passes_are_advised_to_share_a_journey(runner: Runner):
 
 
 @pytest.mark.slow
-def test_the_start_of_the_workers_is_told_of_once():
+def test_the_start_of_the_workers_is_reported_once():
     with open_runner(workers=2) as runner:
         run_pooled(runner, Add(), program(1, 2))
         assert any("starting the workers took" in a for a in report_of(runner).advice)
@@ -324,7 +339,7 @@ def test_each_run_has_its_own_report_on_request(runner: Runner):
     assert second == runner.last_report
 
 
-def test_a_run_that_fails_is_told_of_too(runner: Runner):
+def test_a_run_that_fails_has_a_report_too(runner: Runner):
     reports: list[RunReport] = []
     with pytest.raises(ValueError, match="met 1"):
         runner.run_sync(program(1), FailOn(1), report=reports.append)

@@ -1,4 +1,4 @@
-"""Who waits is told of each function that workers are done with."""
+"""The progress callback is called for each function that workers finish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.toy_passes import Add
 
 
 @pytest.mark.slow
-def test_each_function_is_told_once_wherever_a_run_is_awaited(runner: Runner):
+def test_each_function_is_reported_once_wherever_a_run_is_awaited(runner: Runner):
     program = Program({f"f{at}": Fn((at,)) for at in range(6)})
 
     async def awaited() -> None:

@@ -10,28 +10,24 @@ from typing import Any
 import pytest
 
 from parpass.runner import Runner
-from parpass.runner.travel.bundles import Packer, unpack
-from parpass.runner.travel.errors import unpack_error
-from parpass.runner.travel.function_outcome import End
-from parpass.runner.travel.messages import (
+from parpass.runner.ipc.batch import FunctionEncoder, decode
+from parpass.runner.ipc.function_file import FunctionIndex, append_batch
+from parpass.runner.ipc.messages import (
+    Cutoff,
     Job,
     JobResult,
     StageSpec,
-    functions_name,
-    pack_message,
-    slots_name,
-    spec_name,
-    unpack_message,
+    decode_message,
+    encode_message,
+    function_file_name,
+    index_file_name,
+    spec_file_name,
 )
-from parpass.runner.travel.notes import Notes
-from parpass.runner.travel.retained import Retainer
-from parpass.runner.travel.shipment import (
-    UnloadableError,
-    UnsendableError,
-    pack_shipment,
-)
-from parpass.runner.travel.slots import Slots, append_bundle
-from parpass.runner.travel.snapshot import Snapshot
+from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.payload import UnloadableError, UnsendableError, encode_payload
+from parpass.runner.ipc.pickling import decode_error
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker
 from parpass.transform import (
     FunctionPass,
@@ -47,7 +43,7 @@ from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add, AddFrom, FailOn
 
 ADAPTER = ToyAdapter()
-NOWHERE = End(sys.maxsize)
+NOWHERE = Cutoff(sys.maxsize)
 
 
 class Run:
@@ -55,8 +51,8 @@ class Run:
 
     def __init__(self, adapter: ModuleAdapter = ADAPTER) -> None:
         self.adapter = adapter
-        self.retainer = Retainer(adapter)
-        self.folder = self.retainer.folder
+        self.store = ModuleStore(adapter)
+        self.folder = self.store.folder
 
     def publish(
         self, stage: int, steps: Sequence[Pass], mod: Program, known: int | None = None
@@ -64,15 +60,19 @@ class Run:
         snapshot = Snapshot.take(PassContext())
         shell = self.adapter.encode_shell(mod)
         spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
-        self.folder.publish(spec_name(stage), pack_shipment(steps, spec))
-        writer = self.folder.open_writer(functions_name(stage))
-        self.slots = Slots.create(self.folder, slots_name(stage), len(mod.functions))
-        packer = Packer(self.adapter, self.retainer.values)
-        packed = [packer.pack(function) for function in mod.functions.values()]
-        packer.close()
-        bundles = dict.fromkeys(one.bundle for one in packed)
-        slots = {bundle: append_bundle(writer, bundle) for bundle in bundles}
-        self.written = [slots[one.bundle]._replace(at=one.at) for one in packed]
+        self.folder.publish(
+            spec_file_name(stage), encode_payload(steps, spec.adapter, spec)
+        )
+        writer = self.folder.open_writer(function_file_name(stage))
+        self.slots = FunctionIndex.create(
+            self.folder, index_file_name(stage), len(mod.functions)
+        )
+        encoder = FunctionEncoder(self.adapter, self.store.blobs)
+        packed = [encoder.encode(function) for function in mod.functions.values()]
+        encoder.close()
+        batches = dict.fromkeys(one.batch for one in packed)
+        slots = {batch: append_batch(writer, batch) for batch in batches}
+        self.written = [slots[one.batch]._replace(at=one.at) for one in packed]
         self.fill(*range(len(packed) if known is None else known))
         writer.close()
 
@@ -80,14 +80,14 @@ class Run:
         for function in functions:
             self.slots[function] = self.written[function]
 
-    def work(self, stage: int, *functions: int, end: End = NOWHERE) -> JobResult:
-        job = pack_message(Job(self.folder.path, stage, functions, end))
-        return unpack_message(worker.run_job(job))
+    def work(self, stage: int, *functions: int, cutoff: Cutoff = NOWHERE) -> JobResult:
+        job = encode_message(Job(self.folder.path, stage, functions, cutoff))
+        return decode_message(worker.run_job(job))
 
     def values(self, result: JobResult) -> list[Any]:
         return [
             outcome.result
-            and unpack(outcome.result, self.adapter, self.retainer.values, None).values
+            and decode(outcome.result, self.adapter, self.store.blobs, None).values
             for outcome in result.outcomes
         ]
 
@@ -96,14 +96,14 @@ class Run:
 def run() -> Iterator[Run]:
     run = Run()
     yield run
-    run.retainer.close()
+    run.store.close()
 
 
 @pytest.fixture
 def other() -> Iterator[Run]:
     run = Run()
     yield run
-    run.retainer.close()
+    run.store.close()
 
 
 def test_a_job_gives_an_outcome_for_each_of_its_functions(run: Run):
@@ -124,7 +124,7 @@ def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
     run.publish(1, [Add(), FailOn(2), Add()], program(0, 1, 2))
     failed, later, earlier = run.work(1, 1, 2, 0).outcomes
     assert failed.failure is not None
-    assert str(unpack_error(failed.failure)) == "met 2"
+    assert str(decode_error(failed.failure)) == "met 2"
     assert [len(one.seconds) for one in (failed, later, earlier)] == [2, 1, 2]
     assert (later.result, later.failure) == (None, None)
 
@@ -132,7 +132,7 @@ def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
 def test_what_comes_after_a_failure_elsewhere_is_not_even_unpickled(run: Run):
     odd: Any = EndsOnTheWay("raise", 0)
     run.publish(1, [Add()], program(1, f1=Fn((odd,))))
-    (outcome,) = run.work(1, 1, end=End(0, 0)).outcomes
+    (outcome,) = run.work(1, 1, cutoff=Cutoff(0, 0)).outcomes
     assert not outcome.seconds
     assert (outcome.result, outcome.failure) == (None, None)
 
@@ -159,7 +159,7 @@ def test_what_belongs_to_a_run_that_ended_is_forgotten_with_the_next(
     run.work(1, 0)
     path = run.folder.path
     assert path in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
-    run.retainer.close()
+    run.store.close()
     other.publish(1, [Add(1)], program(1))
     other.work(1, 0)
     assert path not in worker._runs  # pyright: ignore[reportPrivateUsage] -- to see what is kept
@@ -232,13 +232,13 @@ def test_of_a_bundle_the_function_that_cannot_be_unpickled_is_named():
     for function in (3, 1):
         with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
             run.work(1, function)
-    run.retainer.close()
+    run.store.close()
 
 
 def test_the_note_is_idle_after_a_job(run: Run):
     run.publish(1, [Add(1)], program(1))
     run.work(1, 0)
-    assert Notes(run.folder).read() == []
+    assert StatusBoard(run.folder).read() == []
 
 
 def test_a_function_that_cannot_be_sent_back_is_named(run: Run):

@@ -14,12 +14,16 @@ from lark import Token
 
 from parpass.diagnostic import Span
 from parpass.errors import UnknownOpError
-from parpass.ir.operators.op_table import Op
-from parpass.ir.text.attribute import Attribute, dict_attrs
-from parpass.ir.text.literals import read_scalar
-from parpass.ir.text.names import name_text, read_name
-from parpass.ir.types.ty import Type
-from parpass.ir.types.ty import TypeVar as RelayTypeVar
+from parpass.ir.op_table import Op
+from parpass.ir.text.literals import (
+    Attribute,
+    dict_attrs,
+    name_text,
+    read_name,
+    read_scalar,
+)
+from parpass.ir.types import Type
+from parpass.ir.types import TypeVar as RelayTypeVar
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -32,7 +36,7 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
-from parpass.relay.text.call_attributes import operator_attrs
+from parpass.relay.text.call_parser import operator_attrs
 from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.environment import Environment
 from tests.support.lark_text.infix import Grouping, Read, Sign, joined

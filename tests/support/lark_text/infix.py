@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from parpass.diagnostic import Span
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr
 
 _NEGATE = (5, "negative")

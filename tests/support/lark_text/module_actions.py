@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.text.attribute import dict_attrs
+from parpass.ir.text.literals import dict_attrs
 from parpass.relay.expr import Expr, Function
 from parpass.runtime.ndarray import NDArray
 from tests.support.lark_text.expr_actions import ExprActions, Head

@@ -7,12 +7,12 @@ import re
 from lark import Token
 
 from parpass.diagnostic import Span
-from parpass.ir.text.problems import Problems
+from parpass.ir.text.error_list import ErrorList
 
 _COMMENT = re.compile(r"//[^\n]*")
 
 
-class TokenProblems(Problems):
+class TokenProblems(ErrorList):
     """Collects the errors of one text.
 
     Args:

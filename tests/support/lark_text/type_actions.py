@@ -14,13 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 from lark import Token
 
 from parpass.errors import SizeLimitError
-from parpass.ir.text.attribute import Attribute
-from parpass.ir.text.literals import read_number
-from parpass.ir.text.names import read_name
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, FuncType, IncompleteType, TensorType, TupleType
-from parpass.ir.types.ty import TypeVar as RelayTypeVar
-from parpass.ir.types.type_structure import MAX_NESTING
+from parpass.ir.text.literals import Attribute, float_of_word, read_name, read_number
+from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, FuncType, IncompleteType, TensorType, TupleType
+from parpass.ir.types import TypeVar as RelayTypeVar
 from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 from tests.support.lark_text.token_problems import TokenProblems
 
@@ -120,7 +118,7 @@ class TypeActions:
 
     def number(self, parts: Parts) -> Nested:
         """Return an int, or a float, which ends in `f` or has a point."""
-        return Nested(self.read(parts[0], lambda text: read_number(signed(text)), 0))
+        return Nested(self.read(parts[0], _number, 0))
 
     def truth(self, parts: Parts) -> Nested:
         """Return True or False."""
@@ -151,7 +149,7 @@ class TypeActions:
         try:
             values = {key.value: value.value for key, value in entries}
         except TypeError:
-            self.problems.report_at(brace, "a mapping cannot be a key of another one")
+            self.problems.report_at(brace, "a mapping cannot be a key of a mapping")
             values = {}
         return self._nested(brace, nested, lambda: values)
 
@@ -182,6 +180,13 @@ class TypeActions:
 
 def _values(parts: Sequence[Nested]) -> tuple[Any, ...]:
     return tuple(part.value for part in parts)
+
+
+def _number(text: str) -> int | float:
+    word = text.partition("(")[0]
+    if word.endswith(("inff", "nanf")):
+        return float_of_word(word[:-1] + text[len(word) :])
+    return read_number(signed(text))
 
 
 def _dimension(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from parpass import tir
 from parpass.tir.analysis import (
@@ -13,7 +13,8 @@ from parpass.tir.analysis import (
     undefined_vars,
     verify_ssa,
 )
-from tests.support.loop_programs import prim_funcs
+from tests.support.drawn import PRIM_FUNCS
+from tests.support.profiles import examples
 
 I: tir.Var = tir.Var("i")  # noqa: E741
 X = tir.Var("x")
@@ -29,13 +30,8 @@ def func(body: tir.Stmt) -> tir.PrimFunc:
     return tir.PrimFunc((handle, X), body, None, {handle: A})
 
 
-@settings(
-    max_examples=15,
-    database=None,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-@given(prim_funcs())
+@examples(0.75)
+@given(PRIM_FUNCS)
 def test_generated_functions_have_no_faults(generated: Any):
     assert function_faults(generated) == []
     assert verify_ssa(generated)
@@ -91,7 +87,7 @@ def test_allocated_and_realized_buffers_are_declared():
 
 def test_deep_programs_are_checked():
     body: tir.Stmt = store(X)
-    for at in range(10_000):
+    for at in range(3_000):
         body = tir.For(tir.Var(f"i{at}"), 0, 2, 0, body)
     assert function_faults(func(body)) == []
 

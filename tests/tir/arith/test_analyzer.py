@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import structural_equal, te, tir
@@ -15,6 +15,7 @@ from parpass.tir.arith import Analyzer, ConstIntBound, ModularSet
 from parpass.tir.reduction import comm_reducer
 from tests.support.prim_strategies import VARIABLES, conditions, indices
 from tests.support.prim_values import Undefined, value_of
+from tests.support.profiles import examples
 
 X, Y, Z = VARIABLES
 RANGES = {X: (0, 4), Y: (-3, 3), Z: (-2, 5)}
@@ -24,7 +25,7 @@ ASSIGNMENTS = [
         *(range(low, high + 1, 1) for low, high in RANGES.values())
     )
 ]
-FEW = settings(max_examples=25, database=None, deadline=None)
+FEW = examples(1.25)
 
 
 def told() -> Analyzer:
@@ -215,7 +216,7 @@ def nested_choices(depth: int) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "expr", [chain(10_000), doubled(200), nested_choices(300)], ids=["sum", "dag", "if"]
+    "expr", [chain(3_000), doubled(100), nested_choices(100)], ids=["sum", "dag", "if"]
 )
 def test_deep_expressions_are_simplified_without_recursion(expr: Any):
     analyzer = Analyzer()
@@ -226,7 +227,7 @@ def test_deep_expressions_are_simplified_without_recursion(expr: Any):
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@examples(0.75)
 @given(indices(), conditions(), st.data())
 def test_what_was_found_is_not_used_where_it_does_not_hold(
     expr: Any, condition: Any, data: st.DataObject

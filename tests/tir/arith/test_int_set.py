@@ -6,24 +6,22 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import tir
-from parpass.tir.arith import Analyzer, ConstIntBound, IntervalSet, IntSet, int_set
+from parpass.tir.arith import Analyzer, ConstIntBound, IntervalSet, IntSet
 from parpass.tir.arith.int_set import (
-    eval_set,
     intersect,
     neg_inf,
     pos_inf,
-    union,
-    union_lower_bound,
 )
 from tests.support.prim_strategies import VARIABLES, indices
 from tests.support.prim_values import Undefined, value_of
+from tests.support.profiles import examples
 
 X, Y, Z = VARIABLES
-FEW = settings(max_examples=25, database=None, deadline=None)
+FEW = examples(1.25)
 
 
 def ends(found: IntervalSet, values: dict[Any, int] | None = None) -> tuple[Any, Any]:
@@ -144,24 +142,8 @@ def test_infinities_are_themselves_after_pickling(given_set: IntervalSet):
     assert ends(found) == ends(given_set)
 
 
-def test_unions_and_intersections():
+def test_intersections():
     low, high = IntervalSet(neg_inf(), 4), IntervalSet(2, pos_inf())
-    assert union([low, high]).is_everything()
     assert ends(intersect([low, high])) == (2, 4)
     assert intersect([low, IntervalSet(5, 6)]).is_nothing()
-    assert ends(union([IntervalSet(0, 1), IntervalSet(5, 6)])) == (0, 6)
-    assert union([]).is_nothing()
     assert intersect([]).is_nothing()
-
-
-def test_a_lower_bound_of_a_union_has_no_gap():
-    near, far = IntervalSet(0, 1), IntervalSet(5, 6)
-    assert ends(union_lower_bound([near, far, IntervalSet(2, 3)])) == (0, 3)
-    assert ends(union_lower_bound([IntervalSet(2, 9), IntervalSet(0, 3)])) == (0, 9)
-    assert union_lower_bound([]).is_nothing()
-
-
-def test_a_range_is_evaluated_by_both_of_its_ends():
-    found = eval_set(tir.Range.from_min_extent(X * 4, 8), {X: IntervalSet(0, 3)})
-    assert ends(found) == (0, 19)
-    assert int_set.eval_set is eval_set

@@ -10,11 +10,11 @@ import pytest
 
 from parpass import tir
 from parpass.errors import InternalError, IRTypeError
+from parpass.tir.arith.analyzer_state import AnalyzerState
 from parpass.tir.arith.interval import Interval
-from parpass.tir.arith.knowledge import Known
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
-from parpass.tir.arith.rule_tables import CONDITIONS, INDICES, VECTOR
-from parpass.tir.arith.rule_text import Rule, rules
+from parpass.tir.arith.rule_engine import CONDITIONS, INDICES, VECTOR
+from parpass.tir.arith.rule_language import Rule, rules
 from tests.support.prim_values import Undefined, value_of
 from tests.support.rule_instances import instance, names_of
 
@@ -58,7 +58,7 @@ def before_rule(text: str, rng: random.Random) -> Any:
 def applied(rule: Rule, seed: int) -> tuple[Any, Any, range] | None:
     """Return an instance of the pattern, and what the rule makes of it, if anything."""
     before = before_rule(rule.text, random.Random(seed))
-    known = Known()
+    known = AnalyzerState()
     values = RANGES[seed % len(RANGES)]
     for var in variables_of(before):
         if var.dtype == "int32":

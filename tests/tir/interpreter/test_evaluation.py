@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import register_func, remove_global_func, tir
 from parpass.errors import EvaluationError, SizeLimitError, StepLimitError
 from parpass.ir import PointerType, PrimType
 from parpass.tir.interpreter.evaluation import evaluate
-from tests.support.loop_programs import prim_funcs
+from tests.support.drawn import PRIM_FUNCS
 from tests.support.loop_values import arguments
+from tests.support.profiles import examples
 
-DEPTH = 10_000
+DEPTH = 3_000
 
 
 def pointer_to(dtype: str) -> Any:
@@ -175,6 +176,7 @@ def test_what_nobody_has_written_is_not_read():
     [
         ([], "expected 1 arguments, got 0"),
         ([3], "expected an array for parameter 'A', got int"),
+        ([np.array([None])], "expected numbers for parameter 'A', got an array of obj"),
         ([np.zeros(3)], "an array of int32 with 1 dimensions for buffer 'A', got one"),
         ([np.zeros((2, 2), "int32")], "with 1 dimensions"),
         ([np.zeros(3, "int32")], "expected 4 for dimension 0 of buffer 'A', got 3"),
@@ -213,8 +215,8 @@ def test_programs_may_be_deep():
     assert evaluate(tir.PrimFunc((x,), body), [2]) == 2 * (DEPTH + 1)
 
 
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=25)
+@given(func=PRIM_FUNCS)
+@examples(1.25)
 def test_generated_programs_have_values(func: tir.PrimFunc):
     args = arguments(func)
     evaluate(func, args, max_steps=100_000)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.errors import ParseError
 from tests.support.damaged import damaged, pieces
 from tests.support.loop_texts import HANDWRITTEN, any_modules
+from tests.support.profiles import examples
 
 HEAD = """@f = primfn(a: handle, n: int32) -> ()
   buffers = {A: Buffer(p: Pointer(float32), float32, [n], [])}
@@ -189,13 +190,13 @@ def test_the_text_that_is_damaged_is_sound():
 
 
 @given(damaged(pieces(HANDWRITTEN)) | damaged(list(HANDWRITTEN)))
-@settings(deadline=None, max_examples=50)
+@examples(2.5)
 def test_damaged_texts_are_read_or_refused(text: str):
     is_read_or_refused(text)
 
 
 @given(any_modules().flatmap(lambda mod: damaged(pieces(mod.astext()))))
-@settings(deadline=None, max_examples=15)
+@examples(0.75)
 def test_damaged_prints_are_read_or_refused(text: str):
     is_read_or_refused(text)
 
@@ -206,7 +207,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=25).map(" ".join))
-@settings(deadline=None, max_examples=30)
+@examples(1.5)
 def test_any_words_are_read_or_refused(text: str):
     is_read_or_refused(f"{HEAD}{text} }}")
 
@@ -242,6 +243,6 @@ def test_any_words_are_read_or_refused(text: str):
 def test_parts_that_do_not_end_take_time_in_proportion(piece: str):
     for beginning in ("", "@f = primfn(x: ", "@f = primfn() -> () attr = "):
         with pytest.raises(ParseError):
-            relay.parse(beginning + piece * 10_000)
+            relay.parse(beginning + piece * 3_000)
     with pytest.raises(ParseError):
-        relay.parse(HEAD + piece * 20_000)
+        relay.parse(HEAD + piece * 5_000)

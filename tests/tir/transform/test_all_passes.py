@@ -6,27 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import IRModule, tir
-from parpass.ir.structure.structural import assert_structural_equal, structural_equal
+from parpass.ir.structural import assert_structural_equal, structural_equal
 from parpass.runner import Runner
 from parpass.tir import transform
 from parpass.tir.analysis import function_faults
-from parpass.tir.transform import PrimFuncPass
-from parpass.transform import Pass, PassContext, Sequential, registered_passes
+from parpass.transform import PassContext, Sequential, registered_passes
+from tests.support.drawn import LOOP_MODULES, PRIM_FUNCS
 from tests.support.loop_pass_table import (
     KINDS,
     PASSES,
     REPEATED,
     SHARING,
+    SHIPPED,
     UNNAMED,
     VARIANTS,
     deep,
 )
-from tests.support.loop_programs import modules, prim_funcs
 from tests.support.loop_values import assert_same_values
 from tests.support.pooled import POOLED
+from tests.support.profiles import examples
 
 
 def run(name: str, func: tir.PrimFunc) -> Any:
@@ -37,8 +38,8 @@ def run(name: str, func: tir.PrimFunc) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=15)
+@given(func=PRIM_FUNCS)
+@examples(0.75)
 def test_a_pass_keeps_the_meaning_and_is_well_formed(name: str, func: Any) -> None:
     after = run(name, func)
     assert function_faults(after) == []
@@ -47,8 +48,8 @@ def test_a_pass_keeps_the_meaning_and_is_well_formed(name: str, func: Any) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PASSES)
-@given(mod=modules())
-@settings(deadline=None, max_examples=2)
+@given(mod=LOOP_MODULES)
+@examples(0.1)
 def test_workers_make_the_same_of_a_program(
     runner: Runner, name: str, mod: IRModule
 ) -> None:
@@ -63,8 +64,8 @@ def test_workers_make_the_same_of_a_program(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PASSES if name not in REPEATED])
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=8)
+@given(func=PRIM_FUNCS)
+@examples(0.4)
 def test_a_pass_that_runs_again_soon_changes_nothing(name: str, func: Any) -> None:
     repeated = func
     for _ in range(6):
@@ -75,8 +76,8 @@ def test_a_pass_that_runs_again_soon_changes_nothing(name: str, func: Any) -> No
 
 
 @pytest.mark.slow
-@given(func=prim_funcs())
-@settings(deadline=None, max_examples=10)
+@given(func=PRIM_FUNCS)
+@examples(0.5)
 def test_the_passes_in_a_row_keep_the_meaning(func: Any) -> None:
     in_a_row = Sequential([made.make() for made in PASSES.values()], opt_level=0)
     after: Any = in_a_row(IRModule({"main": func}))["main"]
@@ -119,11 +120,9 @@ def test_every_pass_is_registered_under_its_name_and_tvms_key() -> None:
         assert known[name]().info.name == f"tir.{name}"
 
 
-def test_every_shipped_pass_is_listed() -> None:
-    shipped = [getattr(transform, name) for name in transform.__all__]
-    passes = {it.__name__ for it in shipped if isinstance(it, type)}
-    assert passes - {PrimFuncPass.__name__} == PASSES.keys() - VARIANTS
-    assert all(issubclass(it, Pass) for it in shipped if isinstance(it, type))
+def test_every_exported_pass_is_tested_under_its_name() -> None:
+    assert {it.__name__ for it in SHIPPED.values()} == SHIPPED.keys()
+    assert SHIPPED.keys() == PASSES.keys() - VARIANTS
 
 
 def test_all_names_are_exported() -> None:

@@ -10,7 +10,7 @@ import pytest
 from parpass import IRModule, tir
 from parpass.errors import EvaluationError, IRError
 from parpass.tir.analysis import function_faults
-from parpass.tir.interpreter.packed_call import evaluate_packed
+from parpass.tir.interpreter.evaluation import evaluate_packed
 from parpass.tir.transform import MakePackedAPI, PrimFuncPass
 
 PACKED = ["args", "arg_type_ids", "num_args"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, relay, tir
-from parpass.ir.structure.structural import assert_structural_equal
+from parpass.ir.structural import assert_structural_equal
 from parpass.runner import Runner
 from parpass.tir.transform import Apply, PrimFuncPass, prim_func_pass
 from parpass.transform import PassContext, Sequential, function_pass

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass import IRModule, te, tir
-from parpass.errors import IRError
 from parpass.tir.analysis import function_faults
 from parpass.tir.interpreter.evaluation import evaluate
 from parpass.tir.transform import FlattenBuffer, Simplify, StorageRewrite
 from parpass.transform import Sequential
 from tests.support.loop_values import assert_same_values
 from tests.support.memory_programs import memory_funcs
+from tests.support.profiles import examples
 
 
 def rewritten(func: tir.PrimFunc, *, flat: bool = True) -> Any:
@@ -55,7 +55,7 @@ def _element(value: Callable[[Any, Any], Any], tensor: Any, *indices: Any) -> An
 
 @pytest.mark.slow
 @given(func=memory_funcs())
-@settings(deadline=None, max_examples=30)
+@examples(1.5)
 def test_programs_keep_their_meaning(func: tir.PrimFunc):
     after = rewritten(func)
     assert function_faults(after) == []
@@ -107,14 +107,13 @@ def test_what_is_written_twice_is_not_computed_in_place():
 def two(
     first: tuple[str, int],
     second: tuple[str, int],
-    kind: str = "serial",
     scope: str = "",
 ) -> tir.PrimFunc:
     """Return a loop whose rounds use two memories, one after the other."""
     ib = tir.ir_builder.create()
     out = tir.decl_buffer((2,), "int32", "out")
     written, n = ib.buffer_ptr(out), tir.Var("n")
-    with ib.for_range(0, n, name="i", kind=kind) as i:
+    with ib.for_range(0, n, name="i") as i:
         for at, (dtype, size) in enumerate((first, second)):
             with ib.new_scope():
                 own = ib.allocate(dtype, size, name="own", scope=scope)
@@ -147,13 +146,6 @@ def test_memory_that_is_in_use_one_after_the_other_is_shared(
         found = np.zeros(2, "int32")
         evaluate(one, [found, 2])
         assert found.tolist() == [1, 1]
-
-
-def test_each_round_of_a_parallel_loop_has_memory_of_its_own():
-    after = rewritten(two(("int32", 8), ("int32", 8), kind="parallel"))
-    assert isinstance(after.body, tir.For)
-    assert isinstance(after.body.body, tir.Allocate)
-    assert sizes(after) == [8]
 
 
 def test_tagged_memory_is_one_allocation_of_parts():
@@ -193,41 +185,6 @@ def test_memory_that_is_accessed_by_vectors_alone_is_of_vectors():
     assert rewritten(after).body.dtype == "int32x4"
 
 
-def kept(ib: Any, out: tir.Buffer) -> None:
-    """Use memory whose size is known in the loop alone, and one by another name."""
-    with ib.for_range(1, 3, name="i") as i:
-        own = ib.allocate("int32", i * 8, name="own")
-        own[0] = i
-        ib.buffer_ptr(out)[0] = own[0]
-        more = ib.allocate("int32", 8, name="more")
-        alias = tir.Var("alias", more.asobject().type_annotation)
-        address = tir.call_intrin("handle", "tir.address_of", more[0])
-        stored = tir.Store(alias, i, 0)
-        ib.emit(tir.LetStmt(alias, address, stored))
-
-
-def test_memory_stays_where_it_must():
-    ib, out = tir.ir_builder.create(), tir.decl_buffer((2,), "int32", "out")
-    kept(ib, out)
-    func = tir.PrimFunc((out,), ib.get())
-    assert rewritten(func) is func
-
-
 def test_elements_accessed_by_indices_keep_their_memory():
     func = computed((4,), 3, lambda t, i: t[i] + 1)
     assert rewritten(func) is func
-
-
-def test_what_nothing_accesses_goes():
-    own = tir.decl_buffer((4,), "int32", "own")
-    body = tir.AttrStmt(own.data, "storage_alignment", 64, tir.Evaluate(0))
-    func = tir.PrimFunc((), tir.Allocate(own.data, "int32", (4,), None, body))
-    assert isinstance(rewritten(func).body, tir.Evaluate)
-
-
-def test_memory_in_a_vectorized_loop_is_refused():
-    ib = tir.ir_builder.create()
-    with ib.for_range(0, 4, kind="vectorize") as i:
-        ib.allocate("int32", 4, name="own")[i] = i
-    with pytest.raises(IRError, match="'own': run VectorizeLoop before"):
-        rewritten(tir.PrimFunc((), ib.get()))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from parpass.transform import Sequential, function_pass
@@ -64,6 +65,11 @@ def test_a_factory_may_take_any():
         (-3, "-3"),
         (1e-05, "1e-05"),
         (float("inf"), "inf"),
+        (float("nan"), "nan"),
+        (float("-nan"), "-nan"),
+        ("-nan", '"-nan"'),
+        (-0.0, "-0.0"),
+        (np.float64(1.5), "1.5"),
         ("word.with-1/these:*", "word.with-1/these:*"),
         ("true", '"true"'),
         ("1", '"1"'),

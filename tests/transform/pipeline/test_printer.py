@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parpass.errors import UnprintablePassError
@@ -118,6 +120,30 @@ def test_parsing_what_was_printed_gives_the_pipeline(
     parsed = parse_pipeline(text)
     assert structure(parsed) == structure(pipeline)
     assert print_pipeline(parsed, indent=indent) == text
+
+
+def bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def float_of(bits: int) -> float:
+    return struct.unpack("<d", bits.to_bytes(8, "little"))[0]
+
+
+@given(st.floats() | st.integers(0, (1 << 64) - 1).map(float_of))
+@example(-0.0)
+@example(float_of(0xFFF8_0000_0000_0000))  # a NaN with the sign
+@example(float_of(0x7FF0_0000_0000_0001))  # that signals
+@example(float_of(0xFFF8_0000_0000_0007))  # with a payload
+def test_a_float_comes_back_bit_by_bit_or_is_refused(value: float):
+    made = Many(value, rate=value)
+    if math.isnan(value) and bits(value) & ~(1 << 63) != 0x7FF8 << 48:
+        with pytest.raises(UnprintablePassError, match="a NaN with a payload has no"):
+            print_pipeline(made)
+        return
+    [parsed] = parse_pipeline(print_pipeline(made)).passes
+    assert isinstance(parsed, Many)
+    assert (bits(parsed.plain), bits(parsed.rate)) == (bits(value), bits(value))
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from parpass.transform import (
     Sequential,
     module_pass,
 )
-from parpass.transform.clock import now, replayed
-from parpass.transform.saying.record import inside_function_pass
+from parpass.transform.capture.recorder import inside_function_pass
+from parpass.transform.instrument_hooks import now, replayed_time
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
 from tests.support.toy_pipelines import pipelines, programs, see
@@ -245,7 +245,7 @@ def test_hooks_within_a_fused_stage_read_a_clock_that_goes_on():
         Sequential([Add(), Add(), Add()])(program(1))
     assert moments == sorted(moments)
     assert len(moments) == 8
-    assert replayed.get() is None
+    assert replayed_time.get() is None
 
 
 def test_a_module_pass_may_be_called_within_another_under_a_context_of_its_own():

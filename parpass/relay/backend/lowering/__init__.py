@@ -1,7 +1,7 @@
 """Kernels of Relay, which fusion makes, become loop programs."""
 
 from parpass.relay.backend.lowering.lower_te import LowerTE, left_to_numpy
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     NoRuleError,
     Result,
     Source,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, post_order
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir import op

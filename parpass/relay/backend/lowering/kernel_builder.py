@@ -1,4 +1,8 @@
-"""A primitive function of Relay as a PrimFunc: stages of loops, most often one."""
+"""Lowers a primitive function to a PrimFunc: stages of loops, most often one.
+
+`KernelFlow` is the data flow of the kernel; it decides what is computed inside of the
+loops of the anchor.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,20 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TupleType, Type
+from parpass.ir.node import children, post_order
+from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.types import TupleType, Type
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
-from parpass.relay.backend.lowering.flow import DEEPEST, LARGEST, Flow, op_of
 from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.rule_registry import (
+    Indices,
+    NoRuleError,
+    Result,
+    Source,
+    Store,
+    injective_rule,
+    templates_of,
+)
 from parpass.relay.backend.lowering.sources import (
     fields_of,
     loaded,
@@ -20,15 +33,6 @@ from parpass.relay.backend.lowering.sources import (
     scalar,
     tensor_type,
     widened,
-)
-from parpass.relay.backend.lowering.template import (
-    Indices,
-    NoRuleError,
-    Result,
-    Source,
-    Store,
-    injective_rule,
-    templates_of,
 )
 from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from parpass.runtime.dtypes import computed_in
@@ -39,6 +43,81 @@ from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
+
+# How much is inlined before a result gets memory of its own: rules call each other, and
+# a shared expression is written out for each user.
+DEEPEST = 50
+LARGEST = 1000
+
+
+class KernelFlow:
+    """The data flow of a primitive function.
+
+    Attributes:
+        order: Its expressions in topological order, operands first.
+    """
+
+    def __init__(self, function: Function) -> None:
+        nodes = post_order(function.body)
+        self.order = [
+            one for one in nodes if isinstance(one, Expr) and not isinstance(one, Op)
+        ]
+        self._body = function.body
+        self._users: dict[Expr, list[Expr]] = defaultdict(list)
+        for node in self.order:
+            for child in _expressions(node):
+                self._users[child].append(node)
+
+    def downstream(self, call: Call) -> dict[Expr, None]:
+        """Return a call and all expressions that depend on it."""
+        found: dict[Expr, None] = {call: None}
+        waiting: list[Expr] = [call]
+        while waiting:
+            for user in self._users[waiting.pop()]:
+                if user not in found:
+                    found[user] = None
+                    waiting.append(user)
+        return found
+
+    def ends_elementwise(self, call: Call) -> bool:
+        """Return whether all nodes downstream of a call are elementwise on it."""
+        downstream = self.downstream(call)
+        rest = [one for one in downstream if one is not call]
+        if isinstance(self._body, Tuple) and self._body in downstream:
+            rest.remove(self._body)
+        shape, sizes = _shape(call), dict[Expr, int]({call: 1})
+        for one in self.order:
+            if one in downstream and one is not call:
+                sizes[one] = 1 + sum(sizes.get(arg, 0) for arg in _expressions(one))
+        return (
+            len(rest) < DEEPEST
+            and max(sizes.values()) < LARGEST
+            and all(_is_elementwise(one, downstream, shape) for one in rest)
+        )
+
+
+def op_of(call: Call) -> Op:
+    """Return the operator that a call in a kernel is of."""
+    assert isinstance(call.op, Op)
+    return call.op
+
+
+def _expressions(node: Expr) -> list[Expr]:
+    return [child for child in children(node) if isinstance(child, Expr)]
+
+
+def _shape(expr: Expr) -> object:
+    return getattr(expr.checked_type, "shape", None)
+
+
+def _is_elementwise(node: Expr, downstream: dict[Expr, None], shape: object) -> bool:
+    """Return whether a node is elementwise on its operands in `downstream`."""
+    if not isinstance(node, Call) or not isinstance(node.op, Op):
+        return False
+    if node.op.pattern > OpPattern.BROADCAST or injective_rule(node.op.name) is None:
+        return False
+    taken = [arg for arg in node.args if arg in downstream]
+    return all(_shape(one) == shape for one in (node, *taken))
 
 
 def kernel(function: Function, name: str, target: Target) -> PrimFunc:
@@ -68,7 +147,7 @@ class _KernelBuilder:
         self._function = function
         self._target = target
         self._values: dict[Expr, list[_Value]] = {}
-        self._flow = Flow(function)
+        self._flow = KernelFlow(function)
         self._stages: list[Stmt] = []
         self._scratch: list[Buffer] = []
         # The call that the last stage computes, and what it has stored last.
@@ -115,11 +194,11 @@ class _KernelBuilder:
         pairs = list(zip(outputs, found, strict=True))
         last: list[tuple[Buffer, _Value]] = []
         if self._anchor is not None:
-            behind = self._flow.behind(self._anchor)
+            downstream = self._flow.downstream(self._anchor)
             nodes = body.fields if isinstance(body, Tuple) else (body,)
             both = list(zip(pairs, nodes, strict=True))
-            last = [pair for pair, node in both if node in behind]
-            pairs = [pair for pair, node in both if node not in behind]
+            last = [pair for pair, node in both if node in downstream]
+            pairs = [pair for pair, node in both if node not in downstream]
         by_shape: dict[tuple[int, ...], list[tuple[Buffer, _Value]]] = defaultdict(list)
         for pair in pairs:
             by_shape[pair[1].source.shape].append(pair)
@@ -164,8 +243,10 @@ class _KernelBuilder:
         source = Source(out.shape, of.dtype, remembered(compute, lambda: self._stores))
         depth = 1 + max((one.depth for one in operands), default=0)
         size = 1 + sum(one.size for one in operands)
-        is_behind = self._anchor is not None and call in self._flow.behind(self._anchor)
-        if (depth < DEEPEST and size < LARGEST) or is_behind:
+        is_downstream = self._anchor is not None and call in self._flow.downstream(
+            self._anchor
+        )
+        if (depth < DEEPEST and size < LARGEST) or is_downstream:
             return _Value(source, depth, size)
 
         def loops(store: Store) -> Stmt:

@@ -73,14 +73,15 @@ def accumulated(
     then: Callable[[PrimExpr], Stmt],
     name: str = "k",
 ) -> Stmt:
-    """Return loops that put values together one by one, and what is done with the sum.
+    """Return loops that accumulate values, and the statement that uses the total.
 
     Args:
-        start: What there is before the first one.
+        start: The initial value.
         over: The lengths of the loops.
-        step: Returns what comes of what there is, at indices.
-        then: Returns what is done with what there is at the end.
-        name: What the variables' names begin with.
+        step: Returns the next value of the accumulator, from the current one and
+            indices.
+        then: Returns the statement that uses the total.
+        name: The prefix of the variables' names.
     """
     return accumulated_together(
         [start],

@@ -6,14 +6,14 @@ from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.relay_expr import BaseFunc
+from parpass.ir.op_table import Op
+from parpass.ir.typed_expr import BaseFunc
 from parpass.relay.backend.lowering import rules, templates
 from parpass.relay.backend.lowering.kernel_builder import kernel
-from parpass.relay.backend.lowering.template import NoRuleError
+from parpass.relay.backend.lowering.rule_registry import NoRuleError
 from parpass.relay.expr import Function
 from parpass.relay.typing.infer import typed_function
-from parpass.tables import program_entries
+from parpass.replicated_tables import program_entries
 from parpass.target.target import Target
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 
@@ -56,9 +56,9 @@ Tensor[(4), float32] {
         }
 
     The parameters are the buffers of the inputs, then those of the outputs, of which a
-    tuple has several; `num_outputs` says how many. The type of what calls a kernel is
-    told by its buffers. FunctionsFromFusion, which it requires, gives equal functions
-    one name, so that each kernel is lowered once.
+    tuple has several; `num_outputs` says how many. The type of a call
+    of a kernel follows from its buffers. FunctionsFromFusion, which it requires, gives
+    equal functions one name, so that each kernel is lowered once.
 
     What has no rule is computed by numpy: it stays a function of Relay, marked as a
     foreign compiler's by `Compiler="numpy"`, with the reason as `without_rule`;

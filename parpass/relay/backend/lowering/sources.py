@@ -1,13 +1,13 @@
-"""What kernels read and write: parameters, constants, and what rules see of them."""
+"""The sources of kernels: parameters and constants, as rules access them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.backend.lowering.loops import index_dtype
-from parpass.relay.backend.lowering.template import Indices, NoRuleError, Source
+from parpass.relay.backend.lowering.rule_registry import Indices, NoRuleError, Source
 from parpass.relay.expr import Constant
 from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target

@@ -1,7 +1,8 @@
-"""Operators that are defined by other operators: in the model, or by ONNX itself."""
+"""Operators defined by other operators, in the model or by ONNX; and support checks."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,7 +10,14 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
+from parpass.relay.frontend.onnx.model import (
+    domain_of,
+    graphs_of,
+    operator_name,
+    opsets_of,
+)
+from parpass.relay.frontend.onnx.operators import CONVERTERS
 
 Attributes = Mapping[str, AttributeProto]
 
@@ -35,16 +43,16 @@ def body_of(
     opset: int,
     types: Sequence[TensorType | None],
 ) -> FunctionProto | None:
-    """Return the body of a node's operator, written for what the node is given.
+    """Return the body of a node's operator, expanded for the types of its inputs.
 
     Args:
-        schema: What ONNX says of the operator.
+        schema: The operator's schema in ONNX.
         node: The node.
         opset: The version of ONNX's own operators that the body may use.
         types: The types of the node's inputs; None for one that is left out.
 
     Raises:
-        ValueError: ONNX can write none for that.
+        ValueError: ONNX has no body for these types.
     """
     found = cast("Any", schema)
     if found.has_function:
@@ -136,3 +144,45 @@ def _type_proto(tensor: TensorType) -> onnx.TypeProto:
     code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(tensor.dtype))
     shape = [dim if isinstance(dim, int) else None for dim in tensor.shape]
     return onnx.helper.make_tensor_type_proto(code, shape)
+
+
+Functions = Mapping[str, onnx.FunctionProto]
+
+
+def unsupported(
+    nodes: Iterable[onnx.NodeProto], functions: Functions, opsets: Mapping[str, int]
+) -> Counter[str]:
+    """Count the operators that have neither a converter nor a body.
+
+    Those of the graphs inside of nodes count, and those in the bodies of the model's
+    functions that are used, once each. The operators in ONNX's own bodies are known
+    only with the types of their inputs.
+
+    Args:
+        nodes: The nodes of a graph.
+        functions: The model's own operators.
+        opsets: The versions of the operators by domain.
+    """
+    counts: Counter[str] = Counter()
+    waiting = [(node, opsets) for node in nodes]
+    entered = set[str]()
+    while waiting:
+        node, versions = waiting.pop()
+        name = operator_name(node)
+        for graph in graphs_of(node):
+            waiting += [(inner, versions) for inner in graph.node]
+        function = functions.get(name)
+        if function is None:
+            counts[name] += not _is_known(node, name, versions)
+        elif name not in entered:
+            entered.add(name)
+            own = {**versions, **opsets_of(function.opset_import)}
+            waiting += [(inner, own) for inner in function.node]
+    return +counts
+
+
+def _is_known(node: onnx.NodeProto, name: str, opsets: Mapping[str, int]) -> bool:
+    if name in CONVERTERS:
+        return True
+    schema = schema_of(node, opsets.get(domain_of(node), 0))
+    return schema is not None and has_body(schema)

@@ -1,41 +1,207 @@
-"""One ONNX graph becomes one function."""
+"""Converts an ONNX graph to a function: names, spans, nodes in order."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import msgspec
 import onnx
 
+from parpass.diagnostic import Span
 from parpass.errors import (
     FrontendError,
     IRError,
     MalformedModelError,
     UnsupportedOpsError,
 )
-from parpass.ir.types.ty import TensorType
-from parpass.relay.expr import Constant, Expr, Function, Tuple, TupleWrapper, Var
+from parpass.ir.types import TensorType
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+    const,
+)
 from parpass.relay.frontend.onnx.body import (
     allows,
     attributes_of,
     body_of,
     bound,
     schema_of,
+    unsupported,
 )
-from parpass.relay.frontend.onnx.known import KnownValues
 from parpass.relay.frontend.onnx.model import (
     Model,
     domain_of,
+    graphs_of,
     operator_name,
     opsets_of,
 )
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import KnownValues, OnnxNode
 from parpass.relay.frontend.onnx.operators import CONVERTERS
-from parpass.relay.frontend.onnx.parameter import ParameterTypes
-from parpass.relay.frontend.onnx.scope import Scope
-from parpass.relay.frontend.onnx.spans import SpanMarker, listing_line, span_of, title
-from parpass.relay.frontend.onnx.support import unsupported
+from parpass.relay.frontend.onnx.parameters import ParameterTypes
+from parpass.relay.frontend.onnx.tensor_proto import array_of
+from parpass.relay.functor import ExprMutator
 from parpass.relay.typing.built import BuiltTypes
+
+
+def title(node: onnx.NodeProto) -> str:
+    """Return a node's operator and its name, or its first output where it has none."""
+    names = [name for name in (node.name, *node.output) if name]
+    return operator_name(node) + (f" '{names[0]}'" if names else "")
+
+
+def listing_line(node: onnx.NodeProto) -> str:
+    """Return a node as one line of the listing that diagnostics show."""
+    comment = f"  # {node.name}" if node.name else ""
+    results, inputs = ", ".join(node.output), ", ".join(node.input)
+    return f"{results} = {operator_name(node)}({inputs}){comment}"
+
+
+def span_of(node: onnx.NodeProto, index: int, source: str) -> Span:
+    """Return the span of a node: its line in the listing of the model's nodes."""
+    return Span(source, index + 1, index + 1, 1, len(listing_line(node)) + 1)
+
+
+class SpanMarker(ExprMutator):
+    """Gives what a converter built the span of its node; builders know no spans."""
+
+    span: Span
+
+    def keep(self, expr: Expr) -> None:
+        """Leave an expression, and what is below it, as it is from now on."""
+        self.memo_map[expr] = expr
+
+    def mark(self, expr: Expr) -> Expr:
+        """Return an expression with the span, down to the expressions that are kept."""
+        return self.visit(expr)
+
+    def visit_call(self, call: Call) -> Expr:
+        """Mark a call."""
+        return self._marked(super().visit_call(call))
+
+    def visit_tuple(self, tup: Tuple) -> Expr:
+        """Mark a tuple."""
+        return self._marked(super().visit_tuple(tup))
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """Mark a projection."""
+        return self._marked(super().visit_tuple_getitem(op))
+
+    def visit_constant(self, const: Constant) -> Expr:
+        """Mark a constant."""
+        return self._marked(const)
+
+    def _marked(self, expr: Expr) -> Expr:
+        return msgspec.structs.replace(expr, span=self.span)
+
+
+class Scope:
+    """The values of one graph, or of one function's body, by their names.
+
+    Args:
+        source: The name of the model.
+        nodes: The nodes that will define further values, in their order.
+        results: The names that the graph gives out.
+        opsets: The versions of the operators by domain.
+        tensors: The initializers.
+        outer: The scope around this one, whose names can be read in it, too.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        nodes: Iterable[onnx.NodeProto],
+        results: Iterable[str],
+        opsets: Mapping[str, int],
+        *,
+        tensors: Iterable[onnx.TensorProto] = (),
+        outer: Scope | None = None,
+    ) -> None:
+        self.opsets = opsets
+        self._source = source
+        self._nodes = list(nodes)
+        self._results = tuple(results)
+        self._outer = outer
+        self._values: dict[str, Expr | None] = {}
+        self._tensors = {one.name: one for one in tensors}
+        self.read = {*_names_read(self._nodes), *self._results}
+
+    def is_known_before(self, name: str) -> bool:
+        """Return whether a name has an initializer, and so is no parameter."""
+        return name in self._tensors
+
+    def define(self, name: str, value: Expr | None, place: str) -> None:
+        """Give a name its value; None for an input that is left out.
+
+        Raises:
+            MalformedModelError: The name has one already.
+        """
+        if name in self._values or name in self._tensors:
+            raise MalformedModelError(
+                f"{place}: '{name}' is defined twice", source=self._source
+            )
+        self._values[name] = value
+
+    def value(self, name: str, place: str) -> Expr | None:
+        """Return what a name stands for.
+
+        Raises:
+            MalformedModelError: Nothing defines it, or only a later node does.
+        """
+        if name in self._values:
+            return self._values[name]
+        if name in self._tensors:
+            found = const(array_of(self._tensors[name], place, self._source))
+            self._values[name] = found
+            return found
+        later = any(name in node.output for node in self._nodes)
+        if self._outer is not None and not later:
+            return self._outer.value(name, place)
+        what = "that only a later node defines" if later else "that nothing defines"
+        raise MalformedModelError(
+            f"{place}: it reads '{name}', {what}", source=self._source
+        )
+
+    def weights(self) -> dict[str, Constant]:
+        """Return the initializers that were read, by name, in the model's order."""
+        found = {name: self._values.get(name) for name in self._tensors}
+        return {k: one for k, one in found.items() if isinstance(one, Constant)}
+
+    def result(self, name: str, place: str) -> Expr:
+        """Return what a name that is given out stands for.
+
+        Raises:
+            FrontendError: It is an input that is left out.
+        """
+        found = self.value(name, place)
+        if found is None:
+            raise FrontendError(
+                f"{place}: its result '{name}' is an input that is left out",
+                source=self._source,
+            )
+        return found
+
+    def results(self, place: str) -> list[Expr]:
+        """Return all that the graph gives out."""
+        return [self.result(name, place) for name in self._results]
+
+
+def _names_read(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Yield the names that nodes read, and the graphs inside of them."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield from node.input
+        for graph in graphs_of(node):
+            yield from (output.name for output in graph.output)
+            waiting += graph.node
+
 
 # Functions that call others twice, and these others twice, grow without an end.
 _MOST_NODES = 50_000

@@ -11,19 +11,22 @@ from typing import cast
 
 import onnx
 
-from parpass.errors import FrontendError, UnsupportedOpsError, did_you_mean
+from parpass.errors import FrontendError, Hint, HintedMessage, UnsupportedOpsError
+from parpass.errors.core import did_you_mean
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import Dim
+from parpass.ir.types import Dim
+from parpass.relay.frontend.onnx.body import unsupported
 from parpass.relay.frontend.onnx.graph import GraphImporter
-from parpass.relay.frontend.onnx.initializers import with_weights_as_parameters
 from parpass.relay.frontend.onnx.model import (
     Model,
     ModelOrPath,
     malformed_if_undecodable,
     open_model,
 )
-from parpass.relay.frontend.onnx.parameter import ParameterTypes
-from parpass.relay.frontend.onnx.support import unsupported
+from parpass.relay.frontend.onnx.parameters import (
+    ParameterTypes,
+    with_weights_as_parameters,
+)
 from parpass.runtime.ndarray import NDArray
 
 Models = ModelOrPath | Sequence[ModelOrPath] | Mapping[str, ModelOrPath]
@@ -167,6 +170,9 @@ def _check_inputs_exist(names: Iterable[str], models: Iterable[Model]) -> None:
         if name not in known:
             hint = did_you_mean(name, known)
             raise FrontendError(
-                f"shape= names '{name}', but no model has such an input{hint}",
+                HintedMessage(
+                    Hint.SHAPE_PARAMETER,
+                    f" names '{name}', but no model has such an input{hint}",
+                ),
                 source=name,
             )

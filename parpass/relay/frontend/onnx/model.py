@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from onnx.external_data_helper import (
     uses_external_data,
 )
 
-from parpass.errors import FrontendError, MalformedModelError
+from parpass.errors import FrontendError, Hint, HintedMessage, MalformedModelError
+from parpass.relay.frontend.onnx.tensor_proto import shape_fault
 
 ModelOrPath = onnx.ModelProto | str | os.PathLike[str]
 
 _OLDEST_OPSET = 7  # since then operators broadcast as numpy does, and do not train
+_OPEN = -1  # as some exporters write a dimension that is not known
+_MOST_ELEMENTS = 2**63 - 1
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
@@ -74,6 +78,7 @@ def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
         proto = given if isinstance(given, onnx.ModelProto) else _read(Path(given))
         _check_complete(proto, source)
         _check_text(proto.graph, source)
+        _check_shapes(proto.graph, source)
         opsets = opsets_of(proto.opset_import)
         if opset:
             opsets[""] = opset
@@ -123,8 +128,11 @@ def _check_versions(
     if "" not in opsets:
         if nodes:
             raise MalformedModelError(
-                f"{source}: the model uses ONNX's operators, but does not say of which "
-                "version; give it as opset=",
+                HintedMessage(
+                    f"{source}: the model uses ONNX's operators, but does not say of "
+                    "which version; ",
+                    Hint.OPSET,
+                ),
                 source=source,
             )
         return
@@ -190,6 +198,67 @@ def _check_text(graph: onnx.GraphProto, source: str) -> None:
             f"{source}: expected names of UTF-8 characters, got {broken[0]!r}",
             source=source,
         )
+
+
+def _check_shapes(graph: onnx.GraphProto, source: str) -> None:
+    """Refuse dimensions that no tensor has, wherever a graph names one."""
+    waiting = [graph]
+    while waiting:
+        graph = waiting.pop()
+        for tensor in graph.initializer:
+            fault = shape_fault(tensor)
+            if fault:
+                raise MalformedModelError(
+                    f"{source}: tensor '{tensor.name}' {fault}", source=source
+                )
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            _check_declared(value, source)
+        _check_defaults(graph, source)
+        for node in graph.node:
+            waiting += graphs_of(node)
+
+
+def _check_declared(value: onnx.ValueInfoProto, source: str) -> None:
+    shape = value.type.tensor_type.shape
+    dims = [dim.dim_value for dim in shape.dim if dim.HasField("dim_value")]
+    if any(dim < _OPEN for dim in dims):
+        raise MalformedModelError(
+            f"{source}: value '{value.name}' has a dimension below {_OPEN}, which is "
+            f"that of an open one: its shape is {dims}",
+            source=source,
+        )
+    if math.prod(dim for dim in dims if dim != _OPEN) > _MOST_ELEMENTS:
+        raise MalformedModelError(
+            f"{source}: value '{value.name}' has more elements than memory has "
+            f"addresses: its shape is {dims}",
+            source=source,
+        )
+
+
+def _check_defaults(graph: onnx.GraphProto, source: str) -> None:
+    """Refuse an input whose initializer is of another type than it says itself."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    for value in graph.input:
+        tensor, declared = tensors.get(value.name), value.type.tensor_type
+        if tensor is None or not declared.elem_type:
+            continue
+        dims = [dim.dim_value for dim in declared.shape.dim]
+        is_open = [not dim.HasField("dim_value") for dim in declared.shape.dim]
+        fits = not declared.HasField("shape") or (
+            len(dims) == len(tensor.dims)
+            and all(
+                wild or dim in (_OPEN, own)
+                for wild, dim, own in zip(is_open, dims, tensor.dims, strict=True)
+            )
+        )
+        if not fits or declared.elem_type != tensor.data_type:
+            names = onnx.TensorProto.DataType.Name
+            raise MalformedModelError(
+                f"{source}: input '{value.name}' is said to be {dims} of "
+                f"{names(declared.elem_type)}, but its initializer is {[*tensor.dims]} "
+                f"of {names(tensor.data_type)}",
+                source=source,
+            )
 
 
 def domain_of(node: onnx.NodeProto | onnx.FunctionProto) -> str:

@@ -1,4 +1,4 @@
-"""A node of an ONNX graph as its converter sees it."""
+"""An ONNX node as its converter sees it, static values, and the type of converters."""
 
 from __future__ import annotations
 
@@ -10,13 +10,72 @@ import numpy.typing as npt
 import onnx
 from onnx import AttributeProto
 
-from parpass.errors import EvaluationError, FrontendError, MalformedModelError
-from parpass.ir.types.ty import Dim, TensorType
-from parpass.relay.expr import Constant, Expr, const
-from parpass.relay.frontend.onnx.known import KnownValues
+from parpass.errors import (
+    EvaluationError,
+    FrontendError,
+    Hint,
+    HintedMessage,
+    MalformedModelError,
+)
+from parpass.ir.node import children
+from parpass.ir.types import Dim, TensorType
+from parpass.relay.expr import Constant, Expr, TupleWrapper, Var, const
 from parpass.relay.frontend.onnx.tensor_proto import array_of
+from parpass.relay.functor import ExprFunctor
+from parpass.relay.interpreter.interpreter import evaluate
+from parpass.relay.transform.evaluator import Evaluator
+from parpass.relay.transform.fold_constant import ConstantFolder
 from parpass.relay.typing.built import BuiltTypes
 from parpass.runtime.dtypes import is_int_dtype
+from parpass.transform import PassContext
+
+
+class KnownValues:
+    """The values of expressions that are the same whatever the model runs on.
+
+    Each is worked out once, however often it is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._varies = _Varies()
+        self._found: dict[Expr, npt.NDArray[Any]] = {}
+
+    def value(self, expr: Expr) -> npt.NDArray[Any] | None:
+        """Return the value of a tensor; None if it depends on the model's inputs.
+
+        Raises:
+            EvaluationError: It has none, or one that is too large.
+        """
+        if isinstance(expr, Constant):
+            return expr.data.numpy()
+        if self._varies.visit(expr):
+            return None
+        if expr not in self._found:
+            self._found[expr] = _evaluated(expr)
+        return self._found[expr]
+
+
+def _evaluated(expr: Expr) -> npt.NDArray[Any]:
+    """Return the value of a tensor, as FoldConstant finds it, and within its limit."""
+    with Evaluator.of(expr, PassContext.current()) as evaluator:
+        folder = ConstantFolder(evaluator)
+        folded = folder.visit(expr)
+    if isinstance(folded, Constant):
+        return folded.data.numpy()
+    if folder.kept:
+        raise EvaluationError(folder.kept[0].message)
+    return np.asarray(evaluate(folded))  # of calls that are never folded
+
+
+class _Varies(ExprFunctor[bool]):
+    """Finds the expressions whose value depends on a parameter; visits each once."""
+
+    def visit_var(self, var: Var) -> bool:
+        return True
+
+    def visit_default(self, expr: Expr) -> bool:
+        return any(map(self.visit, children(expr)))
+
 
 _MOST_STEPS = 10_000
 
@@ -74,7 +133,8 @@ class OnnxNode:
 
     def refusal(self, message: str) -> FrontendError:
         """Return the error for something valid that is not supported."""
-        return FrontendError(f"{self._place}: {message}", source=self._source)
+        text = HintedMessage(f"{self._place}: ", message)
+        return FrontendError(text, source=self._source)
 
     def fault(self, message: str) -> MalformedModelError:
         """Return the error for something that ONNX does not allow."""
@@ -111,8 +171,10 @@ class OnnxNode:
         known = tuple(dim for dim in wanted if isinstance(dim, int))
         if len(known) < len(wanted):
             raise self.refusal(
-                f"the shape of its input has to be known here, but it is {found}; give "
-                "the open dimensions of the model's inputs by shape={...}"
+                HintedMessage(
+                    f"the shape of its input has to be known here, but it is {found}; ",
+                    Hint.OPEN_DIMENSIONS,
+                )
             )
         return known
 
@@ -170,7 +232,7 @@ class OnnxNode:
         try:
             return self._values.value(expr)
         except EvaluationError as error:
-            raise self.refusal(f"what it is given has no value: {error}") from error
+            raise self.refusal(f"its input has no value: {error}") from error
 
     def folded(self, expr: Expr) -> Expr:
         """Return a constant for a tensor that does not depend on the model's inputs."""
@@ -280,3 +342,11 @@ class OnnxNode:
             got = AttributeProto.AttributeType.Name(attribute.type)
             raise self.fault(f"expected {expected} for attribute '{name}', got {got}")
         return onnx.helper.get_attribute_value(attribute)
+
+
+Converter = Callable[[OnnxNode], Expr | TupleWrapper]
+"""Returns the expression of a node's first output, or those of several.
+
+It reads every attribute that it honours, and raises `node.refusal(...)` for what is
+valid but not supported, `node.fault(...)` for what ONNX does not allow.
+"""

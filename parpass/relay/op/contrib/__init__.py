@@ -1,4 +1,4 @@
-"""TVM's `relay.op.contrib`: what a program says of other compilers' patterns."""
+"""TVM's `relay.op.contrib`: patterns of other compilers."""
 
 from __future__ import annotations
 

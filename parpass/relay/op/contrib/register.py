@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from parpass.tables import Table
+from parpass.replicated_tables import ReplicatedTable
 
 PatternTable = list[tuple[Any, ...]]
 MakerT = TypeVar("MakerT", bound=Callable[[], PatternTable])
 
-_tables: Table[str, PatternTable] = Table("pattern table")
+_tables: ReplicatedTable[str, PatternTable] = ReplicatedTable("pattern table")
 
 
 def register_pattern_table(compiler: str, table: Any = None) -> Any:
-    """Register what makes the patterns of a compiler, whose name it may have already.
+    """Register the pattern table of a compiler, replacing an earlier one.
 
     Args:
         compiler: Its name.

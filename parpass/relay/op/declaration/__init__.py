@@ -1,1 +1,1 @@
-"""What operators are declared with: builders, attributes, relations, layouts."""
+"""Declaration of operators: builders, attributes, type relations, layouts."""

@@ -1,26 +1,46 @@
-"""Attribute values, as builders accept them and as calls store them.
+"""Attribute values: conversion to the one canonical form that calls store.
 
 TVM's builders take an int where they mean a pair of equal ints, lists where they mean
-tuples, and so on; a call always stores the one full form, so that equal calls have
-equal attributes. A field of an attribute class says in its annotation how a value gets
-that form: `strides: Pair`, where `Pair` is a tuple of two ints, annotated with a
-`Converter`. `normal.py` asks for it, whoever makes the call.
+tuples, and so on; a call always stores the canonical form, so that equal calls have
+equal attributes. A field of an attribute class declares its conversion by its
+annotation: `strides: Pair`, where `Pair` is a tuple of two ints, annotated with a
+`Converter`.
+
+Builders and the text parser both convert by `attr_fields`, which also checks each value
+against the field's type. Builders then check the values against each other
+(`Attrs.check`). JSON holds canonical forms only.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import operator
+import types
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, SupportsFloat, SupportsIndex
+from typing import (
+    Annotated,
+    Any,
+    SupportsFloat,
+    SupportsIndex,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
-from parpass.errors import IRTypeError
+import msgspec
+import numpy as np
+
+from parpass.errors import IRError, IRTypeError
+from parpass.ir.attrs import Attrs
 from parpass.relay.op.declaration.layout import layout_of
 from parpass.runtime.dtypes import dtype_of
 
 Ints = SupportsIndex | Iterable[SupportsIndex]
 Widths = Iterable[Iterable[SupportsIndex]]
 Converter = Callable[[Any, str], Any]
-"""Gives a value its full form, or raises IRTypeError; is told the attribute's name."""
+"""Converts a value to canonical form, or raises IRTypeError naming the attribute."""
 
 _WORDS = {2: "two", 3: "three", 4: "four", 6: "six"}
 
@@ -65,7 +85,7 @@ def one_int(value: SupportsIndex, what: str, *, at_least: int = 1) -> int:
 
 
 def padding_of_rank(value: Ints, rank: int) -> tuple[int, ...]:
-    """Return padding before each axis, then behind each.
+    """Return padding before each axis, then after each.
 
     One int stands for all sides, one for each axis for both of its sides.
 
@@ -84,7 +104,7 @@ def padding_of_rank(value: Ints, rank: int) -> tuple[int, ...]:
 
 
 def int_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
-    """Return a pair of ints for each axis, those before and behind.
+    """Return a pair of ints for each axis: before and after.
 
     Raises:
         IRTypeError: The value is none; `what` names the attribute.
@@ -99,7 +119,7 @@ def int_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
 
 
 def width_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
-    """Return a pair of ints from 0 on for each axis, those before and behind.
+    """Return a pair of nonnegative ints for each axis: before and after.
 
     Raises:
         IRTypeError: The value is none; `what` names the attribute.
@@ -111,21 +131,24 @@ def width_pairs(value: Widths, what: str) -> tuple[tuple[int, int], ...]:
     return pairs
 
 
-def dtype_name(dtype: str, _what: str = "dtype") -> str:
+def dtype_name(dtype: str, what: str = "dtype") -> str:
     """Return the name of a dtype, such as `float32`; see `dtype_of`.
 
     Raises:
-        IRTypeError: There is no such dtype.
+        IRTypeError: There is no such dtype; `what` names the attribute.
     """
     try:
         return dtype_of(dtype)
     except ValueError:
-        raise IRTypeError(f"expected the name of a dtype, got {dtype!r:.40}") from None
+        of = "" if what == "dtype" else f" for {what}"
+        raise IRTypeError(
+            f"expected the name of a dtype{of}, got {dtype!r:.40}"
+        ) from None
 
 
-def optional_dtype(dtype: str | None, _what: str = "dtype") -> str:
+def optional_dtype(dtype: str | None, what: str = "dtype") -> str:
     """Return the name of a dtype, an empty string for none."""
-    return dtype_name(dtype) if dtype else ""
+    return dtype_name(dtype, what) if dtype else ""
 
 
 def require_choice(value: str, choices: tuple[str, ...], what: str) -> str:
@@ -144,7 +167,7 @@ def real(value: SupportsFloat | str, what: str) -> float:
     """Return a number of any kind as a float.
 
     Raises:
-        IRTypeError: It is none.
+        IRTypeError: It is not a number.
     """
     if isinstance(value, SupportsFloat):
         return float(value)
@@ -167,7 +190,7 @@ def in_layout(axes: str) -> Converter:
 
 
 def as_said(convert: Converter) -> Converter:
-    """Return a converter that leaves an empty string, which says nothing, alone."""
+    """Return a converter that keeps an empty string, for an unspecified value."""
     return lambda value, what: value and convert(value, what)
 
 
@@ -199,3 +222,92 @@ NCDHW = Annotated[str, in_layout("NCDHW")]
 MaybeNCW = Annotated[str, as_said(in_layout("NCW"))]
 MaybeNCHW = Annotated[str, as_said(in_layout("NCHW"))]
 MaybeNCDHW = Annotated[str, as_said(in_layout("NCDHW"))]
+
+
+class AttrField(msgspec.Struct, frozen=True):
+    """A field of an attribute class: its type and conversion.
+
+    Attributes:
+        name: The field's name.
+        kind: Its type.
+        convert: Converts a value to canonical form; None if it has only one.
+        is_optional: Whether None is valid and kept.
+    """
+
+    name: str
+    kind: Any
+    convert: Converter | None = None
+    is_optional: bool = False
+
+    def normal(self, value: Any, owner: str) -> Any:
+        """Return a value in canonical form.
+
+        Args:
+            value: The value.
+            owner: The operator that has the attribute.
+
+        Raises:
+            IRTypeError: It has none.
+        """
+        if value is None and self.is_optional:
+            return None
+        found = value
+        try:
+            if self.convert is not None:
+                found = self.convert(value, self.name)
+            if type(found) is self.kind or (found is None and self.is_optional):
+                return found
+            return msgspec.convert(_plain(found, self.kind), self.kind)
+        except IRError:
+            raise
+        # A converter may raise anything on a meaningless value.
+        except (msgspec.ValidationError, TypeError, ValueError):
+            kind = self.kind | None if self.is_optional else self.kind
+            wanted = kind.__name__ if isinstance(kind, type) else kind
+            raise IRTypeError(
+                f"'{owner}': expected {wanted} for {self.name}, got {found!r}"
+            ) from None
+
+    def stored(self, value: Any, owner: str) -> Any:
+        """Return a parsed value, in canonical form if it has one.
+
+        A program may hold values that no builder makes; they are read as written.
+
+        Raises:
+            IRTypeError: It has none, nor is it of the field's type.
+        """
+        try:
+            kept = msgspec.convert(value, self.kind)
+        except msgspec.ValidationError:
+            return self.normal(value, owner)
+        # Of values of the right type, only names have more than one form.
+        if self.convert is not None and type(kept) is str:
+            with contextlib.suppress(IRTypeError):
+                return self.convert(kept, self.name)
+        return kept
+
+
+@functools.cache
+def attr_fields(kind: type[Attrs]) -> dict[str, AttrField]:
+    """Return the fields of an attribute class by name."""
+    return {
+        one.name: _field(one.name, one.type) for one in msgspec.structs.fields(kind)
+    }
+
+
+def _field(name: str, kind: Any) -> AttrField:
+    if get_origin(kind) is Annotated:
+        inner, convert, *_ = get_args(kind)
+        return AttrField(name, inner, convert)
+    if get_origin(kind) in (Union, types.UnionType):
+        some = [one for one in get_args(kind) if one is not types.NoneType]
+        if len(some) == 1:
+            return msgspec.structs.replace(_field(name, some[0]), is_optional=True)
+    return AttrField(name, kind)
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """Return numpy's scalars as Python's; TVM's builders accept 0 and 1 for flags."""
+    if isinstance(value, np.generic):
+        value = cast("Any", value.item())
+    return bool(value) if kind is bool and value in (0, 1) else value

@@ -1,15 +1,15 @@
-"""Builders of calls, derived from how they are declared.
+"""Builders of calls, derived from declarations.
 
-An operator is written as the function that builds its calls, with nothing in it but its
-signature and its docstring:
+An operator is declared by the function that builds its calls, which consists of a
+signature and a docstring:
 
     @operator("nn.prelu", _prelu_relation, _prelu, PReluAttrs, pattern=BROADCAST)
     def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Call:
         "Return `data` where it is above 0, times its channel's alpha elsewhere."
         ...
 
-Parameters that are named as an attribute give the attribute, the others are the
-arguments of the call. Which forms a value may have is for its field to say.
+Parameters with the name of an attribute give the attribute, the others are the
+arguments of the call. Fields of the attribute class convert their values.
 """
 
 from __future__ import annotations
@@ -23,20 +23,17 @@ import msgspec
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import (
-    DEFAULT_LEVEL,
+from parpass.ir.op_table import (
     ArgumentTypes,
     Compute,
+    Effect,
     Op,
     OpPattern,
     TypeRelationFn,
     register_op,
 )
 from parpass.relay.expr import Call, Expr, TupleWrapper, as_expr
-from parpass.relay.op.declaration.attributes import Converter
-from parpass.relay.op.declaration.normal import Field, fields_of
-from parpass.relay.op.declaration.support_levels import SUPPORT_LEVELS
+from parpass.relay.op.declaration.attributes import AttrField, Converter, attr_fields
 
 ELEMWISE = OpPattern.ELEMWISE
 BROADCAST = OpPattern.BROADCAST
@@ -56,8 +53,8 @@ It takes the values of the builder's parameters; see `dyn`.
 """
 
 
-class Entry(TypedDict, total=False):
-    """What else the table has of an operator; see `Op`."""
+class OpEntry(TypedDict, total=False):
+    """Further entries of the operator table; see `Op`."""
 
     effect: Effect
     non_computational: bool
@@ -76,7 +73,7 @@ def operator(
     argument: Callable[[Any], Any] = as_expr,
     results: Results | None = None,
     forms: Mapping[str, Converter] | None = None,
-    **entry: Unpack[Entry],
+    **entry: Unpack[OpEntry],
 ) -> Callable[[BuilderT], BuilderT]:
     """Register an operator; the declared function becomes the builder of its calls.
 
@@ -86,14 +83,14 @@ def operator(
         compute: Its meaning on numpy.
         attrs_type: The class of its attributes; None if it has none.
         doc: The builder's docstring, where several operators share one declaration.
-            Each has its own name then, and where the declaration has `...` for a
-            default, that of its own attribute.
-        argument: Makes an expression of an argument.
-        results: How many fields the result has, where it is unpacked in Python; asked
-            for each call where that differs, None for a result that is no tuple.
+            Each has its own name then, and a default `...` in the declaration stands
+            for that of its own attribute.
+        argument: Converts an argument to an expression.
+        results: How many fields the result has, where it is unpacked in Python; a
+            function of the call where that differs, None for a result that is no tuple.
         forms: Converters of attributes whose form depends on the operator, where
             several share a class.
-        **entry: What else the table has of it.
+        **entry: Further entries of the table.
     """
 
     def derive(declared: BuilderT) -> BuilderT:
@@ -103,10 +100,7 @@ def operator(
         names = parameters(function)
         fields = () if attrs_type is None else attrs_type.__struct_fields__
         count = sum(one not in fields for one in names)
-        level = SUPPORT_LEVELS.get(name, DEFAULT_LEVEL)
-        op = Op(
-            name, count, relation, compute, attrs_type, support_level=level, **entry
-        )
+        op = Op(name, count, relation, compute, attrs_type, **entry)
         register_op(op)
         if attrs_type is None:
             build = _plain_builder(op, function, argument)
@@ -135,7 +129,7 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _defaults_of(kind: type[Attrs] | None) -> dict[str, Any]:
-    """Return those of an attribute class; `msgspec.structs.fields` reads all types."""
+    """Return an attribute class's defaults; `msgspec.structs.fields` is slower."""
     names = () if kind is None else kind.__struct_fields__
     values = () if kind is None else kind.__struct_defaults__
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
@@ -144,7 +138,7 @@ def _defaults_of(kind: type[Attrs] | None) -> dict[str, Any]:
 def _shared(
     declared: types.FunctionType, name: str, doc: str, kind: type[Attrs] | None
 ) -> types.FunctionType:
-    """Return a declaration that several operators share as that of one of them."""
+    """Return a declaration shared by several operators, specialised for one of them."""
     short, own = name.rpartition(".")[2].lower(), _defaults_of(kind)
     values = tuple(
         own[parameter] if default is ... else default
@@ -216,18 +210,18 @@ def _builder(
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """How the values of parameters become a call.
+    """The mapping of parameter values to a call.
 
     Attributes:
-        bind: Takes what a builder takes, and returns the value of each parameter.
-        arguments: Which of them are the call's arguments.
-        fields: Which are attributes: the place, the field, the default, and the form of
-            the default that is stored.
+        bind: Takes the builder's arguments, and returns the value of each parameter.
+        arguments: Indices of the parameters that are arguments of the call.
+        fields: The parameters that are attributes: index, field, default, and the
+            canonical form of the default.
     """
 
     bind: Callable[..., list[Any]]
     arguments: list[int]
-    fields: list[tuple[int, Field, Any, Any]]
+    fields: list[tuple[int, AttrField, Any, Any]]
 
 
 def _plan(
@@ -236,9 +230,9 @@ def _plan(
     kind: type[Attrs],
     forms: Mapping[str, Converter],
 ) -> _Plan:
-    fields, usual_values = fields_of(kind), defaults(declared)
+    fields, usual_values = attr_fields(kind), defaults(declared)
     places = list(enumerate(parameters(declared)))
-    stored: list[tuple[int, Field, Any, Any]] = []
+    stored: list[tuple[int, AttrField, Any, Any]] = []
     for at, name in places:
         if name not in fields:
             continue
@@ -255,10 +249,10 @@ _NOTHING = object()
 
 
 def _binder(declared: types.FunctionType) -> Callable[..., list[Any]]:
-    """Return a function of the same parameters that returns their values.
+    """Return a function of equal signature that returns the values of its parameters.
 
-    So Python itself binds them, and complains in its own words of those that do not
-    fit; `inspect.Signature.bind` takes longer than all else that a builder does.
+    So Python itself binds them, and raises its own errors for those that do not fit;
+    `inspect.Signature.bind` takes longer than all else that a builder does.
     """
     names = ", ".join(parameters(declared))
     binder: types.FunctionType = eval(f"lambda {names}: [{names}]")
@@ -270,7 +264,7 @@ def _binder(declared: types.FunctionType) -> Callable[..., list[Any]]:
 def _wrapped(
     build: Callable[..., Call | TupleWrapper], results: Results
 ) -> Callable[..., Call | TupleWrapper]:
-    """Return a builder whose result is unpacked in Python."""
+    """Return a builder whose result unpacks in Python."""
 
     def wrapped(*given: Any, **named: Any) -> Call | TupleWrapper:
         call = build(*given, **named)

@@ -1,8 +1,8 @@
-"""Layouts: which dimension of a tensor is what, such as `NCHW` or `NCHW16c`.
+"""Layouts: the meaning of each dimension of a tensor, such as `NCHW` or `NCHW16c`.
 
-A capital letter is an axis. A number and the small letter are a block of that axis that
-is stored by itself: in `NCHW16c` the channels are C * 16, of which the last dimension
-counts through 16 that belong together.
+A capital letter is an axis. A number and the small letter are a block of that axis,
+stored as a dimension of its own: in `NCHW16c` the channels are C * 16, of which the
+last dimension counts 16 that are adjacent.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim
-from parpass.relay.op.declaration.relations import Shape, product, shape_text
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim
+from parpass.relay.op.declaration.type_relations import Shape, product, shape_text
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The axes of a signal, an image and a volume, by their number."""
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """A layout, read from its name.
+    """A layout, parsed from its name.
 
     Attributes:
         name: The name, such as `OIHW4i8o`.
         axes: The letter of each dimension; a small one is a block.
-        blocks: How long the block of each dimension is; 0 for an axis itself.
+        blocks: The block length of each dimension; 0 for an axis itself.
         primal: The axes alone, in their order: `NCHW` of `NCHW16c`.
-        inner: How long the blocks of each axis are together, 1 where it has none.
+        inner: The product of the block lengths of each axis, 1 where it has none.
     """
 
     name: str
@@ -46,21 +46,21 @@ class Layout(msgspec.Struct, frozen=True):
         """Return the layout of that name.
 
         Raises:
-            IRTypeError: It is no layout's: an axis or a block is there twice, or a
-                block has no axis.
+            IRTypeError: It is not a layout: an axis or a block occurs twice, or a block
+                has no axis.
         """
         return _parse(name)
 
     def index(self, axis: str) -> int:
-        """Return at which dimension an axis is."""
+        """Return the dimension of an axis."""
         return self.axes.index(axis)
 
     def has(self, axes: str) -> bool:
-        """Return whether the axes are these, in whatever order."""
+        """Return whether the axes are these, in any order."""
         return sorted(self.primal) == sorted(axes)
 
     def block(self, axis: str) -> int:
-        """Return how long an axis's blocks are together; 1 where it has none."""
+        """Return the product of an axis's block lengths; 1 where it has none."""
         return self.inner.get(axis.upper(), 1)
 
     def shape_of(self, dims: dict[str, Dim]) -> Shape:
@@ -84,7 +84,7 @@ class Layout(msgspec.Struct, frozen=True):
         return tuple(shape)
 
     def require_fit(self, shape: Shape) -> None:
-        """Reject the shape of a tensor that cannot be in this layout."""
+        """Reject a shape that is not valid in this layout."""
         fits = len(shape) == len(self.axes) and all(
             not block or isinstance(dim, UnknownDim) or dim == block
             for dim, block in zip(shape, self.blocks, strict=True)
@@ -98,8 +98,7 @@ class Layout(msgspec.Struct, frozen=True):
         """Return the lengths of the axes of a tensor in this layout.
 
         Raises:
-            TypeRelationError: The shape has another number of dimensions, or of a
-                block.
+            TypeRelationError: The shape has a wrong rank, or a wrong block length.
         """
         self.require_fit(shape)
         return {
@@ -129,17 +128,17 @@ def _parse(name: str) -> Layout:
 
 
 def layout_of(name: str, axes: str, what: str) -> str:
-    """Return the name of a layout that has the right axes, in whatever order.
+    """Return the name of a layout that has the required axes, in any order.
 
     Raises:
-        IRTypeError: It has others, or is none.
+        IRTypeError: It has others, or is not a layout.
     """
     if not Layout.of(name).has(axes):
         raise IRTypeError(f"expected a layout of {axes} for {what}, got {name!r}")
     return name
 
 
-def relaid_shape(shape: Shape, source: str, target: str) -> Shape:
+def transformed_shape(shape: Shape, source: str, target: str) -> Shape:
     """Return the shape of a tensor in another layout.
 
     Raises:
@@ -149,13 +148,13 @@ def relaid_shape(shape: Shape, source: str, target: str) -> Shape:
         layout = _parse(source)
         if len(shape) != len(layout.axes) or any(layout.blocks):
             layout.require_fit(shape)
-        return shape  # nearly always, and relations are asked at every call
+        return shape  # the common case: relations run at every call
     _require_same_axes(source, target)
     return Layout.of(target).shape_of(Layout.of(source).dims_of(shape))
 
 
-def relaid(array: Array, source: str, target: str) -> Array:
-    """Return an array of one layout in another."""
+def transform_layout(array: Array, source: str, target: str) -> Array:
+    """Return an array in another layout."""
     if source == target:
         return array
     _require_same_axes(source, target)

@@ -1,7 +1,7 @@
-"""Operators of which an attribute is known only when the program runs.
+"""Registration of dynamic operators by their static counterparts.
 
-Each has a static counterpart, and means what that means with the attributes that the
-arguments say. TVM calls them `dyn.` and the counterpart's name.
+A dynamic operator means its static counterpart with the attributes that some arguments
+give at run time. TVM calls it `dyn.` and the counterpart's name.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from typing import Any, Unpack
 import msgspec
 import numpy as np
 
-from parpass.errors import IRTypeError, quoted
+from parpass.errors import IRTypeError
+from parpass.errors.core import quoted
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, Op, TypeRelationError, TypeRelationFn
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.op_table import Array, Op, TypeRelationError, TypeRelationFn
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Expr, TupleWrapper, Var, const
+from parpass.relay.op.declaration.attributes import attr_fields
 from parpass.relay.op.declaration.build import (
     DYNAMIC_FORMS,
     BuilderT,
-    Entry,
+    OpEntry,
     Results,
     defaults,
     operator,
     parameters,
 )
-from parpass.relay.op.declaration.normal import fields_of
-from parpass.relay.op.declaration.relations import require_integer, require_rank
+from parpass.relay.op.declaration.type_relations import require_integer, require_rank
 
 Static = Callable[..., Call | TupleWrapper]
 
@@ -36,24 +37,26 @@ UNKNOWN = UnknownDim()
 
 
 class Counterpart(msgspec.Struct, frozen=True):
-    """How a dynamic operator becomes its static one.
+    """The static operator of a dynamic one, and how to build its calls.
 
     Attributes:
-        build: Builds the static call; takes the arguments as the dynamic one does, and
-            its attributes by name.
+        build: Builds the static call; takes the arguments of the dynamic one, and its
+            attributes by name.
         attrs_type: The attributes of the static one.
-        values: Which arguments give which of these.
+        values: The indices of the arguments that give these attributes.
     """
 
     build: Static
     attrs_type: type[Attrs]
     values: Mapping[int, str]
 
-    def told(self, attrs: Any, given: Sequence[Array]) -> tuple[Call, list[Array]]:
-        """Return the static call for some values, and those that it is called on.
+    def static_call(
+        self, attrs: Any, given: Sequence[Array]
+    ) -> tuple[Call, list[Array]]:
+        """Return the static call for argument values, and the remaining operands.
 
         Raises:
-            IRError: The values are none that the static operator takes.
+            IRError: The static operator does not accept the values.
         """
         args = [
             one if at in self.values else Var(f"x{at}") for at, one in enumerate(given)
@@ -69,7 +72,7 @@ class Counterpart(msgspec.Struct, frozen=True):
             args: Its arguments; for those that give attributes, their values.
 
         Raises:
-            IRError: The values are none that the static operator takes.
+            IRError: The static operator does not accept the values.
         """
         given = [
             self._value(at, one) if at in self.values else one
@@ -82,7 +85,7 @@ class Counterpart(msgspec.Struct, frozen=True):
         return call
 
     def _value(self, at: int, given: Array) -> Any:
-        kind = fields_of(self.attrs_type)[self.values[at]].kind
+        kind = attr_fields(self.attrs_type)[self.values[at]].kind
         return int(given.reshape(())) if kind is int else given.tolist()
 
 
@@ -98,21 +101,21 @@ def dynamic(
     *,
     doc: str = "",
     results: Results | None = None,
-    **entry: Unpack[Entry],
+    **entry: Unpack[OpEntry],
 ) -> Callable[[BuilderT], BuilderT]:
     """Register the dynamic form of a static operator; see `operator`.
 
-    The arguments that are declared are those with which the parameters of the static
-    builder begin. Where that has an attribute, the dynamic one is told its value.
+    The declared arguments are those with which the parameters of the static builder
+    begin. The value of an attribute is passed as an argument instead.
 
     Args:
         name: Its name: `dyn.` and that of the static one.
         static: Builds calls of the static one.
-        relation: Gives its type, with unknown dimensions.
-        attrs_type: The attributes that are known beforehand.
+        relation: Its type relation, with unknown dimensions.
+        attrs_type: The attributes that remain static.
         doc: As for `operator`.
         results: As for `operator`.
-        **entry: What the table has of it other than of the static one.
+        **entry: Entries of the table that differ from those of the static one.
     """
     own = Op.get(name.removeprefix("dyn."))
     known: tuple[str, ...] = () if attrs_type is None else attrs_type.__struct_fields__
@@ -126,14 +129,14 @@ def dynamic(
         counterpart = COUNTERPARTS[name] = Counterpart(static, owner, values)
 
         def compute(attrs: Any, *given: Array) -> Any:
-            call, rest = counterpart.told(attrs, given)
+            call, rest = counterpart.static_call(attrs, given)
             assert isinstance(call.op, Op)
             # What the static operator refuses is refused now.
             types = [TensorType(one.shape, one.dtype.name) for one in rest]
             call.op.relation(types, call.attrs)
             return call.op.compute(call.attrs, *rest)
 
-        usual: Entry = {"pattern": own.pattern, "moves": own.moves}
+        usual: OpEntry = {"pattern": own.pattern, "moves": own.moves}
         build = operator(
             name,
             relation,
@@ -157,7 +160,7 @@ def _form(
     order: Sequence[str],
     places: Mapping[int, str],
 ) -> Callable[[Sequence[Any]], Any]:
-    """Return what builds a dynamic call of the values of the static one's parameters.
+    """Return a builder of dynamic calls with the parameters of the static builder.
 
     Args:
         owner: The static operator.
@@ -190,7 +193,7 @@ def _form(
 
 
 def _argument(value: Any) -> Expr:
-    """Return the value of an attribute as an argument; strides may be left out.
+    """Convert the value of an attribute to an argument; strides may be left out.
 
     Ints have 64 bits, as in TVM, and floats have theirs.
     """
@@ -201,7 +204,7 @@ def _argument(value: Any) -> Expr:
 
 
 def length(arg: TensorType, what: str) -> int:
-    """Return how many integers a vector has, which decides about a rank.
+    """Return the length of a vector of integers, which determines a rank.
 
     Raises:
         TypeRelationError: It is no vector of integers, or its length is unknown.

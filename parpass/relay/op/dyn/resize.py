@@ -1,4 +1,4 @@
-"""Operators to which the program says how large images are to be."""
+"""Dynamic resizing of images: the size or the factors are arguments."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import NCDHW, NCHW, MaybeDType
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     require_number,
     require_rank,
     require_shape,

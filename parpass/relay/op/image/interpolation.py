@@ -1,4 +1,4 @@
-"""Interpolation along one axis: which old elements make up each new one."""
+"""Interpolation along one axis: the weights of old elements in each new one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parpass.ir.operators.op_table import Array
+from parpass.ir.op_table import Array
 
 
 class Axis(NamedTuple):
     """One axis of an image that is resized.
 
     Attributes:
-        old: How long it was.
-        new: How long it becomes.
-        begin: Where the part to resize begins, from 0 to 1.
-        end: Where it ends.
+        old: The old length.
+        new: The new length.
+        begin: The begin of the region to resize, from 0 to 1.
+        end: The end of that region.
     """
 
     old: int
@@ -74,12 +74,12 @@ ROUNDING: dict[str, Callable[[Array], Array]] = {
 
 
 def places(axis: Axis, rule: str) -> Array:
-    """Return where in the old image each new element is."""
+    """Return the coordinate in the old image of each new element."""
     return COORDINATES[rule](np.arange(axis.new, dtype="float64"), axis)
 
 
 def nearest(axis: Axis, at: Array, rounding: str) -> Array:
-    """Return which old element is the nearest one."""
+    """Return the index of the nearest old element."""
     return np.clip(ROUNDING[rounding](at), 0, axis.old - 1).astype(int)
 
 
@@ -88,18 +88,18 @@ Term = tuple[Array, Array]
 
 
 def linear(axis: Axis, at: Array) -> list[Term]:
-    """Return the neighbours between which lines are drawn."""
+    """Return the neighbours for linear interpolation."""
     left = np.floor(at)
     part = at - left
     return _inside(axis, [(left, 1 - part), (left + 1, part)])
 
 
 def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> list[Term]:
-    """Return the four neighbours through which cubic curves are drawn.
+    """Return the four neighbours for cubic interpolation.
 
     Args:
         axis: The axis.
-        at: Where each new element is.
+        at: The coordinate of each new element.
         alpha: The curves' parameter, usually -0.5 or -0.75.
         exclude: Whether neighbours outside of the image do not count; otherwise the
             element at the edge stands for them.
@@ -121,9 +121,9 @@ def cubic(axis: Axis, at: Array, alpha: float, *, exclude: bool) -> list[Term]:
 
 
 def weighted(data: Array, at: int, terms: list[Term]) -> Array:
-    """Return the sums of neighbours along an axis, as they count.
+    """Return the weighted sums of neighbours along an axis.
 
-    What counts nothing is left out: it may be infinite.
+    Elements of weight 0 are left out: they may be infinite.
     """
     shape = (-1, *(1,) * (data.ndim - 1 - at))
     parts = [

@@ -1,4 +1,4 @@
-"""Resizing of signals, images and volumes: one interpolation for each axis."""
+"""Resizing of signals, images and volumes: separable interpolation along each axis."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
     Converter,
@@ -21,12 +21,16 @@ from parpass.relay.op.declaration.attributes import (
     one_of,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.declaration.relations import Shape, require_number, tensors
+from parpass.relay.op.declaration.layout import (
+    SPATIAL,
+    transform_layout,
+    transformed_shape,
+)
+from parpass.relay.op.declaration.type_relations import Shape, require_number, tensors
 from parpass.relay.op.image import interpolation
 from parpass.runtime.dtypes import converted
 
-# What rounding a rule of coordinates asks for, if nothing is said.
+# The default rounding of each rule of coordinates.
 NEAREST = {
     "half_pixel": "round",
     "align_corners": "round",
@@ -47,12 +51,12 @@ class ResizeAttrs(Attrs, frozen=True):
 
     Attributes:
         size: The new length of each axis.
-        roi: What part to resize, from 0 to 1: the begins, then the ends; for the rule
+        roi: The region to resize, from 0 to 1: the begins, then the ends; for the rule
             `tf_crop_and_resize` alone.
-        rounding_method: How `nearest_neighbor` rounds; empty for what suits the rule.
-        bicubic_exclude: Whether `cubic` leaves out what is outside; otherwise the
-            element at the edge stands for it.
-        extrapolation_value: What is outside of the image, for `tf_crop_and_resize`.
+        rounding_method: How `nearest_neighbor` rounds; empty for the rule's default.
+        bicubic_exclude: Whether `cubic` leaves out elements outside of the image;
+            otherwise the element at the edge stands for them.
+        extrapolation_value: The value outside of the image, for `tf_crop_and_resize`.
         out_dtype: Empty for the data's dtype.
     """
 
@@ -100,8 +104,8 @@ def resized_type(
     """Return the type of images of another size; an empty dtype is that of the data."""
     require_number(data)
     canonical = f"NC{SPATIAL[len(size)]}"
-    batch, channels, *_ = relaid_shape(data.shape, layout, canonical)
-    shape = relaid_shape((batch, channels, *size), canonical, layout)
+    batch, channels, *_ = transformed_shape(data.shape, layout, canonical)
+    shape = transformed_shape((batch, channels, *size), canonical, layout)
     return TensorType(shape, dtype or data.dtype)
 
 
@@ -109,7 +113,7 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
     """Return images of another size."""
     canonical = f"NC{SPATIAL[len(attrs.size)]}"
     dtype = attrs.out_dtype or data.dtype
-    result = relaid(data, attrs.layout, canonical)
+    result = transform_layout(data, attrs.layout, canonical)
     rank = len(attrs.size)
     roi = attrs.roi or (0.0,) * rank + (1.0,) * rank
     outside = np.zeros(attrs.size, bool)
@@ -123,7 +127,7 @@ def resized(attrs: ResizeAttrs, data: Array) -> Array:
         result = np.where(outside, _as_in(result, attrs.extrapolation_value), result)
     if np.dtype(dtype).kind in "iu" and attrs.method != "nearest_neighbor":
         result = np.rint(result)
-    return relaid(converted(result, dtype), canonical, attrs.layout)
+    return transform_layout(converted(result, dtype), canonical, attrs.layout)
 
 
 def _resized_axis(
@@ -179,7 +183,7 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
 
 
 def roi_of_rank(rank: int) -> Converter:
-    """Return the converter to the begins and ends of a part, from 0 to 1."""
+    """Return the converter to the begins and ends of a region, from 0 to 1."""
 
     def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
         found = tuple(float(one) for one in roi)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from parpass.errors.missing_names import refusing
 from parpass.relay.op.nn import (
     activation,
-    adaptive,
     blocks,
     conv,
     conv_transpose,
@@ -20,7 +16,6 @@ from parpass.relay.op.nn import (
     upsample,
 )
 from parpass.relay.op.nn.activation import *
-from parpass.relay.op.nn.adaptive import *
 from parpass.relay.op.nn.blocks import *
 from parpass.relay.op.nn.conv import *
 from parpass.relay.op.nn.conv_transpose import *
@@ -34,7 +29,6 @@ from parpass.relay.op.nn.upsample import *
 
 __all__: list[str] = []
 __all__ += activation.__all__
-__all__ += adaptive.__all__
 __all__ += blocks.__all__
 __all__ += conv.__all__
 __all__ += conv_transpose.__all__
@@ -45,6 +39,3 @@ __all__ += padding.__all__
 __all__ += pool.__all__
 __all__ += pool_grad.__all__
 __all__ += upsample.__all__
-
-if not TYPE_CHECKING:
-    __getattr__ = refusing(__name__)

@@ -8,9 +8,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.effect import Effect
-from parpass.ir.operators.op_table import Array, Compute
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Array, Compute, Effect
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleGetItem, TupleWrapper
 from parpass.relay.op.declaration.attributes import Real
 from parpass.relay.op.declaration.build import (
@@ -20,17 +19,15 @@ from parpass.relay.op.declaration.build import (
     BuilderT,
     operator,
 )
-from parpass.relay.op.declaration.relations import (
-    require_vectors,
-    tensors,
-    vectors_along_axis,
-)
 from parpass.relay.op.declaration.type_relations import (
     float_axis_identity,
     float_identity,
     number_identity,
+    require_vectors,
+    tensors,
+    vectors_along_axis,
 )
-from parpass.relay.op.nn.products import along
+from parpass.relay.op.nn.linear import along
 
 __all__ = [
     "dropout", "dropout_raw", "fast_softmax", "leaky_relu", "log_softmax", "prelu",
@@ -118,14 +115,14 @@ def _softened(name: str, compute: Compute) -> Callable[[BuilderT], BuilderT]:
 
 @_softened("nn.softmax", _softmax)
 def softmax(data: Expr, axis: int = -1) -> Call:
-    """Return `exp(data)`, scaled to the sum 1 along an axis."""
+    """Return `exp(data)`, normalised to the sum 1 along an axis."""
     ...
 
 
-# A target may approximate it; what it means is the exact function.
+# A target may approximate it; the operator's meaning is the exact function.
 @_softened("nn.fast_softmax", _softmax)
 def fast_softmax(data: Expr, axis: int = -1) -> Call:
-    """Return `softmax`, approximately."""
+    """Return an approximation of `softmax`."""
     ...
 
 
@@ -141,7 +138,7 @@ class DropoutAttrs(Attrs, frozen=True):
     rate: Real = 0.5
 
     def check(self) -> None:
-        """Reject what is no rate."""
+        """Reject a rate outside of its range."""
         if not 0 <= self.rate < 1:
             raise IRTypeError(f"expected a rate from 0 up to 1, got {self.rate:.12g}")
 
@@ -152,15 +149,15 @@ def _dropout_relation(types: Sequence[Type], attrs: DropoutAttrs) -> TupleType:
 
 
 def _dropout(_attrs: DropoutAttrs, data: Array) -> tuple[Array, Array]:
-    # Programs are evaluated as they are deployed, when nothing is dropped.
+    # Programs are evaluated for inference, in which nothing is dropped.
     return data, np.broadcast_to(np.ones((), data.dtype), data.shape)
 
 
-# In training it draws noise, as TVM says of it; where it is run here it drops nothing.
+# In training it draws noise, as in TVM; evaluated here, it drops nothing.
 
 
 def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
-    """Drop elements in training; the identity when deployed."""
+    """Drop elements in training; the identity in inference."""
     return dropout_raw(data, rate)[0]
 
 
@@ -173,5 +170,5 @@ def dropout(data: Expr, rate: float = 0.5) -> TupleGetItem:
     results=2,
 )
 def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
-    """Return the result of `dropout` and the mask of what it kept."""
+    """Return the result of `dropout` and the mask of the kept elements."""
     ...

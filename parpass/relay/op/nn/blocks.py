@@ -1,4 +1,4 @@
-"""Operators that move blocks of places into channels or the batch, and back."""
+"""Operators that move blocks of pixels to channels or the batch, and back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
     NCHW,
@@ -24,8 +24,8 @@ from parpass.relay.op.declaration.attributes import (
     one_of,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.layout import relaid, relaid_shape
-from parpass.relay.op.declaration.relations import product, tensors
+from parpass.relay.op.declaration.layout import transform_layout, transformed_shape
+from parpass.relay.op.declaration.type_relations import product, tensors
 
 __all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
 
@@ -54,36 +54,40 @@ class SubPixelAttrs(Attrs, frozen=True):
 
 def _depth_to_space_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> TensorType:
     (data,) = tensors(types)
-    n, c, h, w = relaid_shape(data.shape, attrs.layout, "NCHW")
+    n, c, h, w = transformed_shape(data.shape, attrs.layout, "NCHW")
     b = attrs.block_size
     shape = (n, _divided(c, b * b), product((h, b)), product((w, b)))
-    return TensorType(relaid_shape(shape, "NCHW", attrs.layout), data.dtype)
+    return TensorType(transformed_shape(shape, "NCHW", attrs.layout), data.dtype)
 
 
 def _depth_to_space(attrs: SubPixelAttrs, data: Array) -> Array:
-    data = relaid(data, attrs.layout, "NCHW")
+    data = transform_layout(data, attrs.layout, "NCHW")
     (n, c, h, w), b = data.shape, attrs.block_size
     leaving = c // (b * b)
     if attrs.mode == "DCR":
         parts = data.reshape(n, b, b, leaving, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
         parts = data.reshape(n, leaving, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return relaid(parts.reshape(n, leaving, h * b, w * b), "NCHW", attrs.layout)
+    return transform_layout(
+        parts.reshape(n, leaving, h * b, w * b), "NCHW", attrs.layout
+    )
 
 
 def _space_to_depth_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> TensorType:
     (data,) = tensors(types)
-    n, c, h, w = relaid_shape(data.shape, attrs.layout, "NCHW")
+    n, c, h, w = transformed_shape(data.shape, attrs.layout, "NCHW")
     b = attrs.block_size
     shape = (n, product((c, b * b)), _divided(h, b), _divided(w, b))
-    return TensorType(relaid_shape(shape, "NCHW", attrs.layout), data.dtype)
+    return TensorType(transformed_shape(shape, "NCHW", attrs.layout), data.dtype)
 
 
 def _space_to_depth(attrs: SubPixelAttrs, data: Array) -> Array:
-    data = relaid(data, attrs.layout, "NCHW")
+    data = transform_layout(data, attrs.layout, "NCHW")
     (n, c, h, w), b = data.shape, attrs.block_size
     parts = data.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
-    return relaid(parts.reshape(n, c * b * b, h // b, w // b), "NCHW", attrs.layout)
+    return transform_layout(
+        parts.reshape(n, c * b * b, h // b, w // b), "NCHW", attrs.layout
+    )
 
 
 @operator(
@@ -96,7 +100,7 @@ def _space_to_depth(attrs: SubPixelAttrs, data: Array) -> Array:
 def depth_to_space(
     data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> Call:
-    """Spread channels over blocks of places."""
+    """Spread channels over blocks of pixels."""
     ...
 
 
@@ -108,7 +112,7 @@ def depth_to_space(
     pattern=INJECTIVE,
 )
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Call:
-    """Gather blocks of places into channels."""
+    """Gather blocks of pixels into channels."""
     ...
 
 
@@ -120,7 +124,7 @@ class SpaceToBatchNDAttrs(Attrs, frozen=True):
     pad_value: float = 0.0
 
     def check(self) -> None:
-        """Reject paddings that are not the blocks'."""
+        """Reject paddings that do not fit the blocks."""
         _require_pairs(self.block_shape, self.paddings)
 
 
@@ -131,7 +135,7 @@ class BatchToSpaceNDAttrs(Attrs, frozen=True):
     crops: WidthPairs
 
     def check(self) -> None:
-        """Reject crops that are not the blocks'."""
+        """Reject crops that do not fit the blocks."""
         _require_pairs(self.block_shape, self.crops)
 
 
@@ -213,7 +217,7 @@ def space_to_batch_nd(
     paddings: Widths,
     pad_value: float = 0,
 ) -> Call:
-    """Gather blocks of the axes behind the first into the batch."""
+    """Gather blocks of the axes after the first into the batch."""
     ...
 
 
@@ -225,7 +229,7 @@ def space_to_batch_nd(
     pattern=INJECTIVE,
 )
 def batch_to_space_nd(data: Expr, block_shape: Ints, crops: Widths) -> Call:
-    """Spread the batch over blocks of the axes behind it, and cut off their ends."""
+    """Spread the batch over blocks of the axes after it, and crop these."""
     ...
 
 

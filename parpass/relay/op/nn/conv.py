@@ -1,9 +1,9 @@
 """Convolution of signals, images and volumes, in any layout.
 
-What is around an image is zeros, and they are multiplied as its elements are: a window
-that reaches over the edge by an infinite weight, or by one that is no number, gives no
-number. TVM's are so. That holds for whatever computes a convolution, numpy here, loops
-and machine code; and for the zeros that a transposed one has between elements.
+An image is padded with zeros, which are multiplied as its elements are: a window that
+reaches over the edge with an infinite or NaN weight gives NaN. TVM's does so. That
+holds for every implementation of a convolution, by numpy, loops or machine code; and
+for the zeros that a transposed one has between elements.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
     NCDHW,
@@ -38,8 +38,12 @@ from parpass.relay.op.declaration.attributes import (
     in_layout,
 )
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.layout import (
+    SPATIAL,
+    transform_layout,
+    transformed_shape,
+)
+from parpass.relay.op.declaration.type_relations import (
     Shape,
     agree,
     require_number,
@@ -47,7 +51,7 @@ from parpass.relay.op.declaration.relations import (
     tensors,
     unify,
 )
-from parpass.relay.op.nn.products import matrix_product
+from parpass.relay.op.nn.linear import matrix_product
 from parpass.relay.op.nn.windows import Sliding, window_counts, window_dims, windows
 
 __all__ = [
@@ -57,16 +61,16 @@ __all__ = [
 
 
 class ConvAttrs(Attrs, frozen=True):
-    """What the attributes of all convolutions have in common.
+    """Common attributes of convolutions.
 
     Attributes:
         strides: The step from one window to the next, for each axis.
-        padding: What is added before each axis, then behind each: for images at top,
-            left, bottom and right.
+        padding: The padding before each axis, then after each: for images at top, left,
+            bottom and right.
         dilation: The step from one element of a window to the next.
-        groups: Into how many groups the channels are split; each sees only itself.
-        channels: How many channels the result has; None for what the weight says.
-        kernel_size: The lengths of the weight; None for what it says.
+        groups: The number of groups of channels, which are convolved separately.
+        channels: The number of output channels; None for that of the weight.
+        kernel_size: The lengths of the kernel; None for those of the weight.
         out_layout: Empty for the data's layout.
         out_dtype: Empty for the data's dtype.
     """
@@ -135,9 +139,9 @@ def _conv(
 ) -> Call:
     """Build a call of a convolution.
 
-    Padding is one int for all sides, one for each axis, or one for each side: all
-    those before the axes, then all those behind them. It is zeros, which are multiplied
-    by weights as the data are: by one that is infinite they give what is no number.
+    Padding is one int for all sides, one for each axis, or one for each side: all those
+    before the axes, then all those after them. It is zeros, which are multiplied by
+    weights as the data are: an infinite weight gives NaN.
 
     Raises:
         IRTypeError: An attribute is out of its range, or no such layout exists.
@@ -166,9 +170,9 @@ def _conv_arguments(
 
 
 def in_channels(data: TensorType, attrs: ConvAttrs) -> Dim:
-    """Return how many channels the data has."""
+    """Return the number of input channels."""
     spatial = SPATIAL[len(attrs.strides)]
-    return relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}")[1]
+    return transformed_shape(data.shape, attrs.data_layout, f"NC{spatial}")[1]
 
 
 def _part(channels: Dim, groups: int) -> Dim:
@@ -178,21 +182,21 @@ def _part(channels: Dim, groups: int) -> Dim:
 def with_weight(
     types: Sequence[Type | None], attrs: ConvAttrs, layout: str, channels: Shape
 ) -> Sequence[Type | None]:
-    """Return the types of data and weight, that of a weight by its channels.
+    """Return the types of data and weight, the weight's from its channels.
 
-    Without a kernel size nothing tells the weight's.
+    Without a kernel size the weight's type is unknown.
 
     Args:
         types: The types that are known.
         attrs: The attributes.
         layout: The order of a weight's axes, channels first.
-        channels: How many channels it has, in that order.
+        channels: The numbers of channels, in that order.
     """
     data, weight = types
     if attrs.kernel_size is None or not isinstance(data, TensorType):
         return types
     shape = (*channels, *attrs.kernel_size)
-    shape = relaid_shape(shape, layout, attrs.kernel_layout)
+    shape = transformed_shape(shape, layout, attrs.kernel_layout)
     return data, weight or TensorType(shape, data.dtype)
 
 
@@ -210,8 +214,10 @@ def operand_shapes(
         require_same_dtype((data, weight))
     require_number(data)
     spatial = SPATIAL[len(attrs.strides)]
-    image = relaid_shape(data.shape, attrs.data_layout, f"NC{spatial}")
-    kernel = relaid_shape(weight.shape, attrs.kernel_layout, f"{channels}{spatial}")
+    image = transformed_shape(data.shape, attrs.data_layout, f"NC{spatial}")
+    kernel = transformed_shape(
+        weight.shape, attrs.kernel_layout, f"{channels}{spatial}"
+    )
     if 0 in kernel[2:]:
         raise TypeRelationError(f"expected a kernel of lengths from 1 on, got {weight}")
     return image, kernel
@@ -220,7 +226,7 @@ def operand_shapes(
 def result_type(data: TensorType, attrs: ConvAttrs, shape: Shape) -> TensorType:
     """Return the type of a result whose shape is known, batch and channels first."""
     layout = attrs.out_layout or attrs.data_layout
-    shape = relaid_shape(shape, f"NC{SPATIAL[len(attrs.strides)]}", layout)
+    shape = transformed_shape(shape, f"NC{SPATIAL[len(attrs.strides)]}", layout)
     return TensorType(shape, attrs.out_dtype or data.dtype)
 
 
@@ -230,7 +236,7 @@ def checked_channels(
     """Return the output channels, checked against the attributes.
 
     Raises:
-        TypeRelationError: The weight is not of the size that the attributes say.
+        TypeRelationError: The weight's shape contradicts the attributes.
     """
     if attrs.channels is not None:
         if not agree(attrs.channels, out_channels):
@@ -261,11 +267,13 @@ def _check_groups(
 
 def _convolve(attrs: ConvAttrs, data: Array, weight: Array) -> Array:
     spatial = SPATIAL[len(attrs.strides)]
-    data = relaid(data, attrs.data_layout, f"NC{spatial}")
-    weight = relaid(weight, attrs.kernel_layout, f"OI{spatial}")
+    data = transform_layout(data, attrs.data_layout, f"NC{spatial}")
+    weight = transform_layout(weight, attrs.kernel_layout, f"OI{spatial}")
     dtype = attrs.out_dtype or data.dtype.name
     result = convolved(data, weight, attrs, attrs.groups, dtype)
-    return relaid(result, f"NC{spatial}", attrs.out_layout or attrs.data_layout)
+    return transform_layout(
+        result, f"NC{spatial}", attrs.out_layout or attrs.data_layout
+    )
 
 
 def convolved(
@@ -275,17 +283,17 @@ def convolved(
 
     Args:
         data: Images, batch and channels first.
-        weight: The weight: channels of the result, channels of a group, then lengths.
-        how: How it slides.
-        groups: Into how many groups the channels are split.
-        dtype: That of the result.
+        weight: The weight: output channels, channels of a group, then kernel lengths.
+        how: The sliding of windows.
+        groups: The number of groups of channels.
+        dtype: The dtype of the result.
     """
     batch, _, *image = data.shape
     out_channels, _, *kernel = weight.shape
     counts = window_counts(tuple(image), tuple(kernel), how)
     view = windows(data, tuple(kernel), how, counts, fill=0)
     rows = weight.reshape(groups, out_channels // groups, math.prod(weight.shape[1:]))
-    # As many windows at a time as fit into a limit: written out they take the memory of
+    # As many windows at a time as fit into a limit: copied out they take the memory of
     # the image times the size of the kernel.
     step = max(1, _WINDOWS_AT_ONCE * max(counts[0], 1) // max(view.nbytes, 1))
     at, parts = len(kernel) + 2, list[Array]()
@@ -302,10 +310,10 @@ _WINDOWS_AT_ONCE = 2**26  # bytes
 
 
 def _columns(view: Array, rank: int, groups: int, size: int) -> Array:
-    """Return windows as matrices: (elements of a window) x (places), by image, group.
+    """Return windows as matrices by image and group: (elements) x (positions).
 
-    So there is one product for each image and group: (channels out) x (elements of the
-    window) times these.
+    So there is one product for each image and group: (output channels) x (elements of
+    the window) times these.
     """
     order = (rank, rank + 1, *range(rank), *range(rank + 2, view.ndim))
     places = math.prod(view.shape[rank + 2 :])

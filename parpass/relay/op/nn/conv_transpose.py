@@ -1,6 +1,6 @@
-"""Transposed convolution, which spreads each element through a window.
+"""Transposed convolution, which spreads each element over a window.
 
-It is the convolution, by the weight turned round, of images with zeros between their
+It is the convolution, with the flipped weight, of images with zeros between their
 elements and around them. As in all convolutions, zeros are multiplied, too.
 """
 
@@ -11,14 +11,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import Ints, in_layout, of_rank
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.declaration.layout import SPATIAL, relaid
-from parpass.relay.op.declaration.relations import agree, product, tensors
+from parpass.relay.op.declaration.layout import SPATIAL, transform_layout
+from parpass.relay.op.declaration.type_relations import agree, product, tensors
 from parpass.relay.op.nn.conv import (
     Conv1DAttrs,
     Conv2DAttrs,
@@ -36,10 +36,10 @@ __all__ = ["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
 
 
 class ConvTransposeAttrs(ConvAttrs, frozen=True):
-    """What the attributes of transposed convolutions have in common.
+    """Common attributes of transposed convolutions.
 
     Attributes:
-        output_padding: How much longer the result is at the end of each axis.
+        output_padding: The additional length at the end of each axis of the result.
     """
 
     output_padding: tuple[int, ...] = ()
@@ -81,10 +81,10 @@ def _conv_transpose(
     output_padding: Ints = 0,
     out_dtype: str = "",
 ) -> Call:
-    """Build a call of a transposed convolution; padding is cut off the result.
+    """Build a call of a transposed convolution; padding is cropped from the result.
 
-    An infinite weight, or one that is no number, gives what is no number wherever no
-    element of the data reaches by it; see `conv`.
+    An infinite or NaN weight gives NaN wherever no element of the data reaches by it;
+    see `conv`.
 
     Raises:
         IRTypeError: An attribute is out of its range, or no such layout exists.
@@ -137,8 +137,8 @@ def _arguments(
     return with_weight(types, attrs, f"IO{SPATIAL[len(attrs.strides)]}", channels)
 
 
-class _StepByStep(NamedTuple):
-    """How the turned weight slides over what has its zeros already."""
+class _UnitStride(NamedTuple):
+    """The sliding of the flipped weight over data with zeros inserted."""
 
     strides: tuple[int, ...]
     padding: tuple[int, ...]
@@ -149,26 +149,26 @@ def _spread(attrs: ConvTransposeAttrs, data: Array, weight: Array) -> Array:
     rank, groups = len(attrs.strides), attrs.groups
     canonical = f"NC{SPATIAL[rank]}"
     dtype = attrs.out_dtype or data.dtype.name
-    data = relaid(data, attrs.data_layout, canonical)
-    weight = relaid(weight, attrs.kernel_layout, f"IO{SPATIAL[rank]}")
+    data = transform_layout(data, attrs.data_layout, canonical)
+    weight = transform_layout(weight, attrs.kernel_layout, f"IO{SPATIAL[rank]}")
     entering, leaving, *kernel = weight.shape
     by_group = weight.reshape(groups, entering // groups, leaving, *kernel)
     turned = np.flip(by_group.swapaxes(1, 2), (*range(3, 3 + rank),))
     turned = turned.reshape(groups * leaving, entering // groups, *kernel)
-    how = _StepByStep((1,) * rank, (0,) * 2 * rank, attrs.dilation)
+    how = _UnitStride((1,) * rank, (0,) * 2 * rank, attrs.dilation)
     spaced = _with_zeros(attrs, data, kernel)
     result = convolved(spaced, turned, how, groups, dtype)
-    return relaid(result, canonical, attrs.out_layout or attrs.data_layout)
+    return transform_layout(result, canonical, attrs.out_layout or attrs.data_layout)
 
 
 def _with_zeros(attrs: ConvTransposeAttrs, data: Array, kernel: Sequence[int]) -> Array:
-    """Return images with zeros between elements and around, as the weight sees them."""
+    """Return images with zeros inserted between elements and around them."""
     sizes: list[int] = []
     from_data: list[slice] = []
     places: list[slice] = []
     for axis, (length, size) in enumerate(zip(data.shape[2:], kernel, strict=True)):
         stride, reach = attrs.strides[axis], (size - 1) * attrs.dilation[axis]
-        before = reach - attrs.padding[axis]  # what is cut off may be less than none
+        before = reach - attrs.padding[axis]  # cropping may be negative
         whole = _known_length(length, size, axis, attrs) + reach
         first = max(0, -(before // stride))
         end = min(whole, before + (length - 1) * stride + 1)

@@ -1,4 +1,4 @@
-"""Matrix products, and what stands around them in a network."""
+"""Matrix products, bias and `batch_flatten`; products of matrix stacks by BLAS."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import MaybeDType
 from parpass.relay.op.declaration.build import (
@@ -17,10 +17,11 @@ from parpass.relay.op.declaration.build import (
     OUT_ELEMWISE_FUSABLE,
     operator,
 )
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     Shape,
     agree,
     broadcast_shape,
+    normal_axis,
     product,
     require_number,
     require_rank,
@@ -31,9 +32,34 @@ from parpass.relay.op.declaration.relations import (
     unify,
     vectors_along_axis,
 )
-from parpass.relay.op.nn.products import along, matrix_product
+from parpass.runtime.dtypes import computed_in, converted, numpy_dtype
 
 __all__ = ["batch_flatten", "batch_matmul", "bias_add", "dense", "matmul"]
+
+
+def matrix_product(lhs: Array, rhs: Array, out_dtype: str = "") -> Array:
+    """Return the products of stacks of matrices, computed in the dtype of the result.
+
+    It uses BLAS, also where an operand has zero strides.
+
+    Args:
+        lhs: Stacked matrices.
+        rhs: As many, or one for all.
+        out_dtype: The dtype of the result; empty for the left operand's.
+    """
+    wanted = numpy_dtype(out_dtype) if out_dtype else lhs.dtype
+    working = numpy_dtype(computed_in(wanted.name))
+    lhs, rhs = converted(lhs, working), converted(rhs, working)
+    return (_for_blas(lhs) @ _for_blas(rhs)).astype(wanted, copy=False)
+
+
+def _for_blas(array: Array) -> Array:
+    return array if all(array.strides) else np.ascontiguousarray(array)
+
+
+def along(axis: int, vector: Array, data: Array) -> Array:
+    """Return a vector reshaped to broadcast along an axis of the data."""
+    return vector.reshape(-1, *(1,) * (data.ndim - 1 - normal_axis(axis, data.ndim)))
 
 
 def _require_factors(lhs: TensorType, rhs: TensorType, out_dtype: str) -> None:
@@ -48,7 +74,7 @@ class DenseAttrs(Attrs, frozen=True):
     """Attributes of `nn.dense`.
 
     Attributes:
-        units: The rows of the weight; None for what it says.
+        units: The rows of the weight; None for those of its type.
         out_dtype: Empty for the data's dtype.
     """
 
@@ -161,7 +187,7 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> Call:
-    """Return the product with a matrix, each transposed first if so said."""
+    """Return the matrix product, with each operand transposed first if requested."""
     ...
 
 

@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from what was to be predicted."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import one_of
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
+    float_identity,
     require_integer,
     require_rank,
     require_same_dtype,
     require_shape,
     tensors,
 )
-from parpass.relay.op.declaration.type_relations import float_identity
 
 __all__ = ["cross_entropy", "cross_entropy_with_logits", "nll_loss"]
 

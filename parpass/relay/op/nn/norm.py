@@ -8,23 +8,21 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.declaration.attributes import Count, Ints, IntTuple, Real
 from parpass.relay.op.declaration.build import operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
+    float_axis_identity,
+    float_identity,
     normal_axes,
     normal_axis,
     require_vectors,
     tensors,
     vectors_along_axis,
 )
-from parpass.relay.op.declaration.type_relations import (
-    float_axis_identity,
-    float_identity,
-)
-from parpass.relay.op.nn.products import along
+from parpass.relay.op.nn.linear import along
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn",
@@ -240,7 +238,7 @@ class LRNAttrs(Attrs, frozen=True):
     """Attributes of `nn.lrn`.
 
     Attributes:
-        size: How many neighbours count, itself in the middle; an odd number.
+        size: The number of neighbouring channels, centred; an odd number.
     """
 
     size: int = 5
@@ -250,7 +248,7 @@ class LRNAttrs(Attrs, frozen=True):
     beta: Real = 0.75
 
     def check(self) -> None:
-        """Reject a size without a middle."""
+        """Reject an even size."""
         if self.size < 1 or self.size % 2 == 0:
             raise IRTypeError(f"expected an odd size from 1 on, got {self.size}")
 
@@ -281,7 +279,7 @@ def lrn(
 
 
 class L2NormalizeAttrs(Attrs, frozen=True):
-    """Attributes of `nn.l2_normalize`; without an axis all axes count."""
+    """Attributes of `nn.l2_normalize`; without an axis all axes are reduced."""
 
     eps: Real
     axis: IntTuple | None = None

@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import (
     IntPairs,
@@ -20,7 +20,7 @@ from parpass.relay.op.declaration.attributes import (
     width_pairs,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import require_rank, tensors
+from parpass.relay.op.declaration.type_relations import require_rank, tensors
 
 __all__ = ["mirror_pad", "pad"]
 
@@ -32,8 +32,8 @@ class PadAttrs(Attrs, frozen=True):
     """Attributes of `nn.pad`.
 
     Attributes:
-        pad_width: How many elements to add before and after, for each axis; below 0,
-            where the mode is `constant`, so many are left out.
+        pad_width: The number of elements to add before and after, for each axis; with
+            mode `constant` it may be negative, to remove elements.
         pad_mode: `constant` adds the pad value, `edge` the nearest element, `reflect`
             mirrors at the edge.
     """
@@ -42,7 +42,7 @@ class PadAttrs(Attrs, frozen=True):
     pad_mode: PadMode = "constant"
 
     def check(self) -> None:
-        """Reject edges that are left out."""
+        """Reject negative widths in modes that need edges."""
         if self.pad_mode != "constant":
             width_pairs(self.pad_width, "pad_width")
 
@@ -73,7 +73,7 @@ def _padded(data: TensorType, pad_width: tuple[tuple[int, int], ...]) -> TensorT
 
 def _pad(attrs: PadAttrs, data: Array, value: Array) -> Array:
     if not data.ndim:
-        return data  # there are no axes, which numpy does not take
+        return data  # numpy does not accept a tensor without axes
     if attrs.pad_mode == "constant":
         inside = tuple(
             slice(max(-before, 0), dim - max(-after, 0))
@@ -96,7 +96,7 @@ def pad(
 
     Raises:
         IRTypeError: `pad_width` is not a pair of ints for each axis, from 0 on where
-            edges are added, or `pad_mode` is none of TVM's.
+            edges are added, or `pad_mode` is no mode of TVM.
     """
     ...
 
@@ -132,5 +132,5 @@ def _mirror_pad(attrs: MirrorPadAttrs, data: Array) -> Array:
     pattern=INJECTIVE,
 )
 def mirror_pad(data: Expr, pad_width: Widths, mode: str = "SYMMETRIC") -> Call:
-    """Add the elements that a mirror at the edge of each axis shows."""
+    """Pad each axis with its mirror image."""
     ...

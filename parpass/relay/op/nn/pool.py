@@ -1,16 +1,19 @@
-"""Pooling of signals, images and volumes, in any layout."""
+"""Pooling of signals, images and volumes, in any layout.
+
+Adaptive pooling gives a result of requested lengths, which determine the windows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationFn
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
     NCDHW,
@@ -26,9 +29,13 @@ from parpass.relay.op.declaration.attributes import (
     Sides2D,
     Sides3D,
     Triple,
+    as_said,
+    in_layout,
+    of_rank,
 )
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.layout import SPATIAL
+from parpass.relay.op.declaration.type_relations import (
     require_float,
     require_number,
     tensors,
@@ -42,20 +49,37 @@ from parpass.relay.op.nn.windows import (
 )
 
 __all__ = [
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
-]  # fmt: skip
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "global_avg_pool1d",
+    "global_avg_pool2d",
+    "global_avg_pool3d",
+    "global_max_pool1d",
+    "global_max_pool2d",
+    "global_max_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
 
 
 class PoolAttrs(Attrs, frozen=True):
-    """What the attributes of all poolings have in common.
+    """Common attributes of poolings.
 
     Attributes:
         pool_size: The lengths of the window.
         strides: The step from one window to the next.
-        padding: What is added before each axis, then behind each.
+        padding: The padding before each axis, then after each.
         dilation: The step from one element of a window to the next.
         out_layout: Empty for the data's layout.
-        ceil_mode: Whether a last window may stick out at the end.
+        ceil_mode: Whether a last window may extend beyond the end.
     """
 
     pool_size: tuple[int, ...] = ()
@@ -167,7 +191,7 @@ def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
 
 
 def _joined(meaning: np.ufunc, attrs: PoolAttrs, fill: float, data: Array) -> Array:
-    """Return each window's elements, joined by a function of two."""
+    """Return each window's elements, combined by a binary function."""
     size = attrs.pool_size
     counts = window_counts(data.shape[2:], size, attrs, ceil_mode=attrs.ceil_mode)
     elements = windows(data, size, attrs, counts, fill=fill)
@@ -220,3 +244,166 @@ max_pool3d = _max("max_pool3d", MaxPool3DAttrs)(_pool)
 avg_pool1d = _avg("avg_pool1d", AvgPool1DAttrs)(_counting_pool)
 avg_pool2d = _avg("avg_pool2d", AvgPool2DAttrs)(_counting_pool)
 avg_pool3d = _avg("avg_pool3d", AvgPool3DAttrs)(_counting_pool)
+
+
+Meaning = Callable[..., Any]
+
+
+class GlobalPool2DAttrs(Attrs, frozen=True):
+    """Attributes of `nn.global_max_pool2d` and `nn.global_avg_pool2d`."""
+
+    layout: NCHW = "NCHW"
+    out_layout: MaybeNCHW = ""
+
+
+class AdaptivePoolAttrs(Attrs, frozen=True):
+    """Attributes of adaptive poolings.
+
+    Attributes:
+        output_size: The lengths of the result; None for the data's.
+    """
+
+    output_size: tuple[int, ...] | None = None
+    layout: str = ""
+    out_layout: str = ""
+
+
+class GlobalPoolBuilder(Protocol):
+    """Builds a call of a pooling whose result has length 1 along each axis."""
+
+    def __call__(self, data: Expr, layout: str = ..., out_layout: str = "") -> Call:
+        """Return the call."""
+        ...
+
+
+class AdaptivePoolBuilder(Protocol):
+    """Builds a call of an adaptive pooling."""
+
+    def __call__(
+        self,
+        data: Expr,
+        output_size: Ints | None = None,
+        layout: str = ...,
+        out_layout: str = "",
+    ) -> Call:
+        """Return the call."""
+        ...
+
+
+def _adaptive_relation(rank: int) -> TypeRelationFn:
+    def relation(types: Sequence[Type], attrs: Any) -> TensorType:
+        (data,) = tensors(types)
+        require_float(data)
+        size = attrs.get("output_size", (1,) * rank)
+        return pooled_type(attrs, data, rank, lambda image: size or image)
+
+    return relation
+
+
+def _compute(rank: int, meaning: Meaning) -> Callable[[Any, Array], Array]:
+    def compute(attrs: Any, data: Array) -> Array:
+        size = attrs.get("output_size", (1,) * rank)
+
+        def pool(data: Array) -> Array:
+            # A window is a box, so that one axis can be pooled after the other.
+            for axis, count in enumerate(size or data.shape[2:], 2):
+                data = _pooled_axis(meaning, data, axis, count)
+            return data
+
+        return pooled(attrs, data, rank, pool)
+
+    return compute
+
+
+def _pooled_axis(meaning: Meaning, data: Array, axis: int, count: int) -> Array:
+    length = data.shape[axis]
+    parts = [
+        meaning(
+            data.take(
+                range(at * length // count, -(-(at + 1) * length // count)), axis
+            ),
+            axis=axis,
+            keepdims=True,
+        )
+        for at in range(count)
+    ]
+    return np.concatenate(parts, axis)
+
+
+def _global(name: str, meaning: Meaning, doc: str) -> GlobalPoolBuilder:
+    """Register a global pooling of images and return the builder of its calls."""
+    compute = _compute(2, meaning)
+
+    @operator(
+        f"nn.{name}",
+        _adaptive_relation(2),
+        compute,
+        GlobalPool2DAttrs,
+        doc=doc,
+        pattern=OUT_ELEMWISE_FUSABLE,
+    )
+    def build(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Call: ...
+
+    return build
+
+
+def _adaptive(name: str, rank: int, meaning: Meaning, doc: str) -> AdaptivePoolBuilder:
+    """Register an adaptive pooling and return the builder of its calls."""
+    axes = f"NC{SPATIAL[rank]}"
+
+    @operator(
+        f"nn.{name}",
+        _adaptive_relation(rank),
+        _compute(rank, meaning),
+        AdaptivePoolAttrs,
+        doc=doc,
+        forms={
+            "output_size": of_rank(rank),
+            "layout": in_layout(axes),
+            "out_layout": as_said(in_layout(axes)),
+        },
+        pattern=OUT_ELEMWISE_FUSABLE,
+    )
+    def build(
+        data: Expr,
+        output_size: Ints | None = None,
+        layout: str = axes,
+        out_layout: str = "",
+    ) -> Call: ...
+
+    return build
+
+
+def _whole(name: str, adaptive: AdaptivePoolBuilder, axes: str) -> GlobalPoolBuilder:
+    """Return the builder of an adaptive pooling to length 1."""
+
+    def build(data: Expr, layout: str = axes, out_layout: str = "") -> Call:
+        return adaptive(data, 1, layout, out_layout)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = "Pool each channel as a whole."
+    return build
+
+
+_ADAPTIVE_MAX = (
+    "Return the largest element of each window; there are `output_size` of them."
+)
+_ADAPTIVE_AVG = "Return the mean of each window; there are `output_size` of them."
+
+adaptive_max_pool1d = _adaptive("adaptive_max_pool1d", 1, np.max, _ADAPTIVE_MAX)
+adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", 2, np.max, _ADAPTIVE_MAX)
+adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", 3, np.max, _ADAPTIVE_MAX)
+adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", 1, np.mean, _ADAPTIVE_AVG)
+adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2, np.mean, _ADAPTIVE_AVG)
+adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3, np.mean, _ADAPTIVE_AVG)
+
+global_max_pool1d = _whole("global_max_pool1d", adaptive_max_pool1d, "NCW")
+global_avg_pool1d = _whole("global_avg_pool1d", adaptive_avg_pool1d, "NCW")
+global_max_pool3d = _whole("global_max_pool3d", adaptive_max_pool3d, "NCDHW")
+global_avg_pool3d = _whole("global_avg_pool3d", adaptive_avg_pool3d, "NCDHW")
+global_max_pool2d = _global(
+    "global_max_pool2d", np.max, "Return the largest element of each channel."
+)
+global_avg_pool2d = _global(
+    "global_avg_pool2d", np.mean, "Return the mean of each channel."
+)

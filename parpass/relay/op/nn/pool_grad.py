@@ -1,4 +1,4 @@
-"""What poolings of images hand back to their data: the gradients of two of them."""
+"""Gradients of max and average pooling of images, as operators."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import Ints
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.declaration.layout import SPATIAL, relaid
-from parpass.relay.op.declaration.relations import require_float, require_shape, tensors
+from parpass.relay.op.declaration.layout import SPATIAL, transform_layout
+from parpass.relay.op.declaration.type_relations import (
+    require_float,
+    require_shape,
+    tensors,
+)
 from parpass.relay.op.nn.pool import AvgPool2DAttrs, MaxPool2DAttrs, PoolAttrs
 from parpass.relay.op.nn.windows import (
     pooled_type,
@@ -50,14 +54,14 @@ def _relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
 Shares = Callable[[Any, Array, Array, tuple[int, ...]], Iterable[Array]]
 """Gives what each place in the window gets, for the places in order.
 
-It is told attributes, the gradient, the data, and how many windows there are.
+Its arguments are the attributes, the gradient, the data, and the window counts.
 """
 
 
 def _to_largest(
     attrs: PoolAttrs, grad: Array, data: Array, counts: tuple[int, ...]
 ) -> Iterable[Array]:
-    """Give all of it to the first of the largest elements."""
+    """Assign the whole gradient to the first of the largest elements."""
     places = [*np.ndindex(*attrs.pool_size)]
     elements = windows(data, attrs.pool_size, attrs, counts, fill=-np.inf)
     flat: Array = elements.reshape(len(places), *elements.shape[len(attrs.pool_size) :])
@@ -68,7 +72,7 @@ def _to_largest(
 def _to_all(
     attrs: Any, grad: Array, data: Array, counts: tuple[int, ...]
 ) -> Iterable[Array]:
-    """Give each element the same, as the mean counts them."""
+    """Spread the gradient evenly, as the mean counts the elements."""
     size = math.prod(attrs.pool_size)
     share = grad / grad.dtype.type(size)
     if not attrs.count_include_pad:
@@ -79,10 +83,10 @@ def _to_all(
     return (share for _ in range(size))
 
 
-def _handed_back(shares: Shares, attrs: PoolAttrs, grad: Array, data: Array) -> Array:
+def _propagated(shares: Shares, attrs: PoolAttrs, grad: Array, data: Array) -> Array:
     canonical = f"NC{SPATIAL[len(attrs.strides)]}"
-    grad = relaid(grad, attrs.out_layout or attrs.layout, canonical)
-    data = relaid(data, attrs.layout, canonical)
+    grad = transform_layout(grad, attrs.out_layout or attrs.layout, canonical)
+    data = transform_layout(data, attrs.layout, canonical)
     image, size = data.shape[2:], attrs.pool_size
     counts = window_counts(image, size, attrs, ceil_mode=attrs.ceil_mode)
     ends = [
@@ -110,7 +114,7 @@ def _handed_back(shares: Shares, attrs: PoolAttrs, grad: Array, data: Array) -> 
         slice(before, before + length)
         for before, length in zip(attrs.padding, image, strict=False)
     )
-    return relaid(padded[(..., *cut)], canonical, attrs.layout)
+    return transform_layout(padded[(..., *cut)], canonical, attrs.layout)
 
 
 def _registered(
@@ -119,7 +123,7 @@ def _registered(
     return operator(
         f"nn.{name}",
         _relation,
-        partial(_handed_back, shares),
+        partial(_propagated, shares),
         kind,
         pattern=OUT_ELEMWISE_FUSABLE,
     )
@@ -137,7 +141,7 @@ def max_pool2d_grad(
     ceil_mode: bool = False,
     dilation: Ints = 1,
 ) -> Call:
-    """Give each window's gradient to its largest element, the first of equal ones."""
+    """Assign each window's gradient to its largest element, the first of equal ones."""
     ...
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import NCDHW, NCHW, one_of
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.layout import relaid_shape
-from parpass.relay.op.declaration.relations import Shape, require_number, tensors
+from parpass.relay.op.declaration.layout import transformed_shape
+from parpass.relay.op.declaration.type_relations import Shape, require_number, tensors
 from parpass.relay.op.image.resize import ResizeAttrs, resized
 
 __all__ = ["upsampling", "upsampling3d"]
@@ -62,12 +62,12 @@ def _scales(attrs: UpSamplingAttrs | UpSampling3DAttrs) -> tuple[float, ...]:
 def _upsampled(shape: Shape, attrs: Any) -> Shape:
     scales = _scales(attrs)
     canonical = "NCHW" if len(scales) == 2 else "NCDHW"
-    batch, channels, *image = relaid_shape(shape, attrs.layout, canonical)
+    batch, channels, *image = transformed_shape(shape, attrs.layout, canonical)
     lengths = (
         dim if isinstance(dim, UnknownDim) else round(dim * scale)
         for dim, scale in zip(image, scales, strict=True)
     )
-    return relaid_shape((batch, channels, *lengths), canonical, attrs.layout)
+    return transformed_shape((batch, channels, *lengths), canonical, attrs.layout)
 
 
 def _relation(types: Sequence[Type], attrs: Any) -> TensorType:
@@ -77,9 +77,9 @@ def _relation(types: Sequence[Type], attrs: Any) -> TensorType:
 
 
 def as_resize(attrs: UpSamplingAttrs | UpSampling3DAttrs, shape: Shape) -> ResizeAttrs:
-    """Return the attributes of the resizing that it is of data of a shape."""
+    """Return the attributes of the equivalent resizing of data of a shape."""
     canonical = "NCHW" if len(_scales(attrs)) == 2 else "NCDHW"
-    size = relaid_shape(_upsampled(shape, attrs), attrs.layout, canonical)[2:]
+    size = transformed_shape(_upsampled(shape, attrs), attrs.layout, canonical)[2:]
     if isinstance(attrs, UpSampling3DAttrs):
         rule = attrs.coordinate_transformation_mode
     else:

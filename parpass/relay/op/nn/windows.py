@@ -1,7 +1,7 @@
-"""The windows that convolution and pooling slide over images of any rank.
+"""Sliding windows of convolution and pooling over images of any rank.
 
-How many windows there are and what each one holds is said here once, for tensors whose
-first two dimensions are batch and channels; other layouts are brought to this one.
+Window counts and contents are defined here once, for tensors whose first two dimensions
+are batch and channels; other layouts are transformed to this one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from typing import Protocol
 
 import numpy as np
 
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType
-from parpass.relay.op.declaration.layout import SPATIAL, relaid, relaid_shape
-from parpass.relay.op.declaration.relations import Shape
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType
+from parpass.relay.op.declaration.layout import (
+    SPATIAL,
+    transform_layout,
+    transformed_shape,
+)
+from parpass.relay.op.declaration.type_relations import Shape
 
 Ints = tuple[int, ...]
 
@@ -23,11 +27,11 @@ _SIDES = {"D": "depth", "H": "height", "W": "width"}
 
 
 class Sliding(Protocol):
-    """The attributes that say how a window slides, an int for each axis.
+    """The attributes that define how a window slides, an int for each axis.
 
     Attributes:
         strides: The step from one window to the next.
-        padding: What is added before each axis, then behind each.
+        padding: The padding before each axis, then after each.
         dilation: The step from one element of a window to the next.
     """
 
@@ -42,13 +46,13 @@ class Sliding(Protocol):
 def window_counts(
     image: Ints, kernel: Ints, how: Sliding, *, ceil_mode: bool = False
 ) -> Ints:
-    """Return how many windows fit along each axis.
+    """Return the number of windows along each axis.
 
     Args:
         image: The lengths of the axes.
         kernel: Those of the window.
-        how: How it slides.
-        ceil_mode: Whether a last window may stick out at the end.
+        how: The sliding.
+        ceil_mode: Whether a last window may extend beyond the end.
 
     Raises:
         TypeRelationError: The window is larger than the padded image.
@@ -101,8 +105,8 @@ def windows(
     Args:
         data: The images.
         kernel: The lengths of the window.
-        how: How it slides.
-        counts: How many windows there are, as `window_counts` says.
+        how: The sliding.
+        counts: The number of windows, as of `window_counts`.
         fill: The value of elements outside of the image.
     """
     data = _padded(data, kernel, how, counts, fill)
@@ -120,7 +124,7 @@ def windows(
 def _padded(
     data: Array, kernel: Ints, how: Sliding, counts: Ints, fill: float
 ) -> Array:
-    """Return the images with padding, and with what the last windows need beyond it."""
+    """Return the images with padding, and with further elements for last windows."""
     sides: list[tuple[int, int]] = [(0, 0), (0, 0)]
     for at, count in enumerate(counts):
         before, after = how.padding[at], how.padding[at + len(counts)]
@@ -129,8 +133,8 @@ def _padded(
     return np.pad(data, sides, constant_values=fill) if any(map(any, sides)) else data
 
 
-class Placed(Protocol):
-    """The attributes that say how images lie in memory.
+class HasLayout(Protocol):
+    """The attributes that define the layout of images.
 
     Attributes:
         layout: The layout of the data.
@@ -144,20 +148,20 @@ class Placed(Protocol):
 
 
 def pooled_type(
-    how: Placed, data: TensorType, rank: int, pool: Callable[[Shape], Shape]
+    how: HasLayout, data: TensorType, rank: int, pool: Callable[[Shape], Shape]
 ) -> TensorType:
     """Return the type of a pooling's result; `pool` gives the lengths of its image."""
     canonical = f"NC{SPATIAL[rank]}"
-    batch, channels, *image = relaid_shape(data.shape, how.layout, canonical)
+    batch, channels, *image = transformed_shape(data.shape, how.layout, canonical)
     shape = (batch, channels, *pool(tuple(image)))
     layout = how.out_layout or how.layout
-    return TensorType(relaid_shape(shape, canonical, layout), data.dtype)
+    return TensorType(transformed_shape(shape, canonical, layout), data.dtype)
 
 
 def pooled(
-    how: Placed, data: Array, rank: int, pool: Callable[[Array], Array]
+    how: HasLayout, data: Array, rank: int, pool: Callable[[Array], Array]
 ) -> Array:
-    """Return the result of a pooling that knows batch and channels first alone."""
+    """Apply a pooling that is defined for batch and channels first to any layout."""
     canonical = f"NC{SPATIAL[rank]}"
-    result = pool(relaid(data, how.layout, canonical))
-    return relaid(result, canonical, how.out_layout or how.layout)
+    result = pool(transform_layout(data, how.layout, canonical))
+    return transform_layout(result, canonical, how.out_layout or how.layout)

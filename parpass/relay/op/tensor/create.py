@@ -1,6 +1,6 @@
-"""Operators that make a tensor of one value.
+"""Operators that create a tensor of one value, and casts.
 
-Their results repeat one element without taking memory, as `numpy.broadcast_to` does.
+A created tensor repeats one element without taking memory, as `numpy.broadcast_to`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import (
+    DType,
     Ints,
     IntTuple,
     MaybeDType,
     dtype_name,
 )
 from parpass.relay.op.declaration.build import ELEMWISE, operator
-from parpass.relay.op.declaration.relations import require_rank, tensors
-from parpass.relay.op.declaration.type_relations import identity
+from parpass.relay.op.declaration.type_relations import identity, require_rank, tensors
 from parpass.runtime.dtypes import converted
 
-__all__ = ["full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = [
+    "cast",
+    "cast_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "reinterpret",
+    "zeros",
+    "zeros_like",
+]
 
 
 class InitOpAttrs(Attrs, frozen=True):
@@ -111,4 +121,69 @@ def zeros_like(data: Expr) -> Call:
 @operator("ones_like", identity, _ones_like, pattern=ELEMWISE)
 def ones_like(data: Expr) -> Call:
     """Return ones in the shape and dtype of another tensor."""
+    ...
+
+
+class CastAttrs(Attrs, frozen=True):
+    """Attributes of `cast` and `reinterpret`."""
+
+    dtype: DType
+
+
+def _cast_relation(types: Sequence[Type], attrs: CastAttrs) -> TensorType:
+    (data,) = tensors(types)
+    return TensorType(data.shape, attrs.dtype)
+
+
+def _cast(attrs: CastAttrs, data: Array) -> Array:
+    return converted(data, attrs.dtype)
+
+
+@operator("cast", _cast_relation, _cast, CastAttrs, pattern=ELEMWISE)
+def cast(data: Operand, dtype: str) -> Call:
+    """Convert to another dtype, towards zero from floats to integers.
+
+    Floats out of range become the nearest integer, NaN becomes 0. Integers wrap around.
+    """
+    ...
+
+
+def _cast_like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    data, like = tensors(types)
+    return TensorType(data.shape, like.dtype)
+
+
+def _cast_like(_attrs: None, data: Array, like: Array) -> Array:
+    return converted(data, like.dtype)
+
+
+@operator("cast_like", _cast_like_relation, _cast_like, pattern=ELEMWISE)
+def cast_like(data: Operand, dtype_like: Expr) -> Call:
+    """Convert to the dtype of another tensor."""
+    ...
+
+
+def _reinterpret_relation(types: Sequence[Type], attrs: CastAttrs) -> TensorType:
+    (data,) = tensors(types)
+    if np.dtype(data.dtype).itemsize != np.dtype(attrs.dtype).itemsize:
+        raise TypeRelationError(
+            f"expected elements as wide as those of {attrs.dtype}, got {data}"
+        )
+    return TensorType(data.shape, attrs.dtype)
+
+
+def _reinterpret(attrs: CastAttrs, data: Array) -> Array:
+    return np.ascontiguousarray(data).view(attrs.dtype).reshape(data.shape)
+
+
+@operator(
+    "reinterpret",
+    _reinterpret_relation,
+    _reinterpret,
+    CastAttrs,
+    pattern=ELEMWISE,
+    moves=True,
+)
+def reinterpret(data: Expr, dtype: str) -> Call:
+    """Reinterpret the bits of each element as another dtype of equal width."""
     ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from parpass.relay.op.transform import (
-    collapse,
     grid,
     indexing,
     join,
@@ -12,11 +11,8 @@ from parpass.relay.op.transform import (
     scan,
     scatter,
     select,
-    sequence,
     shape,
-    to_layout,
 )
-from parpass.relay.op.transform.collapse import *
 from parpass.relay.op.transform.grid import *
 from parpass.relay.op.transform.indexing import *
 from parpass.relay.op.transform.join import *
@@ -25,12 +21,9 @@ from parpass.relay.op.transform.reshaping import *
 from parpass.relay.op.transform.scan import *
 from parpass.relay.op.transform.scatter import *
 from parpass.relay.op.transform.select import *
-from parpass.relay.op.transform.sequence import *
 from parpass.relay.op.transform.shape import *
-from parpass.relay.op.transform.to_layout import *
 
 __all__: list[str] = []
-__all__ += collapse.__all__
 __all__ += grid.__all__
 __all__ += indexing.__all__
 __all__ += join.__all__
@@ -39,6 +32,4 @@ __all__ += reshaping.__all__
 __all__ += scan.__all__
 __all__ += scatter.__all__
 __all__ += select.__all__
-__all__ += sequence.__all__
 __all__ += shape.__all__
-__all__ += to_layout.__all__

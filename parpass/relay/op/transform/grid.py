@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -23,7 +23,11 @@ from parpass.relay.expr import (
 )
 from parpass.relay.op.declaration.attributes import DType, one_of
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import require_rank, tensor_fields, tensors
+from parpass.relay.op.declaration.type_relations import (
+    require_rank,
+    tensor_fields,
+    tensors,
+)
 from parpass.relay.op.transform.join import TensorTuple, as_tuple
 from parpass.runtime.dtypes import converted
 
@@ -34,8 +38,7 @@ class ArangeAttrs(Attrs, frozen=True):
     """Attributes of `arange`.
 
     Attributes:
-        length: How many elements there are; None if that is known only when the
-            program runs.
+        length: The number of elements; None if it is known only at run time.
     """
 
     dtype: DType = "float32"
@@ -57,7 +60,7 @@ def _arange(attrs: ArangeAttrs, start: Array, stop: Array, step: Array) -> Array
 
 
 def arange_length(start: float, stop: float, step: float) -> int:
-    """Return how many numbers there are from `start` up to `stop`.
+    """Return the number of elements from `start` up to `stop`.
 
     Raises:
         TypeRelationError: The step is 0.
@@ -125,7 +128,7 @@ def _meshgrid(attrs: MeshgridAttrs, fields: tuple[Array, ...]) -> tuple[Array, .
 
 
 def _count(call: Call) -> int:
-    """Return how many results there are, 1 where only the type can tell."""
+    """Return the number of results, 1 where it depends on the type."""
     return len(getattr(call.args[0], "fields", ())) or 1
 
 
@@ -139,5 +142,5 @@ def _count(call: Call) -> int:
     results=_count,
 )
 def meshgrid(data: TensorTuple, indexing: str = "ij") -> TupleWrapper:
-    """Repeat vectors along each other's axes, to a tensor for each of them."""
+    """Repeat vectors along each other's axes, giving one tensor for each of them."""
     ...

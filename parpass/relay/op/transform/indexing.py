@@ -1,4 +1,7 @@
-"""Operators that pick elements by tensors of indices."""
+"""Operators that pick elements by tensors of indices, and operators on sequences.
+
+A tensor may hold sequences of different lengths.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,36 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
-from parpass.relay.op.declaration.attributes import one_of
-from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
+from parpass.relay.op.declaration.type_relations import (
     agree,
     broadcast_shape,
     normal_axis,
     require_integer,
     require_rank,
+    require_same_dtype,
+    require_shape,
     tensors,
 )
 from parpass.relay.op.transform.join import as_tuple
+from parpass.runtime.dtypes import converted
 
-__all__ = ["adv_index", "argwhere", "gather", "gather_nd", "take"]
+__all__ = [
+    "adv_index",
+    "argwhere",
+    "gather",
+    "gather_nd",
+    "one_hot",
+    "reverse_sequence",
+    "sequence_mask",
+    "take",
+    "unravel_index",
+]
 
 
 class TakeAttrs(Attrs, frozen=True):
@@ -34,8 +50,8 @@ class TakeAttrs(Attrs, frozen=True):
     Attributes:
         axis: Where to pick; None picks from the flattened tensor.
         batch_dims: How many leading dimensions data and indices share.
-        mode: What an index out of range means: `clip` the nearest one, `wrap` modulo
-            the length; `fast` promises that there is none.
+        mode: The treatment of an index out of range: `clip` takes the nearest one,
+            `wrap` the index modulo the length; `fast` promises that there is none.
     """
 
     axis: int | None = None
@@ -80,7 +96,7 @@ def _batch_dims(
 
 
 def _take(attrs: TakeAttrs, data: Array, indices: Array) -> Array:
-    # Around an axis of no length numpy 2.4 goes for ever, if nothing is picked of it.
+    # On an axis of length 0, from which nothing is picked, numpy 2.4 never returns.
     mode = "wrap" if attrs.mode == "wrap" and data.size else "clip"
     if not attrs.batch_dims:
         return np.asarray(np.take(data, indices, axis=attrs.axis, mode=mode))
@@ -107,7 +123,8 @@ def take(
     """Pick elements, or slices along an axis, by their indices.
 
     Raises:
-        IRTypeError: There are `batch_dims` without an axis, or `mode` is none of TVM's.
+        IRTypeError: There are `batch_dims` without an axis, or `mode` is no mode of
+            TVM.
     """
     ...
 
@@ -146,7 +163,7 @@ def _gather(attrs: GatherAttrs, data: Array, indices: Array) -> Array:
 
 @operator("gather", _gather_relation, _gather, GatherAttrs, pattern=INJECTIVE)
 def gather(data: Expr, axis: int, indices: Expr) -> Call:
-    """Pick elements along an axis; each index stands where its element goes."""
+    """Pick elements along an axis; each index stands at the position of its element."""
     ...
 
 
@@ -154,10 +171,10 @@ class GatherNDAttrs(Attrs, frozen=True):
     """Attributes of `gather_nd`.
 
     Attributes:
-        batch_dims: How many leading dimensions of the data run along with the
-            dimensions of the indices behind the first.
-        index_rank: How many indices lead to an element, where that is not known from
-            the type of the indices.
+        batch_dims: How many leading dimensions of the data are shared with the
+            dimensions of the indices after the first.
+        index_rank: The number of indices for an element, where it is not known from the
+            type of the indices.
     """
 
     batch_dims: int = 0
@@ -193,7 +210,7 @@ def _gather_nd(attrs: GatherNDAttrs, data: Array, indices: Array) -> Array:
 def gather_nd(
     data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
-    """Pick elements or slices; the first dimension of the indices leads to each."""
+    """Pick elements or slices; the first dimension of the indices holds coordinates."""
     ...
 
 
@@ -236,4 +253,165 @@ def _argwhere(_attrs: None, condition: Array) -> Array:
 @operator("argwhere", _argwhere_relation, _argwhere)
 def argwhere(condition: Expr) -> Call:
     """Return the indices of the elements that are not 0, one row for each."""
+    ...
+
+
+class SequenceMaskAttrs(Attrs, frozen=True):
+    """Attributes of `sequence_mask`.
+
+    Attributes:
+        axis: The axis of the sequences, one of the data's first two; the second of the
+            two counts the sequences.
+    """
+
+    mask_value: float = 0.0
+    axis: int = 0
+
+    def check(self) -> None:
+        """Reject an axis that is not one of the first two."""
+        if self.axis not in (0, 1):
+            raise IRTypeError(f"expected 0 or 1 for axis, got {self.axis!r}")
+
+
+def _sequence_mask_relation(
+    types: Sequence[Type], attrs: SequenceMaskAttrs
+) -> TensorType:
+    data, lengths = tensors(types)
+    if len(data.shape) < 2:
+        raise TypeRelationError(f"expected two dimensions or more, got {data}")
+    require_shape(lengths, (data.shape[1 - attrs.axis],), "the valid lengths")
+    return data
+
+
+def _sequence_mask(attrs: SequenceMaskAttrs, data: Array, lengths: Array) -> Array:
+    steps = np.array(range(data.shape[attrs.axis]))
+    valid: Array = (
+        steps[:, None] < lengths if attrs.axis == 0 else steps < lengths[:, None]
+    )
+    valid = valid.reshape(*valid.shape, *(1,) * (data.ndim - 2))
+    # The low bits of ints, on every machine; a cast of floats is machine-dependent.
+    mask = int(attrs.mask_value) if data.dtype.kind in "iu" else attrs.mask_value
+    return np.where(valid, data, np.asarray(mask).astype(data.dtype))
+
+
+@operator(
+    "sequence_mask",
+    _sequence_mask_relation,
+    _sequence_mask,
+    SequenceMaskAttrs,
+    pattern=INJECTIVE,
+)
+def sequence_mask(
+    data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
+) -> Call:
+    """Replace the elements after the end of each sequence by a value."""
+    ...
+
+
+class ReverseSequenceAttrs(Attrs, frozen=True):
+    """Attributes of `reverse_sequence`.
+
+    Attributes:
+        seq_axis: The axis along which sequences run.
+        batch_axis: The axis that counts them.
+    """
+
+    seq_axis: int = 1
+    batch_axis: int = 0
+
+
+def _reverse_sequence_relation(
+    types: Sequence[Type], attrs: ReverseSequenceAttrs
+) -> TensorType:
+    data, lengths = tensors(types)
+    require_integer(lengths, "the lengths")
+    normal_axis(attrs.seq_axis, len(data.shape))
+    batch = normal_axis(attrs.batch_axis, len(data.shape))
+    require_shape(lengths, (data.shape[batch],), "the lengths")
+    return data
+
+
+def _reverse_sequence(
+    attrs: ReverseSequenceAttrs, data: Array, lengths: Array
+) -> Array:
+    moved = np.moveaxis(data, (attrs.batch_axis, attrs.seq_axis), (0, 1))
+    result = moved.copy()
+    for row, length in enumerate(lengths.tolist()):
+        result[row, :length] = moved[row, :length][::-1]
+    return np.moveaxis(result, (0, 1), (attrs.batch_axis, attrs.seq_axis))
+
+
+@operator(
+    "reverse_sequence",
+    _reverse_sequence_relation,
+    _reverse_sequence,
+    ReverseSequenceAttrs,
+    pattern=INJECTIVE,
+)
+def reverse_sequence(
+    data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0
+) -> Call:
+    """Reverse the first elements of each sequence, as many as its length."""
+    ...
+
+
+class OneHotAttrs(Attrs, frozen=True):
+    """Attributes of `one_hot`; the axis -1 is a new last one."""
+
+    depth: int
+    axis: int = -1
+    dtype: DType = "float32"
+
+
+def _one_hot_relation(types: Sequence[Type], attrs: OneHotAttrs) -> TensorType:
+    indices, on, off = tensors(types)
+    require_integer(indices, "the indices")
+    require_same_dtype((on, off))
+    for value in (on, off):
+        require_rank(value, 0, "a value")
+    axis = normal_axis(attrs.axis, len(indices.shape) + 1)
+    shape = (*indices.shape[:axis], attrs.depth, *indices.shape[axis:])
+    return TensorType(shape, attrs.dtype)
+
+
+def _one_hot(attrs: OneHotAttrs, indices: Array, on: Array, off: Array) -> Array:
+    hot = indices[..., None] == np.arange(attrs.depth)
+    axis = normal_axis(attrs.axis, hot.ndim)
+    return np.moveaxis(converted(np.where(hot, on, off), attrs.dtype), -1, axis)
+
+
+@operator(
+    "one_hot", _one_hot_relation, _one_hot, OneHotAttrs, pattern=OUT_ELEMWISE_FUSABLE
+)
+def one_hot(
+    indices: Expr,
+    on_value: Operand,
+    off_value: Operand,
+    depth: int | Expr,
+    axis: int = -1,
+    dtype: str = "float32",
+) -> Call:
+    """Return `on_value` where the position along a new axis is the index.
+
+    An index out of range gives `off_value` everywhere.
+    """
+    ...
+
+
+def _unravel_index_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    indices, shape = tensors(types)
+    require_integer(indices, "the indices")
+    require_integer(shape, "the shape")
+    require_rank(shape, 1, "the shape")
+    return TensorType((*shape.shape, *indices.shape), indices.dtype)
+
+
+def _unravel_index(_attrs: None, indices: Array, shape: Array) -> Array:
+    places = np.unravel_index(indices, tuple(shape.tolist()))
+    return np.stack(places).astype(indices.dtype)
+
+
+@operator("unravel_index", _unravel_index_relation, _unravel_index, pattern=INJECTIVE)
+def unravel_index(indices: Expr, shape: Expr) -> Call:
+    """Return the coordinates of flat indices in a tensor of a shape."""
     ...

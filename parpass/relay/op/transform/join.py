@@ -10,13 +10,13 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, TupleType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr
 from parpass.relay.op.declaration.attributes import Ints, int_tuple
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     Shape,
     normal_axis,
     require_rank,
@@ -32,7 +32,7 @@ TensorTuple = Expr | TupleWrapper | Iterable[Operand]
 
 
 def as_tuple(data: TensorTuple) -> Expr:
-    """Return tensors as one argument; a tuple already stays as it is."""
+    """Return tensors as one argument; a tuple expression stays as it is."""
     if isinstance(data, Expr):
         return data
     fields = tuple(as_expr(field) for field in data)
@@ -126,15 +126,15 @@ class SplitAttrs(Attrs, frozen=True):
     """Attributes of `split`.
 
     Attributes:
-        indices_or_sections: Into how many equal parts, or where all parts but the
-            first begin.
+        indices_or_sections: The number of equal parts, or the begins of all parts but
+            the first.
     """
 
     indices_or_sections: Annotated[int | tuple[int, ...], _where]
     axis: int = 0
 
     def check(self) -> None:
-        """Reject parts of which there is none."""
+        """Reject a number of parts below 1."""
         where = self.indices_or_sections
         if isinstance(where, int) and where < 1:
             raise IRTypeError(f"expected one part or more to split into, got {where}")

@@ -9,12 +9,12 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import Ints, int_tuple, require_choice
 from parpass.relay.op.declaration.build import ELEMWISE, INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     agree,
     broadcast_shape,
     require_integer,
@@ -47,7 +47,7 @@ def _trilu_relation(types: Sequence[Type], _attrs: TriluAttrs) -> TensorType:
 
 def _trilu(attrs: TriluAttrs, data: Array, k: Array) -> Array:
     rows, columns = data.shape[-2:]
-    diagonal = max(-rows, min(int(k), columns))  # beyond these nothing changes
+    diagonal = max(-rows, min(int(k), columns))  # beyond: no elements
     return (np.triu if attrs.upper else np.tril)(data, diagonal)
 
 
@@ -63,9 +63,9 @@ class MatrixSetDiagAttrs(Attrs, frozen=True):
     Attributes:
         k1: The lowest diagonal to set; 0 is the main one, above it they count up.
         k2: The highest one.
-        super_diag_right_align: Whether shorter diagonals above the main one stand at
-            the end of their row of `diagonal`.
-        sub_diag_right_align: Likewise for those below.
+        super_diag_right_align: Whether shorter diagonals above the main one are
+            right-aligned in their row of `diagonal`.
+        sub_diag_right_align: Whether those below it are.
     """
 
     k1: int = 0
@@ -148,7 +148,7 @@ class EinsumAttrs(Attrs, frozen=True):
     equation: str
 
     def check(self) -> None:
-        """Reject what is no equation."""
+        """Reject a malformed equation."""
         terms, output = einsum_terms(self.equation)
         inputs = "".join(terms)
         letters = output.replace(".", "")
@@ -216,9 +216,9 @@ def _einsum(attrs: EinsumAttrs, fields: tuple[Array, ...]) -> Array:
     pattern=INJECTIVE,
 )
 def einsum(data: TensorTuple, equation: str) -> Call:
-    """Sum products of elements, as the equation says in Einstein's notation.
+    """Sum products of elements by an equation in Einstein's notation.
 
     Raises:
-        IRTypeError: The equation is none.
+        IRTypeError: The equation is malformed.
     """
     ...

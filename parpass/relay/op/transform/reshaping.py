@@ -1,4 +1,4 @@
-"""Operators that arrange the elements in another shape."""
+"""Operators that change the shape and keep the order of elements."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import Ints, IntTuple
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     Shape,
     agree,
     product,
@@ -29,9 +29,9 @@ class ReshapeAttrs(Attrs, frozen=True):
 
     Attributes:
         newshape: The dimensions. Numbers below 1 are codes that read the old shape from
-            the left: 0 keeps the next dimension, -1 (once) stands for what is left, -2
-            keeps all that follow, -3 joins two, and -4 splits one into the two that
-            are written behind it, of which one may be -1.
+            the left: 0 keeps the next dimension, -1 (once) stands for the remaining
+            elements, -2 keeps all that follow, -3 joins two, and -4 splits one into the
+            two that are written after it, of which one may be -1.
         allowzero: Whether 0 is a length of 0.
     """
 
@@ -39,7 +39,7 @@ class ReshapeAttrs(Attrs, frozen=True):
     allowzero: bool = False
 
     def check(self) -> None:
-        """Reject codes that cannot be read."""
+        """Reject malformed codes."""
         dims = self.newshape
         splits = [dims[at + 1 : at + 3] for at, dim in enumerate(dims) if dim == -4]
         rests = dims.count(-1) - sum(-1 in split for split in splits)
@@ -61,7 +61,7 @@ class _Reader:
         self.kept: list[int] = []  # old dimensions that are in the new shape as such
 
     def dims(self) -> list[Dim | None]:
-        """Return the new dimensions, None for the one to be worked out."""
+        """Return the new dimensions, None for the one to be inferred."""
         codes = iter(self._attrs.newshape)
         return [dim for code in codes for dim in self._read(code, codes)]
 
@@ -102,7 +102,7 @@ class _Reader:
 
 
 def reshaped(shape: Shape, attrs: ReshapeAttrs) -> Shape:
-    """Return the shape that `reshape` gives, what can be worked out worked out.
+    """Return the shape of the result of `reshape`, as far as it can be inferred.
 
     Raises:
         TypeRelationError: The new shape does not fit.
@@ -124,7 +124,7 @@ def reshaped(shape: Shape, attrs: ReshapeAttrs) -> Shape:
 
 
 def _unknown_rest(shape: Shape, reader: _Reader, attrs: ReshapeAttrs) -> Dim:
-    """Return what -1 stands for if the unknown dimensions are all kept."""
+    """Return the value of -1 if the unknown dimensions are all kept."""
     left = product(dim for at, dim in enumerate(shape) if at not in reader.kept)
     written = 1
     for code in attrs.newshape:
@@ -147,7 +147,7 @@ def _reshape(attrs: ReshapeAttrs, data: Array) -> Array:
     "reshape", _reshape_relation, _reshape, ReshapeAttrs, pattern=INJECTIVE, moves=True
 )
 def reshape(data: Expr, newshape: Ints | Expr, allowzero: bool = False) -> Call:
-    """Arrange the elements in another shape.
+    """Change the shape.
 
     0 keeps a dimension, -1 takes the rest, -2 keeps all that follow, -3 joins two, -4
     splits one into the next two.
@@ -162,7 +162,7 @@ class ReverseReshapeAttrs(ReshapeAttrs, frozen=True):
     """Attributes of `contrib_reverse_reshape`, whose codes are read from the right."""
 
     def check(self) -> None:
-        """Reject codes that cannot be read, and -4, which has an order of its own."""
+        """Reject malformed codes, and -4, which has an order of its own."""
         super().check()
         if -4 in self.newshape:
             raise IRTypeError(f"expected no -4 from the right, got {self.newshape}")
@@ -191,7 +191,7 @@ def _reverse(attrs: ReverseReshapeAttrs, data: Array) -> Array:
     moves=True,
 )
 def reverse_reshape(data: Expr, newshape: Ints) -> Call:
-    """Arrange the elements in another shape, whose codes are read from the right.
+    """Change the shape, with codes that are read from the right.
 
     Raises:
         IRTypeError: There are two -1, a -4, or a dimension is below that.
@@ -247,5 +247,5 @@ def reshape_like(
     rhs_begin: int = 0,
     rhs_end: int | None = None,
 ) -> Call:
-    """Give a range of dimensions the lengths of a range of another tensor's."""
+    """Give a range of dimensions the lengths of a range of another tensor."""
     ...

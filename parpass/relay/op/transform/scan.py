@@ -1,4 +1,4 @@
-"""Operators that run along an axis and keep what they have so far."""
+"""Cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import MaybeDType
 from parpass.relay.op.declaration.build import BuilderT, operator
-from parpass.relay.op.declaration.relations import normal_axis, product, tensors
+from parpass.relay.op.declaration.type_relations import normal_axis, product, tensors
 from parpass.runtime.dtypes import computed_in, converted, numpy_dtype
 
 __all__ = ["cumprod", "cumsum"]
@@ -27,7 +27,7 @@ class ScanopAttrs(Attrs, frozen=True):
     """Attributes of `cumsum` and `cumprod`.
 
     Attributes:
-        axis: Along which to run; None runs through the flattened tensor.
+        axis: The axis; None for the flattened tensor.
         dtype: Empty for the data's, int32 for bools.
         exclusive: Whether an element itself does not count.
     """
@@ -63,7 +63,7 @@ def _relation(types: Sequence[Type], attrs: ScanopAttrs) -> TensorType:
 def _scan(
     name: str, meaning: Callable[..., Any], first: int, doc: str
 ) -> Callable[[BuilderT], BuilderT]:
-    """Register a scan; `first` is what an exclusive one begins with."""
+    """Register a scan; `first` is the first element of an exclusive one."""
 
     def compute(attrs: ScanopAttrs, data: Array) -> Array:
         dtype = _dtype(attrs, data.dtype.name)

@@ -1,4 +1,4 @@
-"""Operators that put elements into a tensor, by indices or ranges."""
+"""Operators that write elements into a tensor, by indices or ranges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand, const
 from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.declaration.build import INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     normal_axis,
     require_integer,
     require_rank,
@@ -56,8 +56,8 @@ class ScatterElementsAttrs(Attrs, frozen=True):
     """Attributes of `scatter_elements`.
 
     Attributes:
-        reduction: What becomes of the old element: `update` replaces it; `add`, `mul`,
-            `mean`, `min` and `max` combine it with the new ones.
+        reduction: `update` replaces the old element; `add`, `mul`, `mean`, `min` and
+            `max` combine it with the new ones.
     """
 
     axis: int = 0
@@ -93,7 +93,7 @@ def _scatter_elements(
 def scatter_elements(
     data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
 ) -> Call:
-    """Put elements along an axis to where their indices say."""
+    """Write elements at indices along an axis."""
     ...
 
 
@@ -127,7 +127,7 @@ def _scatter_nd(
 
 @operator("scatter_nd", _scatter_nd_relation, _scatter_nd, ScatterNDAttrs)
 def scatter_nd(data: Expr, indices: Expr, updates: Expr, mode: str = "update") -> Call:
-    """Put elements or slices to where the first dimension of the indices leads."""
+    """Write elements or slices at coordinates; see `gather_nd` for their order."""
     ...
 
 
@@ -167,7 +167,7 @@ def sparse_to_dense(
     sparse_values: Expr,
     default_value: Operand = 0,
 ) -> Call:
-    """Put values where the indices say, a default elsewhere, cast to their dtype."""
+    """Put values at indices, a default elsewhere, cast to their dtype."""
     ...
 
 
@@ -203,10 +203,9 @@ def strided_set(
     end: Expr | Ints,
     strides: Expr | Ints | None = None,
 ) -> Call:
-    """Put the elements of `v` into a range of each of the first axes.
+    """Write the elements of `v` into a range of each of the first axes.
 
-    Where bounds or strides are fewer, it begins at the front, ends at the back, or has
-    the stride 1.
+    Missing begins mean the front, missing ends the back, and missing strides 1.
     """
     first = _bounds(begin, "begin")
     steps = _bounds(() if strides is None else strides, "strides")

@@ -10,20 +10,20 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import Dim, TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
 from parpass.relay.op.declaration.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.type_relations import (
     Shape,
+    axis_identity,
     normal_axes,
     normal_axis,
     product,
     tensors,
 )
-from parpass.relay.op.declaration.type_relations import axis_identity
 
 __all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
 
@@ -39,8 +39,8 @@ class StridedSliceAttrs(Attrs, frozen=True):
     """Attributes of `strided_slice`.
 
     Attributes:
-        end: Where each slice ends; in the slice mode `size` how long it is, -1 for
-            all that is left.
+        end: The end of each slice; in the slice mode `size` its length, -1 for the
+            rest.
         axes: The axes to slice; None for the first ones.
     """
 
@@ -51,7 +51,7 @@ class StridedSliceAttrs(Attrs, frozen=True):
     axes: IntTuple | None = None
 
     def check(self) -> None:
-        """Reject bounds that do not go together."""
+        """Reject bounds that are inconsistent."""
         count = len(self.begin)
         axes = self.axes
         if axes is not None and {len(self.end), len(axes)} != {count}:
@@ -124,13 +124,13 @@ def strided_slice(
     begins at the front, or ends at the back.
 
     Raises:
-        IRTypeError: `begin`, `end`, `strides` and `axes` do not go together.
+        IRTypeError: `begin`, `end`, `strides` and `axes` are inconsistent.
     """
     ...
 
 
 class SliceLikeAttrs(Attrs, frozen=True):
-    """Attributes of `slice_like`; without axes all those of the other tensor count."""
+    """Attributes of `slice_like`; without axes all axes of the second tensor count."""
 
     axes: IntTuple | None = None
 
@@ -199,7 +199,7 @@ class RepeatAttrs(Attrs, frozen=True):
     axis: int | None = None
 
     def check(self) -> None:
-        """Reject repetitions of which there is none."""
+        """Reject a number of repetitions below 1."""
         if self.repeats < 1:
             raise IRTypeError(f"expected one repeat or more, got {self.repeats}")
 
@@ -231,7 +231,7 @@ class TileAttrs(Attrs, frozen=True):
     reps: IntTuple
 
     def check(self) -> None:
-        """Reject repetitions of which there is none."""
+        """Reject a number of repetitions below 1."""
         if any(count < 1 for count in self.reps):
             raise IRTypeError(f"expected repetitions of 1 or more, got {self.reps}")
 

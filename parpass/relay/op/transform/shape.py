@@ -1,4 +1,7 @@
-"""Operators that rearrange dimensions, or tell about them."""
+"""Operators that rearrange, broadcast or query dimensions, and change layouts.
+
+Gradients use `collapse_sum_to` and `collapse_sum_like`, which undo a broadcast by sums.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,45 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.operators.op_table import Array, TypeRelationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import DType, Ints, IntTuple
-from parpass.relay.op.declaration.build import BROADCAST, INJECTIVE, operator
-from parpass.relay.op.declaration.relations import (
+from parpass.relay.op.declaration.build import (
+    BROADCAST,
+    COMM_REDUCE,
+    INJECTIVE,
+    operator,
+)
+from parpass.relay.op.declaration.layout import (
+    Layout,
+    transform_layout,
+    transformed_shape,
+)
+from parpass.relay.op.declaration.type_relations import (
     Shape,
     agree,
     normal_axes,
     normal_axis,
+    require_number,
     shape_text,
     tensors,
 )
+from parpass.runtime.dtypes import converted
 
 __all__ = [
-    "broadcast_to", "broadcast_to_like", "expand_dims", "ndarray_size", "shape_of",
-    "squeeze", "transpose",
-]  # fmt: skip
+    "broadcast_to",
+    "broadcast_to_like",
+    "collapse_sum_like",
+    "collapse_sum_to",
+    "expand_dims",
+    "layout_transform",
+    "ndarray_size",
+    "shape_of",
+    "squeeze",
+    "transpose",
+]
 
 
 class TransposeAttrs(Attrs, frozen=True):
@@ -59,7 +82,7 @@ def _transpose(attrs: TransposeAttrs, data: Array) -> Array:
     moves=True,
 )
 def transpose(data: Expr, axes: Ints | None = None) -> Call:
-    """Return the dimensions in another order, by default the reverse."""
+    """Permute the dimensions, by default in reverse."""
     ...
 
 
@@ -102,7 +125,7 @@ def expand_dims(data: Expr, axis: int | Expr, num_newaxis: int = 1) -> Call:
 
 
 class SqueezeAttrs(Attrs, frozen=True):
-    """Attributes of `squeeze`; without an axis all dimensions of 1 go."""
+    """Attributes of `squeeze`; without an axis all dimensions of length 1 go."""
 
     axis: IntTuple | None = None
 
@@ -131,7 +154,7 @@ def _squeeze(attrs: SqueezeAttrs, data: Array) -> Array:
     "squeeze", _squeeze_relation, _squeeze, SqueezeAttrs, pattern=INJECTIVE, moves=True
 )
 def squeeze(data: Expr, axis: Ints | Expr | None = None) -> Call:
-    """Take out dimensions of length 1: those named, or all."""
+    """Remove dimensions of length 1: those named, or all."""
     ...
 
 
@@ -213,12 +236,12 @@ def _shape_of_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> TensorType
 
 
 def _shape_of(attrs: ShapeOfAttrs, data: Array) -> Array:
-    return np.array(data.shape, attrs.dtype)
+    return converted(np.array(data.shape, "int64"), attrs.dtype)
 
 
 @operator("shape_of", _shape_of_relation, _shape_of, ShapeOfAttrs)
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
-    """Return the shape as a tensor."""
+    """Return the shape as a tensor; lengths beyond the dtype wrap around."""
     ...
 
 
@@ -234,7 +257,7 @@ def _ndarray_size_relation(types: Sequence[Type], attrs: ShapeOfAttrs) -> Tensor
 
 
 def _ndarray_size(attrs: ShapeOfAttrs, data: Array) -> Array:
-    return np.array(math.prod(data.shape), attrs.dtype)
+    return converted(np.array(math.prod(data.shape), "int64"), attrs.dtype)
 
 
 @operator(
@@ -245,5 +268,95 @@ def _ndarray_size(attrs: ShapeOfAttrs, data: Array) -> Array:
     pattern=INJECTIVE,
 )
 def ndarray_size(data: Expr, dtype: str = "int32") -> Call:
-    """Return the number of elements."""
+    """Return the number of elements; one beyond the dtype wraps around."""
+    ...
+
+
+def _collapsed(data: Array, shape: tuple[int, ...]) -> Array:
+    more = data.ndim - len(shape)
+    # Also along axes of length 1, which changes nothing.
+    axes = [*range(more), *(more + at for at, dim in enumerate(shape) if dim == 1)]
+    total = data.sum(axis=tuple(axes), keepdims=True, dtype=data.dtype)
+    return total.reshape(shape)
+
+
+def _like_relation(types: Sequence[Type], _attrs: None) -> TensorType:
+    data, like = tensors(types)
+    require_number(data)
+    require_broadcast(TensorType(like.shape, data.dtype), data.shape)
+    return TensorType(like.shape, data.dtype)
+
+
+def _like(_attrs: None, data: Array, like: Array) -> Array:
+    return _collapsed(data, like.shape)
+
+
+@operator("collapse_sum_like", _like_relation, _like, pattern=COMM_REDUCE)
+def collapse_sum_like(data: Expr, collapse_type: Expr) -> Call:
+    """Sum along the axes that broadcasting to `data` repeats in another tensor."""
+    ...
+
+
+class CollapseSumToAttrs(Attrs, frozen=True):
+    """Attributes of `collapse_sum_to`."""
+
+    shape: IntTuple
+
+
+def _to_relation(types: Sequence[Type], attrs: CollapseSumToAttrs) -> TensorType:
+    (data,) = tensors(types)
+    require_number(data)
+    result = TensorType(attrs.shape, data.dtype)
+    require_broadcast(result, data.shape)
+    return result
+
+
+def _to(attrs: CollapseSumToAttrs, data: Array) -> Array:
+    return _collapsed(data, attrs.shape)
+
+
+@operator("collapse_sum_to", _to_relation, _to, CollapseSumToAttrs, pattern=COMM_REDUCE)
+def collapse_sum_to(data: Expr, shape: Ints) -> Call:
+    """Sum along the axes that broadcasting a tensor of this shape repeats."""
+    ...
+
+
+class LayoutTransformAttrs(Attrs, frozen=True):
+    """Attributes of `layout_transform`."""
+
+    src_layout: str
+    dst_layout: str
+
+    def check(self) -> None:
+        """Reject layouts of different axes."""
+        source, target = Layout.of(self.src_layout), Layout.of(self.dst_layout)
+        if not source.has(target.primal):
+            raise IRTypeError(
+                f"expected layouts of the same axes, got '{self.src_layout}' and "
+                f"'{self.dst_layout}'"
+            )
+
+
+def _layout_transform_relation(
+    types: Sequence[Type], attrs: LayoutTransformAttrs
+) -> TensorType:
+    (data,) = tensors(types)
+    shape = transformed_shape(data.shape, attrs.src_layout, attrs.dst_layout)
+    return TensorType(shape, data.dtype)
+
+
+def _layout_transform(attrs: LayoutTransformAttrs, data: Array) -> Array:
+    return transform_layout(data, attrs.src_layout, attrs.dst_layout)
+
+
+@operator(
+    "layout_transform",
+    _layout_transform_relation,
+    _layout_transform,
+    LayoutTransformAttrs,
+    pattern=INJECTIVE,
+    moves=True,
+)
+def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> Call:
+    """Store a tensor in another layout, such as NCHW as NHWC, or NCHW16c."""
     ...

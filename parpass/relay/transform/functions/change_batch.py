@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Function, Var
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.ChangeBatch")
+@expects_single_bindings
 class ChangeBatch(FunctionPass):
     """Give parameters another length along one of their axes.
 

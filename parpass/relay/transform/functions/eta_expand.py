@@ -8,10 +8,12 @@ from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Var, eta_expanded
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.EtaExpand")
+@expects_single_bindings
 class EtaExpand(ModulePass):
     """Wrap each reference to a global function, or a constructor, that is no call.
 

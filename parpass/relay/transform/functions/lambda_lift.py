@@ -7,13 +7,15 @@ from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order, reflection
-from parpass.ir.structure.structural import structural_equal, structural_hash
-from parpass.ir.types.ty import Type
+from parpass.ir.structural import structural_equal, structural_hash
+from parpass.ir.type_structure import type_vars_in
+from parpass.ir.types import Type, TypeVar
 from parpass.relay.analysis import free_type_vars, free_vars
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.normal_forms.block_writer import is_opaque
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.block_writer import is_opaque
 from parpass.relay.typing.infer import infer_type
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
@@ -21,8 +23,9 @@ CLOSURE = "Closure"  # marks a global function that takes what a closure capture
 
 
 @register_pass("relay._transform.LambdaLift")
+@expects_single_bindings
 class LambdaLift(ModulePass):
-    """Make each function inside of another one a global function.
+    """Make each nested function a global function.
 
     ::
 
@@ -47,7 +50,8 @@ class LambdaLift(ModulePass):
         }
 
     A closure that captures variables becomes a function of these, marked `Closure`,
-    that returns it; one that captures none is referred to as it is. Equal ones become
+    that returns it, as does one that has types inside which its own type does not tell;
+    one that captures none is referred to as it is. Equal ones become
     one. The names hold a hash of the structure, so they are the same in every run.
     Closures that call themselves call the global function. Functions that are marked
     `Primitive` or `Compiler` stay where they are.
@@ -143,43 +147,55 @@ class _Lifter(ExprMutator):
         captured = [var for var in free if var is not itself]
         template = Function((*(v for v in free if v is itself), *captured), new)
         var, is_new = self._lifted.name_of(template)
+        types = free_type_vars(new)
+        told = type_vars_in(cast("Type", fn.checked_type_))
+        # A reference to a function does not tell of types that its own has not.
+        made: Expr = var
+        if captured or not {*told}.issuperset(types):
+            made = Call(var, captured, None, types, fn.span)
         if is_new:
-            function = _global_function(var, new, captured, itself, fn.checked_type_)
+            function = _global_function(made, new, itself, fn.checked_type_, types)
             self._lifted.functions[var] = function
-        return Call(var, tuple(captured), span=fn.span) if captured else var
+        return made
 
 
 def _global_function(
-    var: GlobalVar,
+    made: Expr,
     closure: Function,
-    captured: Sequence[Var],
     itself: Var | None,
     type_: Type | None,
+    types: Sequence[TypeVar],
 ) -> Function:
-    """Return the function that takes what a closure captured and returns the closure.
+    """Return the function that is a closure, or returns one, given what it captured.
 
     Args:
-        var: The name that it will have.
+        made: What stands for the closure: a reference to that function, or a call.
         closure: The closure, without closures in it.
-        captured: The variables that are bound outside of it.
         itself: The variable that the closure is bound to, which it may refer to.
         type_: The type of the closure.
+        types: The type variables in it that are bound outside of it.
     """
+    captured = made.args if isinstance(made, Call) else ()
     params = {
-        v: Var(v.name_hint, v.type_annotation or v.checked_type_) for v in captured
+        v: Var(v.name_hint, v.type_annotation or v.checked_type_)
+        for v in cast("Sequence[Var]", captured)
     }
     values: dict[Var, Expr] = dict(params)
     if itself is not None:
-        values[itself] = Call(var, tuple(params.values())) if params else var
+        values[itself] = substitute(made, params)
     inner = substitute(closure, values)
-    free_types = tuple(free_type_vars(inner))
-    if not params:
-        types = (*free_types, *inner.type_params)
+    if not isinstance(made, Call):
+        type_params = (*types, *inner.type_params)
         return Function(
-            inner.params, inner.body, inner.ret_type, types, inner.attrs, inner.span
+            inner.params,
+            inner.body,
+            inner.ret_type,
+            type_params,
+            inner.attrs,
+            inner.span,
         )
     attrs = {CLOSURE: 1}
-    return Function(tuple(params.values()), inner, type_, free_types, attrs, inner.span)
+    return Function((*params.values(),), inner, type_, types, attrs, inner.span)
 
 
 def _has_closures(function: Function) -> bool:

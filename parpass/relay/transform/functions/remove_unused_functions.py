@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from parpass.ir.module import IRModule
-from parpass.ir.references import reachable_part
+from parpass.ir.reachability import extract_reachable
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
-from parpass.transform.info import names
+from parpass.transform.info import checked_names
 
 
 @register_pass("relay._transform.RemoveUnusedFunctions")
@@ -49,7 +49,7 @@ class RemoveUnusedFunctions(ModulePass):
 
     def __init__(self, entry_functions: Iterable[str] | None = None) -> None:
         entries = ("main",) if entry_functions is None else entry_functions
-        self.entry_functions = names(entries, "entry_functions")
+        self.entry_functions = checked_names(entries, "entry_functions")
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Return a module with the functions that are used.
@@ -57,7 +57,7 @@ class RemoveUnusedFunctions(ModulePass):
         Raises:
             UnknownGlobalError: The module has no function of an entry's name.
         """
-        part = reachable_part(mod, self.entry_functions)
+        part = extract_reachable(mod, self.entry_functions)
         dropped = len(mod) - len(part)
         if not dropped:
             return mod

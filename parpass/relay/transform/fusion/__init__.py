@@ -1,5 +1,5 @@
-"""Which operators are computed together, and what becomes of them.
+"""Operator fusion: the operators that are computed together, and their functions.
 
-The analysis behind FuseOps has three steps, each a file: the data flow from values to
-users, who post-dominates whom, and the groups that follow.
+The analysis of FuseOps has three steps, each a file: the data flow from values to
+users, post-dominators, and the groups that follow.
 """

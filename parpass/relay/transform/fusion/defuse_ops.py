@@ -10,14 +10,15 @@ from parpass.relay.adt import Match
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, If, Let
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.functions.call_in_place import body_in_place
-from parpass.relay.transform.functions.copy_limit import CopyLimit
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.functions.inline import CopyLimit, body_in_place
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
 
 @register_pass("relay._transform.DefuseOps")
+@expects_single_bindings
 class DefuseOps(FunctionPass):
     """Replace calls of functions that are written in place by their bodies.
 
@@ -50,7 +51,8 @@ Tensor[(10, 20), float32] {
 
     Raises:
         SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
-            says.
+            says, by default 65,536 or, if that is more, four times the function's; as
+            where FunctionsFromFusion left one of very many equal functions.
     """
 
     pass_info = PassInfo(3, "DefuseOps", required=("InferType",))
@@ -59,7 +61,7 @@ Tensor[(10, 20), float32] {
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with the bodies of primitive functions in it."""
-        defuser = OperatorDefuser(mod, CopyLimit(ctx))
+        defuser = OperatorDefuser(mod, CopyLimit(ctx, [func]))
         result = defuser.visit(func)
         if defuser.replaced:
             ctx.count("replaced", defuser.replaced)
@@ -68,7 +70,7 @@ Tensor[(10, 20), float32] {
 
 def defuse_ops(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return an expression with its primitive functions undone; see `DefuseOps`."""
-    return cast("ExprT", OperatorDefuser(mod, CopyLimit()).visit(expr))
+    return cast("ExprT", OperatorDefuser(mod, CopyLimit(None, [expr])).visit(expr))
 
 
 class OperatorDefuser(ExprMutator):

@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import Type
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -19,8 +19,11 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.functor import ExprMutator
-from parpass.relay.transform.fusion.forward_graph import ForwardGraph, is_left_alone
-from parpass.relay.transform.fusion.groups import fusion_groups
+from parpass.relay.transform.fusion.fusion_groups import (
+    ForwardGraph,
+    fusion_groups,
+    is_left_alone,
+)
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 

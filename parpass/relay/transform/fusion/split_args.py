@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import concatenate
 from parpass.relay.op.annotation import stop_fusion
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 
 @register_pass("relay._transform.SplitArgs")
+@expects_single_bindings
 class SplitArgs(FunctionPass):
     """Join many tensors in parts, so that no fused function takes more than so many.
 

@@ -1,7 +1,8 @@
 """Sums and products: neutral elements, tensors of one value, constants in a row.
 
 Sums and products of integers wrap, so they are the same in any order; those of floats
-are not. What is not exact to the bit is in `ROUNDING`, apart from `RULES`.
+are not. What is not exact to the bit is in `ROUNDING_RULES`, apart from
+`ARITHMETIC_RULES`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType, Type
 from parpass.relay import op
-from parpass.relay.analysis.calls import call_of
+from parpass.relay.analysis.matchers import call_of
 from parpass.relay.expr import Call, Constant, Expr, const
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.runtime.dtypes import float_range
+from parpass.runtime.dtypes import computed_in, float_range
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 _COMMUTATIVE = {"add", "multiply"}
@@ -108,7 +109,7 @@ def _adjacent_constants(peephole: Peephole, call: Call) -> Expr | None:
 
 
 def _product_of_sum(peephole: Peephole, call: Call) -> Expr | None:
-    """Return `x * d + c * d` for `(x + c) * d`, whose sum nobody else uses."""
+    """Return `x * d + c * d` for `(x + c) * d`, if that is the only use of the sum."""
     data, factor = _with_constant(call)
     total = call_of(data, "add")
     if factor is None or total is None or peephole.is_shared(total):
@@ -168,6 +169,22 @@ def _of_ints(rule: Rule) -> Rule:
     )
 
 
+def _unless_narrow(rule: Rule) -> Rule:
+    """Return a rule that is not applied to floats narrower than float32.
+
+    Each operator on these is computed in float32 and rounded, so fewer operators round
+    less often; and a product or sum in another order leaves their range early.
+    """
+
+    def applied(peephole: Peephole, call: Call) -> Expr | None:
+        found = peephole.type_of(call)
+        dtype = found.dtype if isinstance(found, TensorType) else ""
+        is_narrow = "float" in dtype and computed_in(dtype) != dtype
+        return None if is_narrow else rule(peephole, call)
+
+    return applied
+
+
 def _is_int(peephole: Peephole, call: Call) -> bool:
     found = peephole.type_of(call)
     return isinstance(found, TensorType) and "int" in found.dtype
@@ -210,7 +227,7 @@ def _name(call: Call) -> str:
     return call.op.name
 
 
-RULES: Mapping[str, Sequence[Rule]] = {
+ARITHMETIC_RULES: Mapping[str, Sequence[Rule]] = {
     "add": [_doubled, _identity, _full_elementwise, _of_ints(_adjacent_constants)],
     "subtract": [_identity, _full_elementwise],
     "multiply": [
@@ -219,14 +236,29 @@ RULES: Mapping[str, Sequence[Rule]] = {
         _of_ints(_product_of_sum),
         _of_ints(_adjacent_constants),
     ],
-    "divide": [_reciprocal_root, _identity, _full_elementwise],
+    "divide": [_unless_narrow(_reciprocal_root), _identity, _full_elementwise],
 }
 """What changes no value."""
 
-ROUNDING: Mapping[str, Sequence[Rule]] = {
-    "add": [_doubled, _unsigned_identity, _full_elementwise, _adjacent_constants],
+ROUNDING_RULES: Mapping[str, Sequence[Rule]] = {
+    "add": [
+        _doubled,
+        _unsigned_identity,
+        _full_elementwise,
+        _unless_narrow(_adjacent_constants),
+    ],
     "subtract": [_unsigned_identity, _full_elementwise],
-    "multiply": [_identity, _full_elementwise, _product_of_sum, _adjacent_constants],
-    "divide": [_reciprocal_root, _quotient_by_root, _identity, _full_elementwise],
+    "multiply": [
+        _identity,
+        _full_elementwise,
+        _unless_narrow(_product_of_sum),
+        _unless_narrow(_adjacent_constants),
+    ],
+    "divide": [
+        _unless_narrow(_reciprocal_root),
+        _unless_narrow(_quotient_by_root),
+        _identity,
+        _full_elementwise,
+    ],
 }
 """Also what changes the last digits of floats, or the sign of a zero."""

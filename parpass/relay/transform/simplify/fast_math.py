@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _FAST = {
@@ -19,6 +20,7 @@ _FAST = {
 
 
 @register_pass("relay._transform.FastMath")
+@expects_single_bindings
 class FastMath(FunctionPass):
     """Compute `exp`, `erf`, `tanh` and `nn.softmax` by polynomials.
 

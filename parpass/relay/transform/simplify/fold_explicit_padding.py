@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
+from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Constant, Expr, Function
 from parpass.relay.op.declaration.layout import Layout
 from parpass.relay.transform.evaluator import Evaluator

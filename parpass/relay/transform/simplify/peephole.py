@@ -16,10 +16,10 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType, Type
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType, Type
 from parpass.relay.analysis.effects import Effects
-from parpass.relay.analysis.static_types import static_tensor
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.evaluator import Evaluator

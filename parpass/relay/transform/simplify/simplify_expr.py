@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.relay.transform.evaluator import Evaluator
-from parpass.relay.transform.simplify import arithmetic, casts, concretize, shapes
+from parpass.relay.transform.simplify import arithmetic, simplify_rules
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _RULES = {
-    **concretize.RULES,
-    **shapes.RULES,
-    **casts.RULES,
-    **arithmetic.RULES,
+    **simplify_rules.LIKE_RULES,
+    **simplify_rules.SHAPE_RULES,
+    **simplify_rules.CAST_RULES,
+    **arithmetic.ARITHMETIC_RULES,
 }
-_ROUNDING_RULES = {**_RULES, **arithmetic.ROUNDING}
+_ROUNDING_RULES = {**_RULES, **arithmetic.ROUNDING_RULES}
 
 
 @register_pass("relay._transform.SimplifyExpr")

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 
 from parpass.ir.module import IRModule
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay.analysis import free_vars
-from parpass.relay.analysis.fc_transpose import search_fc_transpose, transposed_weight
+from parpass.relay.analysis.matchers import search_fc_transpose, transposed_weight
 from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.runtime.ndarray import NDArray
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
-from parpass.transform.info import names
+from parpass.transform.info import checked_names
 
 _MARK = ".T"  # behind the name of a weight that is transposed
 
 
 @register_pass("relay._transform.SimplifyFCTranspose")
+@expects_single_bindings
 class SimplifyFCTranspose(FunctionPass):
     """Take the transposed weight as a parameter, where a dense layer transposes one.
 
@@ -52,7 +54,9 @@ class SimplifyFCTranspose(FunctionPass):
     pass_info = PassInfo(4, "SimplifyFCTranspose", required=("DeadCodeElimination",))
 
     def __init__(self, target_weight_name: Iterable[str] = ()) -> None:
-        self.target_weight_name = names(target_weight_name, "target_weight_name")
+        self.target_weight_name = checked_names(
+            target_weight_name, "target_weight_name"
+        )
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

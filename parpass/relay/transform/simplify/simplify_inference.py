@@ -7,15 +7,17 @@ from typing import TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.operators.op_table import Op
-from parpass.ir.types.ty import TensorType
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator
+from parpass.relay.op import cast as cast_to
 from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
 from parpass.relay.typing.infer import typed_function
+from parpass.runtime.dtypes import computed_in
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -49,6 +51,11 @@ class SimplifyInference(FunctionPass):
 
     Layer, instance and group normalisation and `nn.l2_normalize` are replaced too. Of
     batch normalisation and dropout, the first field of the result is.
+
+    Floats narrower than float32 are cast to float32 before the arithmetic, and its
+    result back: the operators that are replaced compute so, and the squares of half
+    floats from 256 on are infinite as half floats. Of these `nn.batch_norm` is no scale
+    and shift, but subtracts the mean first, as it is defined.
     """
 
     pass_info = PassInfo(0, "SimplifyInference", required=("InferType",))
@@ -118,6 +125,25 @@ class InferenceSimplifier(ExprMutator):
 Rule = Callable[[Call, TensorType], Expr]
 
 
+def _in_wide(rule: Rule, of_narrow: Rule | None = None) -> Rule:
+    """Return a rule that computes narrow floats in the dtype that operators do.
+
+    Args:
+        rule: The rule for floats that are computed in their own dtype.
+        of_narrow: The rule for others, if it is another.
+    """
+
+    def replaced(call: Call, of: TensorType) -> Expr:
+        wide = computed_in(of.dtype)
+        if wide == of.dtype:
+            return rule(call, of)
+        args = tuple(cast_to(arg, wide) for arg in call.args)
+        in_wide = Call(call.op, args, call.attrs), TensorType(of.shape, wide)
+        return cast_to((of_narrow or rule)(*in_wide), of.dtype)
+
+    return replaced
+
+
 def _batch_norm(call: Call, of: TensorType) -> Expr:
     data, gamma, beta, moving_mean, moving_var = call.args
     attrs: NormAttrs = call.attrs
@@ -131,16 +157,31 @@ def _batch_norm(call: Call, of: TensorType) -> Expr:
     return data * _along(attrs, of, scale) + _along(attrs, of, shift)
 
 
+def _centred_batch_norm(call: Call, of: TensorType) -> Expr:
+    """Subtract the mean first, as the operator does.
+
+    A scale and a shift are there to be folded into the weights of what is before; of
+    narrow floats they are not, and where data and mean cancel the shift has few digits.
+    """
+    data, gamma, beta, moving_mean, moving_var = call.args
+    attrs: NormAttrs = call.attrs
+    factor = _number(1, of) / sqrt(moving_var + _number(attrs.epsilon, of))
+    centred = data - _along(attrs, of, moving_mean)
+    return _affine(attrs, of, centred * _along(attrs, of, factor), gamma, beta)
+
+
 def _layer_norm(call: Call, of: TensorType) -> Expr:
     axis = call.attrs.axis % len(of.shape)
-    return _affine(call, of, _normalised(call.args[0], (axis,), call, of))
+    result = _normalised(call.args[0], (axis,), call, of)
+    return _affine(call.attrs, of, result, *call.args[1:])
 
 
 def _instance_norm(call: Call, of: TensorType) -> Expr:
     rank = len(of.shape)
     channels = call.attrs.axis % rank
     axes = tuple(axis for axis in range(1, rank) if axis != channels)
-    return _affine(call, of, _normalised(call.args[0], axes, call, of))
+    result = _normalised(call.args[0], axes, call, of)
+    return _affine(call.attrs, of, result, *call.args[1:])
 
 
 def _group_norm(call: Call, of: TensorType) -> Expr:
@@ -151,7 +192,8 @@ def _group_norm(call: Call, of: TensorType) -> Expr:
     grouped = reshape(call.args[0], (*before, -4, attrs.num_groups, -1, -2))
     axes = tuple(axis for axis in range(1, rank + 1) if axis != channels)
     result = _normalised(grouped, axes, call, of)
-    return _affine(call, of, reshape(result, (*before, -3, -2)))
+    result = reshape(result, (*before, -3, -2))
+    return _affine(attrs, of, result, *call.args[1:])
 
 
 def _normalised(data: Expr, axes: tuple[int, ...], call: Call, of: TensorType) -> Expr:
@@ -160,9 +202,13 @@ def _normalised(data: Expr, axes: tuple[int, ...], call: Call, of: TensorType) -
     return (data - around) / sqrt(spread + _number(call.attrs.epsilon, of))
 
 
-def _affine(call: Call, of: TensorType, result: Expr) -> Expr:
-    _, gamma, beta = call.args
-    attrs: NormAttrs | GroupNormAttrs = call.attrs
+def _affine(
+    attrs: NormAttrs | GroupNormAttrs,
+    of: TensorType,
+    result: Expr,
+    gamma: Expr,
+    beta: Expr,
+) -> Expr:
     if attrs.scale:
         result = result * _along(attrs, of, gamma)
     if attrs.center:
@@ -193,12 +239,12 @@ def _along(attrs: NormAttrs | GroupNormAttrs, of: TensorType, vector: Expr) -> E
 
 
 _TENSOR_RULES: dict[str, Rule] = {
-    "nn.group_norm": _group_norm,
-    "nn.layer_norm": _layer_norm,
-    "nn.instance_norm": _instance_norm,
-    "nn.l2_normalize": _l2_normalize,
+    "nn.group_norm": _in_wide(_group_norm),
+    "nn.layer_norm": _in_wide(_layer_norm),
+    "nn.instance_norm": _in_wide(_instance_norm),
+    "nn.l2_normalize": _in_wide(_l2_normalize),
 }
 _FIRST_FIELD_RULES: dict[str, Rule] = {
-    "nn.batch_norm": _batch_norm,
+    "nn.batch_norm": _in_wide(_batch_norm, _centred_batch_norm),
     "nn.dropout": _first_argument,
 }

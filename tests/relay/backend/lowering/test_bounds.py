@@ -12,7 +12,7 @@ import parpass as tvm
 from parpass import relay, tir
 from parpass.errors import KernelError
 from parpass.relay.backend.lowering.loops import nest
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     register_injective,
     register_template,

@@ -11,7 +11,7 @@ import pytest
 import parpass
 from parpass import IRModule, relay, target, tir
 from parpass.errors import EvaluationError
-from parpass.ir.types.ty import FuncType, TensorType, TupleType
+from parpass.ir.types import FuncType, TensorType, TupleType
 from parpass.relay.backend.lowering import LowerTE, left_to_numpy
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.backend.numpy_function import NumpyFunction

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.relay import op
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Constant, const
 from parpass.relay.op import nn
-from parpass.relay.op.tensor import broadcast, elementwise
+from parpass.relay.op.tensor import elementwise
 from tests.support.lowered import lowered
 from tests.support.op_calls import Array, floats
 from tests.support.op_dtypes import rounded, with_floats
 from tests.support.op_shapes import Built
+from tests.support.operators import GENERATED
+from tests.support.profiles import examples
 from tests.support.rules_of_lowering import (
-    GENERATED,
     SUMS,
     TOLERANCE,
     WITH_RULE,
@@ -30,9 +32,11 @@ from tests.support.rules_of_lowering import (
     calls,
 )
 
+pytestmark = pytest.mark.hunt  # properties are inside of tests
 
-def assert_computes(name: str, examples: int, **how: Any) -> None:
-    @settings(max_examples=examples, database=None, deadline=None)
+
+def assert_computes(name: str, share: float, **how: Any) -> None:
+    @examples(share)
     @given(calls(name))
     def holds(built: Built) -> None:
         assert_means_the_same(built, **how)
@@ -42,18 +46,18 @@ def assert_computes(name: str, examples: int, **how: Any) -> None:
 
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_loops_compute_what_the_operator_means(name: str) -> None:
-    assert_computes(name, 1)
+    assert_computes(name, 0.05)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_loops_compute_what_the_operator_means_of_many_calls(name: str) -> None:
-    assert_computes(name, 30)
+    assert_computes(name, 1.5)
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_RULE))
 def test_what_has_no_rule_is_said_to_have_none(name: str) -> None:
-    @settings(max_examples=1, database=None, deadline=None)
+    @examples(0.05)
     @given(st.composite(GENERATED[name])())
     def refused(built: Built) -> None:
         with pytest.raises(NoRuleError, match=rf"no rule for '{name}'"):
@@ -62,8 +66,8 @@ def test_what_has_no_rule_is_said_to_have_none(name: str) -> None:
     refused()
 
 
-def assert_computes_narrow(name: str, examples: int) -> None:
-    @settings(max_examples=examples, database=None, deadline=None)
+def assert_computes_narrow(name: str, share: float) -> None:
+    @examples(share)
     @given(calls(name), st.sampled_from(["bfloat16", "float16"]))
     def holds(built: Built, dtype: str) -> None:
         narrow = with_floats(built, lambda values: rounded(values, dtype))
@@ -76,13 +80,13 @@ def assert_computes_narrow(name: str, examples: int) -> None:
     "name", ["exp", "nn.avg_pool2d", "nn.lrn", "nn.softmax", "sum", "where"]
 )
 def test_narrow_floats_are_computed_as_wider_ones(name: str) -> None:
-    assert_computes_narrow(name, 2)
+    assert_computes_narrow(name, 0.1)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("name", sorted({*WITH_RULE} - {"reinterpret"}))
 def test_narrow_floats_of_all_operators_are_computed_as_wider_ones(name: str) -> None:
-    assert_computes_narrow(name, 15)
+    assert_computes_narrow(name, 0.75)
 
 
 # For floats there are templates that are faster.
@@ -95,7 +99,7 @@ PLAIN = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_loops_compute_ints(name: str) -> None:
-    @settings(max_examples=1, database=None, deadline=None)
+    @examples(0.05)
     @given(calls(name))
     def holds(built: Built) -> None:
         whole = with_floats(built, lambda values: np.rint(values * 3).astype("int16"))
@@ -114,7 +118,7 @@ def odd(*shape: int, seed: int = 0) -> Constant:
 
 ELEMENTWISE = sorted(
     name
-    for name in (*elementwise.__all__, *broadcast.__all__)
+    for name in elementwise.__all__
     if not name.startswith(("bitwise", "logical", "left", "right"))
 )
 
@@ -125,7 +129,8 @@ def test_no_number_and_infinity_are_what_they_are_for_numpy(name: str) -> None:
     if name == "clip":
         built = op.clip(odd(40), -1, 2)
     else:
-        count = 3 if name == "where" else 2 if name in broadcast.__all__ else 1
+        parameters = inspect.signature(build).parameters.values()
+        count = sum(one.default is one.empty for one in parameters)
         built = build(*[odd(40, seed=at) for at in range(count)])
     assert_means_the_same(built)
 
@@ -152,12 +157,13 @@ def test_of_extremes_what_is_no_number_wins(built: Built) -> None:
 FAR_FROM_OVERFLOW = ODD[(np.abs(ODD) < 1e38) | ~np.isfinite(ODD)]
 
 
-def partly(odd: Array) -> Callable[[Array], Array]:
+def partly(odd: Array, dtype: str) -> Callable[[Array], Array]:
     def change(values: Array) -> Array:
         rng = np.random.default_rng(values.size)
         picked = rng.choice(odd, values.shape)
         changed = np.where(rng.random(values.shape) < 0.3, picked, values)
-        return changed.astype("float32")
+        with np.errstate(over="ignore"):
+            return rounded(changed, dtype)
 
     return change
 
@@ -165,12 +171,13 @@ def partly(odd: Array) -> Callable[[Array], Array]:
 @pytest.mark.stress
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_no_number_and_infinity_are_what_they_are_in_all_operators(name: str) -> None:
-    changed = partly(FAR_FROM_OVERFLOW if TOLERANCE.get(name) == SUMS else ODD)
+    numbers = FAR_FROM_OVERFLOW if TOLERANCE.get(name) == SUMS else ODD
 
-    @settings(max_examples=6, database=None, deadline=None)
-    @given(calls(name))
-    def holds(built: Built) -> None:
-        assert_means_the_same(with_floats(built, changed), by_machine)
+    @examples(0.3)
+    @given(calls(name), st.sampled_from(["bfloat16", "float16", "float32", "float64"]))
+    def holds(built: Built, dtype: str) -> None:
+        odd = with_floats(built, partly(numbers, dtype))
+        assert_means_the_same(odd, by_machine)
 
     holds()
 
@@ -222,13 +229,13 @@ BY_MACHINE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BY_MACHINE)
 def test_machine_code_computes_what_the_operator_means(name: str) -> None:
-    assert_computes(name, 1, run=by_machine)
+    assert_computes(name, 0.05, run=by_machine)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_machine_code_of_all_rules_computes_what_the_operator_means(name: str) -> None:
-    @settings(max_examples=6, database=None, deadline=None)
+    @examples(0.3)
     @given(calls(name))
     def holds(built: Built) -> None:
         assert_means_the_same(built, by_machine)

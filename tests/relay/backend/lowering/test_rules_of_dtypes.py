@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from parpass.errors import EvaluationError
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Call
 from parpass.relay.op import Op
-from tests.support.op_calls import value
+from tests.support.op_calls import array, value
 from tests.support.op_shapes import Built
 from tests.support.op_variants import in_dtypes
+from tests.support.profiles import examples
 from tests.support.rules_of_lowering import (
     WITH_RULE,
     assert_means_the_same,
@@ -21,38 +22,52 @@ from tests.support.rules_of_lowering import (
     calls,
 )
 
+pytestmark = pytest.mark.hunt  # properties are inside of tests
+
 _PARTS = 3  # a test is of every third call: of some operators there are hundreds
 
 
-def assert_computes_in_all_dtypes(name: str, examples: int, part: slice) -> None:
-    @settings(max_examples=examples, database=None, deadline=None)
+def assert_computes_in_all_dtypes(name: str, share: float, part: slice) -> None:
+    @examples(share)
     @given(calls(name))
     def holds(built: Built) -> None:
         for call in list(in_dtypes(built))[part]:
-            if not numbers_are_refused(call):
+            if not is_refused(call):
                 with contextlib.suppress(NoRuleError):
                     assert_means_the_same(call, by_machine)
 
     holds()
 
 
-def numbers_are_refused(call: Call) -> bool:
-    """Return whether bounds in another dtype are no longer those of the type."""
+def is_refused(call: Call) -> bool:
+    """Return whether a call has no value, for which it has to have a reason.
+
+    Bounds in another dtype are no longer those of the type, or the ints that floats
+    became have negative powers, which numpy refuses.
+    """
     try:
         value(call)
     except EvaluationError:
-        assert call.op in {Op.get("arange"), Op.get("strided_set")}
+        of_bounds = call.op in {Op.get("arange"), Op.get("strided_set")}
+        assert of_bounds or has_negative_powers_of_ints(call)
         return True
     return False
 
 
-@pytest.mark.parametrize("name", ["abs", "nn.relu", "left_shift"])
+def has_negative_powers_of_ints(call: Call) -> bool:
+    if call.op != Op.get("power"):
+        return False
+    base, exponent = map(array, call.args)
+    return {base.dtype.kind, exponent.dtype.kind} <= {*"iu"} and exponent.min() < 0
+
+
+@pytest.mark.parametrize("name", ["abs", "nn.relu", "left_shift", "power"])
 def test_an_operator_computes_in_each_of_its_dtypes(name: str) -> None:
-    assert_computes_in_all_dtypes(name, 1, slice(None))
+    assert_computes_in_all_dtypes(name, 0.05, slice(None))
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("part", range(_PARTS))
 @pytest.mark.parametrize("name", WITH_RULE)
 def test_every_operator_computes_in_each_of_its_dtypes(name: str, part: int) -> None:
-    assert_computes_in_all_dtypes(name, 2, slice(part, None, _PARTS))
+    assert_computes_in_all_dtypes(name, 0.1, slice(part, None, _PARTS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parpass.relay.frontend.onnx.support import unsupported
+from parpass.relay.frontend.onnx.body import unsupported
 from tests.support.onnx_cases import cases, model_of, run
 from tests.support.onnx_unsupported import NO_CONVERTER, UNSUPPORTED
 

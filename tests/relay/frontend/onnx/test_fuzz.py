@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from examples.real_networks import network_paths
 from parpass.errors import FrontendError
 from tests.support.onnx_models import imported
+from tests.support.profiles import examples
 
 SMALL = ("zfnet512", "bvlc_alexnet", "vgg19")
 FILES = {name: path for name, path in network_paths().items() if name in SMALL}
@@ -57,7 +58,7 @@ def damage(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.slow
 @given(damage())
-@settings(max_examples=200, deadline=None)
+@examples(10)
 def test_a_damaged_file_is_a_module_or_an_error_that_names_the_file(
     damaged: Path, content: bytes
 ) -> None:
@@ -66,7 +67,6 @@ def test_a_damaged_file_is_a_module_or_an_error_that_names_the_file(
 
 
 @given(st.binary(max_size=200))
-@settings(deadline=None)
 def test_any_bytes_are_a_module_or_an_error(damaged: Path, content: bytes) -> None:
     damaged.write_bytes(content)
     assert is_imported(damaged) or "damaged.onnx" in refusal(damaged)

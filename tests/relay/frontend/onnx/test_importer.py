@@ -12,8 +12,8 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Tuple
 from parpass.relay.transform import InferType
 from tests.support.onnx_models import evaluate, graph_model, imported, one_node, random

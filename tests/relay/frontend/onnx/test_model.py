@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
+from parpass.ir.node import post_order
+from parpass.relay.expr import Constant
+from parpass.relay.frontend import from_onnx
 from parpass.transform import PassContext
 from tests.support.onnx_models import graph_model, imported, one_node, random
 
@@ -134,8 +137,102 @@ def test_names_that_are_no_text_are_malformed() -> None:
 def test_a_tensor_whose_data_does_not_fit_its_shape_is_malformed() -> None:
     model = one_node("Add", random(2), random(2), known=(1,))
     model.graph.initializer[0].dims[0] = 3
-    with pytest.raises(MalformedModelError, match="tensor 'x1' cannot be read"):
+    words = r"tensor 'x1' has 8 bytes of values; expected 12 for the shape \[3\]"
+    with pytest.raises(MalformedModelError, match=words):
         imported(model)
+
+
+def _with_weight(**fields: Any) -> onnx.ModelProto:
+    """Return a model that adds a tensor of these fields."""
+    model = one_node("Add", random(2), random(2), known=(1,))
+    tensor = model.graph.initializer[0]
+    name = tensor.name
+    tensor.Clear()
+    tensor.MergeFrom(onnx.TensorProto(name=name, **fields))
+    return model
+
+
+FLOAT, INT8, BOOL = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT8, 9)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"dims": [-1], "raw_data": bytes(8)}, r"a negative dimension: its shape .*-1"),
+        ({"dims": [-1, 2], "float_data": [1, 2]}, "a negative dimension"),
+        ({"dims": [-1, -2], "raw_data": bytes(8)}, "a negative dimension"),
+        ({"dims": [0, -1]}, "a negative dimension"),
+        ({"dims": [2], "raw_data": bytes(7)}, "has 7 bytes of values; expected 8 for"),
+        ({"dims": [2], "float_data": [1, 2, 3]}, "has 3 values; expected 2 for"),
+        ({"dims": [2]}, "has 0 values; expected 2 for"),
+        ({"dims": [2**62, 4]}, f"has 0 values; expected {2**64} for"),
+        ({"dims": [2**32] * 2, "raw_data": b""}, f"bytes of values; expected {2**66}"),
+        (
+            {"dims": [2], "float_data": [1, 2], "raw_data": bytes(8)},
+            "values in float_data and raw_data; expected them in one",
+        ),
+        (
+            {"dims": [2], "int32_data": [1000, 2], "data_type": INT8},
+            "has the value 1000, which is none of int8",
+        ),
+        ({"dims": [3], "raw_data": b"1", "data_type": 22}, "has 1 bytes of values"),
+    ],
+    ids=str,
+)
+def test_a_tensor_that_no_array_can_be_is_malformed(
+    fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(MalformedModelError, match=f"tensor 'x1' .*{words}"):
+        imported(_with_weight(**{"data_type": FLOAT, **fields}))
+
+
+def test_a_weight_that_nothing_reads_is_looked_at_too() -> None:
+    model = one_node("Relu", random(2))
+    model.graph.initializer.add(name="w", dims=[-2], data_type=FLOAT)
+    with pytest.raises(
+        MalformedModelError, match="tensor 'w' has a negative dimension"
+    ):
+        imported(model)
+
+
+def test_bools_are_true_or_false_whatever_their_bytes_are() -> None:
+    nodes = [helper.make_node("Where", ["w", "x", "y"], ["z"])]
+    model = graph_model(nodes, {"x": random(2), "y": random(2)}, ["z"])
+    model.graph.initializer.add(name="w", dims=[2], data_type=BOOL, raw_data=b"\2\0")
+    mod, _ = from_onnx(model, freeze_params=True)
+    constants = [one for one in post_order(mod["main"]) if isinstance(one, Constant)]
+    assert constants[0].data.numpy().view("u1").tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("place", ["input", "output", "value_info"])
+def test_shapes_of_values_are_looked_at_wherever_they_stand(place: str) -> None:
+    for dims, words in [
+        ([-2], "value 'v' has a dimension below -1"),
+        ([2**40, -1, 2**40], "value 'v' has more elements than memory"),
+    ]:
+        model = one_node("Relu", random(2))
+        info = helper.make_tensor_value_info("v", FLOAT, dims)
+        getattr(model.graph, place).append(info)
+        with pytest.raises(MalformedModelError, match=words):
+            imported(model)
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ((FLOAT, [3]), r"said to be \[3\] of FLOAT"),
+        ((INT8, [2]), r"said to be \[2\] of INT8"),
+    ],
+)
+def test_an_input_and_its_initializer_are_of_one_type(
+    declared: tuple[int, list[int]], words: str
+) -> None:
+    model = one_node("Add", random(2), random(2), known=(1,))
+    model.graph.input.append(helper.make_tensor_value_info("x1", *declared))
+    with pytest.raises(MalformedModelError, match=f"input 'x1' is {words}"):
+        imported(model)
+    model.graph.input[-1].CopyFrom(helper.make_tensor_value_info("x1", FLOAT, ["n"]))
+    assert imported(model)
 
 
 def test_tensors_outside_of_the_file_are_loaded(tmp_path: Path) -> None:
@@ -189,7 +286,7 @@ def test_a_shape_that_cannot_be_computed_is_refused() -> None:
         helper.make_node("Tile", ["one", "many"], ["shape"]),
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
     ]
-    words = r"Reshape 'y'.*: what it is given has no value: .* bytes, and"
+    words = r"Reshape 'y'.*: its input has no value: .* bytes, and"
     for many, limit in [(10**13, 2**29), (10**3, 0)]:
         known = {"one": np.array([1]), "many": np.array([many])}
         model = graph_model(nodes, {"x": random(2)}, ["y"], known=known)

@@ -12,8 +12,8 @@ from onnx.reference import ReferenceEvaluator
 
 from examples.real_networks import GIANTS, example_input, load, network_paths
 from parpass import relay
-from parpass.ir.types.ty import FuncType, TensorType
-from parpass.ir.wire import post_order
+from parpass.ir.function_codec import post_order
+from parpass.ir.types import FuncType, TensorType
 from parpass.relay.expr import Call
 from tests.support.onnx_models import evaluate, imported
 
@@ -39,8 +39,17 @@ def test_a_network_imports_with_the_types_that_its_file_declares(name: str) -> N
 
 
 @pytest.mark.slow
-def test_all_networks_make_one_module_in_which_every_node_has_its_span() -> None:
-    paths: list[Path] = list(network_paths().values())
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["squeezenet", "shufflenet"], id="small"),
+        pytest.param(NETWORKS, id="all", marks=pytest.mark.stress),
+    ],
+)
+def test_networks_make_one_module_in_which_every_node_has_its_span(
+    names: list[str],
+) -> None:
+    paths: list[Path] = [network_paths()[name] for name in names]
     mod = imported(paths)
     assert list(mod.functions_by_name) == [path.stem for path in paths]
     for path, function in zip(paths, mod.functions_by_name.values(), strict=True):

@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import Any as UnknownDim
+from parpass.ir.types import Any as UnknownDim
 from parpass.relay.op import TypeRelationError
-from parpass.relay.op.declaration.layout import Layout, layout_of, relaid, relaid_shape
+from parpass.relay.op.declaration.layout import (
+    Layout,
+    layout_of,
+    transform_layout,
+    transformed_shape,
+)
+from tests.support.profiles import examples
 
 UNKNOWN = UnknownDim()
 
@@ -24,28 +30,28 @@ def layouts(draw: st.DrawFn) -> str:
 
 
 @given(layouts(), layouts())
-@settings(max_examples=60)
+@examples(3)
 def test_there_and_back_is_the_same_and_the_shape_is_foreseen(
     one: str, other: str
 ) -> None:
     start = np.arange(2 * 6 * 6 * 6).reshape(2, 6, 6, 6)
-    here = relaid(start, "NCHW", one)
-    there = relaid(here, one, other)
-    assert there.shape == relaid_shape(here.shape, one, other)
-    np.testing.assert_array_equal(relaid(there, other, "NCHW"), start)
+    here = transform_layout(start, "NCHW", one)
+    there = transform_layout(here, one, other)
+    assert there.shape == transformed_shape(here.shape, one, other)
+    np.testing.assert_array_equal(transform_layout(there, other, "NCHW"), start)
 
 
 def test_a_block_counts_through_what_belongs_together() -> None:
     start = np.arange(12).reshape(1, 6, 2)
-    blocked = relaid(start, "NCW", "NCW3c")
+    blocked = transform_layout(start, "NCW", "NCW3c")
     assert blocked.shape == (1, 2, 2, 3)
     assert blocked[0, 1, 0].tolist() == start[0, 3:6, 0].tolist()
 
 
 def test_unknown_dimensions_pass_through() -> None:
     shape = (UNKNOWN, 6, UNKNOWN, 5)
-    assert relaid_shape(shape, "NCHW", "NHWC2c") == (UNKNOWN, UNKNOWN, 5, 3, 2)
-    unknown_channels = relaid_shape((1, UNKNOWN, 4, 5), "NCHW", "NCHW2c")
+    assert transformed_shape(shape, "NCHW", "NHWC2c") == (UNKNOWN, UNKNOWN, 5, 3, 2)
+    unknown_channels = transformed_shape((1, UNKNOWN, 4, 5), "NCHW", "NCHW2c")
     assert unknown_channels == (1, UNKNOWN, 4, 5, 2)
 
 
@@ -66,7 +72,7 @@ def test_a_layout_of_other_axes_is_rejected() -> None:
     with pytest.raises(IRTypeError, match="expected a layout of NCHW for layout, got"):
         layout_of("NCDHW", "NCHW", "layout")
     with pytest.raises(TypeRelationError, match="layouts of the same axes, got"):
-        relaid_shape((1, 2, 3), "NCW", "NCH")
+        transformed_shape((1, 2, 3), "NCW", "NCH")
 
 
 @pytest.mark.parametrize(
@@ -81,5 +87,5 @@ def test_a_shape_that_does_not_fit_is_rejected(
     shape: tuple[int, ...], source: str, target: str, words: str
 ) -> None:
     with pytest.raises(TypeRelationError) as caught:
-        relaid_shape(shape, source, target)
+        transformed_shape(shape, source, target)
     assert str(caught.value).startswith(words)

@@ -7,8 +7,13 @@ import pytest
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.relay.op.declaration.attributes import NCHW, IntTuple, Pair, one_of
-from parpass.relay.op.declaration.normal import fields_of
+from parpass.relay.op.declaration.attributes import (
+    NCHW,
+    IntTuple,
+    Pair,
+    attr_fields,
+    one_of,
+)
 
 
 class OddAttrs(Attrs, frozen=True):
@@ -40,7 +45,7 @@ FORMS: list[tuple[str, Any, Any]] = [
 def test_a_field_says_which_form_a_value_has(
     name: str, value: Any, wanted: Any
 ) -> None:
-    found = fields_of(OddAttrs)[name].normal(value, "odd")
+    found = attr_fields(OddAttrs)[name].normal(value, "odd")
     assert found == wanted
     assert type(found) is type(wanted)
 
@@ -61,11 +66,11 @@ WRONG: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("name", "value", "words"), WRONG)
 def test_a_value_that_has_no_form_is_refused(name: str, value: Any, words: str) -> None:
     with pytest.raises(IRTypeError, match=words):
-        fields_of(OddAttrs)[name].normal(value, "odd")
+        attr_fields(OddAttrs)[name].normal(value, "odd")
 
 
 def test_what_is_read_is_taken_as_it_is_where_only_its_kind_is_right() -> None:
-    fields = fields_of(OddAttrs)
+    fields = attr_fields(OddAttrs)
     assert fields["mode"].stored("c", "odd") == "c"
     assert fields["pair"].stored((0, -1), "odd") == (0, -1)
     assert fields["pair"].stored(3, "odd") == (3, 3)

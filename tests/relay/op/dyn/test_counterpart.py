@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from parpass.errors import EvaluationError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Expr, TupleWrapper, const
 from parpass.relay.op import Op, TypeRelationError, dyn

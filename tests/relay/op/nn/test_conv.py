@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
 from tests.support.onnx_reference import onnx_value
 from tests.support.op_calls import Array, array, floats, ints, related, type_of, value
+from tests.support.profiles import examples
 
 
 def plain_conv2d(data: Array, weight: Array, attrs: Any) -> Array:
@@ -49,7 +50,7 @@ pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
     groups=st.sampled_from([1, 2, 4]),
     per_group=st.integers(1, 2),
 )
-@settings(max_examples=25, deadline=None)
+@examples(1.25)
 def test_a_convolution_is_what_its_definition_says(
     size: tuple[int, int],
     kernel: tuple[int, int],
@@ -214,7 +215,7 @@ WRONG: list[tuple[Callable[[], Call], str]] = [
     ),
     (
         lambda: nn.conv2d(DATA, WEIGHT, out_dtype="floaty"),
-        "expected the name of a dtype, got 'floaty'",
+        "expected the name of a dtype for out_dtype, got 'floaty'",
     ),
 ]
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn

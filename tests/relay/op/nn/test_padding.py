@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
 from tests.support.op_calls import array, floats, ints, related, value

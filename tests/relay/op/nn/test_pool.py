@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
 from tests.support.onnx_reference import onnx_value
 from tests.support.op_calls import array, bools, floats, ints, related, type_of, value
+from tests.support.profiles import examples
 
 GEOMETRIES: list[dict[str, Any]] = [
     {"kernel_shape": [2, 2]},
@@ -96,7 +97,7 @@ pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 
 @given(pairs, pairs, pairs, st.tuples(*[st.integers(0, 2)] * 4), st.booleans())
-@settings(max_examples=40, deadline=None)
+@examples(2)
 def test_the_type_is_that_of_the_pooled_image(
     size: tuple[int, int],
     strides: tuple[int, int],

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from tests.support.op_calls import (
@@ -24,6 +24,7 @@ from tests.support.op_calls import (
     type_of,
     value,
 )
+from tests.support.profiles import examples
 
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,
@@ -108,7 +109,7 @@ def test_where_takes_what_is_not_0_for_true_as_tvm_does(dtype: str) -> None:
 
 
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3, max_dims=4, max_side=4))
-@settings(max_examples=40)
+@examples(2)
 def test_types_broadcast_as_arrays_do(shapes: hnp.BroadcastableShapes) -> None:
     condition, x, y = (np.zeros(shape) for shape in shapes.input_shapes)
     pair = op.add(const(x), const(y))
@@ -118,7 +119,7 @@ def test_types_broadcast_as_arrays_do(shapes: hnp.BroadcastableShapes) -> None:
 
 
 @given(*[hnp.array_shapes(min_dims=0, max_dims=3, max_side=3)] * 2)
-@settings(max_examples=40)
+@examples(2)
 def test_types_broadcast_only_where_arrays_do(
     one: tuple[int, ...], other: tuple[int, ...]
 ) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Constant, const
 from parpass.runtime.ndarray import NDArray

@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType, TupleType, Type
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, Tuple, TupleWrapper
 from tests.support.op_calls import array, floats, ints, related, type_of, value
+from tests.support.profiles import examples
 
 UNKNOWN = UnknownDim()
 
@@ -32,7 +33,7 @@ def test_stack_joins_along_a_new_axis(axis: int) -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(-2, 1))
-@settings(max_examples=40)
+@examples(2)
 def test_concatenate_undoes_split(sections: int, length: int, axis: int) -> None:
     shape = [3, 3]
     shape[axis] = sections * length

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import IRTypeError
-from parpass.ir.types.ty import Any as UnknownDim
-from parpass.ir.types.ty import TensorType
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from tests.support.op_calls import array, floats, related, type_of, value

@@ -11,6 +11,7 @@ from parpass.relay.transform import ChangeBatch, InferType
 from parpass.runner import Runner
 from tests.support.docs import shows
 from tests.support.meaning import assert_parallel_is_serial
+from tests.support.relay_networks import mobilenet
 
 DATA = relay.var("data", shape=(1, 3))
 
@@ -31,7 +32,7 @@ def test_workers_know_parameters_by_their_names(runner: Runner) -> None:
 
 
 def test_a_network_is_typed_anew() -> None:
-    mod, _ = relay.testing.mobilenet.get_workload(batch_size=1)
+    mod, _ = mobilenet.get_workload(batch_size=1)
     after = ChangeBatch({mod["main"].params[0]: 0}, batch_size=123)(mod)
     assert after["main"].checked_type.ret_type.shape[0] == 123
 

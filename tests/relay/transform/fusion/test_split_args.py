@@ -6,7 +6,6 @@ import parpass as tvm
 from parpass import relay
 from parpass.errors import ArgumentError
 from parpass.relay.transform import FuseOps, InferType, SplitArgs
-from tests.support.docs import shows
 from tests.support.meaning import assert_keeps_meaning
 
 
@@ -17,13 +16,6 @@ def module(lengths: list[int], axis: int = 0) -> tvm.IRModule:
     ]
     joined = relay.concatenate(inputs, axis)
     return InferType()(tvm.IRModule.from_expr(relay.Function(inputs, joined)))
-
-
-def test_the_documented_programs() -> None:
-    function = module([2, 3, 4])["main"]
-    plain = relay.Function(function.params, function.body)
-    before = tvm.IRModule.from_expr(plain)
-    assert shows(SplitArgs, before, SplitArgs(3)(InferType()(before)))
 
 
 def test_no_fused_function_takes_more_than_so_many() -> None:
@@ -38,12 +30,6 @@ def test_no_fused_function_takes_more_than_so_many() -> None:
     relay.analysis.post_order_visit(fused, look)
     assert max(sizes) == 4
     assert len(sizes) == 5
-
-
-@pytest.mark.parametrize("limit", [-1, 4])
-def test_few_tensors_stay_together(limit: int) -> None:
-    before = module([1, 1, 1])
-    assert SplitArgs(limit)(before)["main"] is before["main"]
 
 
 def test_a_limit_that_leaves_nothing_to_join_is_refused() -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parpass.relay.backend.lowering.loops import accumulated, nest, zero
-from parpass.relay.backend.lowering.places import (
+from parpass.relay.backend.lowering.index_maps import (
     axis_lengths,
-    axis_places,
     axis_values,
+    layout_indices,
+    window_element,
 )
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.loops import accumulated, nest, zero
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     Result,
     Source,
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.windows_inside import place_in_window
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.op.nn.conv_transpose import ConvTransposeAttrs
@@ -55,7 +55,7 @@ def _conv(
 
         def more(total: PrimExpr, k: Indices) -> PrimExpr:
             channel = k[0] if group is None else group * kernel[1] + k[0]
-            window = place_in_window(
+            window = window_element(
                 attrs,
                 [at[axis] for axis in spatial],
                 k[1:],
@@ -65,11 +65,13 @@ def _conv(
             )
             places = dict(zip(spatial, window.places, strict=True))
             x = data.at(
-                axis_places({"N": at["N"], "C": channel, **places}, attrs.data_layout)
+                layout_indices(
+                    {"N": at["N"], "C": channel, **places}, attrs.data_layout
+                )
             )
             x = window.if_inside(x, zero(x.dtype))
             within = {"O": at["C"], "I": k[0], **dict(zip(spatial, k[1:], strict=True))}
-            y = weight.at(axis_places(within, attrs.kernel_layout))
+            y = weight.at(layout_indices(within, attrs.kernel_layout))
             x, y = (op.cast_to(one, out.dtype) for one in (x, y))
             return op.add(total, op.multiply(x, y))
 
@@ -118,7 +120,9 @@ def _conv_transpose(
                     reached.append(op.equal(op.floormod(begun, stride), 0))
                 places[letter] = place
             x = data.at(
-                axis_places({"N": at["N"], "C": channel, **places}, attrs.data_layout)
+                layout_indices(
+                    {"N": at["N"], "C": channel, **places}, attrs.data_layout
+                )
             )
             x = op.if_then_else(op.all(*reached), x, zero(x.dtype))
             within = {
@@ -126,7 +130,7 @@ def _conv_transpose(
                 "O": channel_out,
                 **dict(zip(spatial, k[1:], strict=True)),
             }
-            y = weight.at(axis_places(within, attrs.kernel_layout))
+            y = weight.at(layout_indices(within, attrs.kernel_layout))
             x, y = (op.cast_to(one, out.dtype) for one in (x, y))
             return op.add(total, op.multiply(x, y))
 

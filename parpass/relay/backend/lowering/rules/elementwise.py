@@ -1,12 +1,14 @@
-"""Operators on each element of one tensor."""
+"""Lowering rules of elementwise operators, which broadcast as in numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from parpass.relay.backend.lowering.extremes import clamped
-from parpass.relay.backend.lowering.template import (
+from parpass.ir.op_table import Op
+from parpass.relay.backend.lowering.extremes import clamped, larger, lesser
+from parpass.relay.backend.lowering.index_maps import broadcast_at
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
@@ -16,8 +18,126 @@ from parpass.relay.backend.lowering.template import (
 from parpass.relay.op.tensor.elementwise import ClipAttrs, limit_of
 from parpass.tir import op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import Call, Select
+from parpass.tir.prim_expr import IntImm, PrimExpr
+
+Compute = Callable[[Any, Any], PrimExpr]
+
+
+def _binary(name: str, compute: Compute) -> None:
+    @register_injective(name)
+    def rule(
+        _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+    ) -> PrimExpr:
+        lhs, rhs = (broadcast_at(one, indices) for one in sources)
+        return compute(lhs, rhs)
+
+
+def _is_float(x: PrimExpr) -> bool:
+    return data_type(x.dtype).is_floating
+
+
+def _of_ints(divide: Compute, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """Return a quotient, or a rest, of ints; by 0 it is 0, as numpy has it."""
+    zero, one = op.const(0, b.dtype), op.const(1, b.dtype)
+    if isinstance(b, IntImm):
+        return divide(a, b) if b.value else zero
+    is_zero = op.equal(b, zero)
+    return Select(is_zero, zero, divide(a, Select(is_zero, one, b)))
+
+
+def _divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return op.div(a, b) if _is_float(a) else _of_ints(op.truncdiv, a, b)
+
+
+def _trunc_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return op.trunc(op.div(a, b)) if _is_float(a) else _of_ints(op.truncdiv, a, b)
+
+
+def _mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    return op.fmod(a, b) if _is_float(a) else _of_ints(op.truncmod, a, b)
+
+
+def _floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if not _is_float(a):
+        return _of_ints(op.floormod, a, b)
+    rest, _ = _floor_rest(a, b)
+    return rest
+
+
+def _floor_rest(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    """Return the rest that has the divisor's sign, and whether it was made to."""
+    zero = op.const(0, a.dtype)
+    rest = op.fmod(a, b)
+    is_other = op.logical_and(
+        op.not_equal(rest, zero), op.not_equal(rest < zero, b < zero)
+    )
+    return Select(is_other, op.add(rest, b), rest), is_other
+
+
+def _floor_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    """Return a quotient rounded down, of floats as numpy has it.
+
+    It is worked out of the rest, which is exact where the quotient is rounded.
+    """
+    if not _is_float(a):
+        return _of_ints(op.floordiv, a, b)
+    dtype = a.dtype
+    zero, one = op.const(0, dtype), op.const(1, dtype)
+    _, is_other = _floor_rest(a, b)
+    quotient = op.div(op.subtract(a, op.fmod(a, b)), b)
+    quotient = Select(is_other, op.subtract(quotient, one), quotient)
+    down = op.floor(quotient)
+    is_less = op.subtract(quotient, down) > op.const(0.5, dtype)
+    nearest = Select(is_less, op.add(down, one), down)
+    return Select(op.equal(b, zero), op.div(a, b), nearest)
+
+
+def _power(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+    if not _is_float(a):
+        raise NoRuleError("powers of ints")
+    return op.power(a, b)
+
+
+def _bitwise(of_ints: Compute, of_bools: Compute) -> Compute:
+    return lambda a, b: of_bools(a, b) if a.dtype == "bool" else of_ints(a, b)
+
+
+def _shifted(name: str) -> Compute:
+    # Not by `tir.left_shift`, which refuses constants beyond the bits that there are.
+    return lambda a, b: Call(a.dtype, Op.get(name), (a, b))
+
+
+for _name in (
+    *("add", "subtract", "multiply", "equal", "not_equal", "less", "less_equal"),
+    *("greater", "greater_equal", "logical_and", "logical_or"),
+):
+    _binary(_name, getattr(op, _name))
+_binary("divide", _divide)
+_binary("floor_divide", _floor_divide)
+_binary("trunc_divide", _trunc_divide)
+_binary("mod", _mod)
+_binary("floor_mod", _floor_mod)
+_binary("trunc_mod", _mod)
+_binary("power", _power)
+_binary("maximum", larger)
+_binary("minimum", lesser)
+_binary("logical_xor", op.not_equal)
+_binary("bitwise_and", _bitwise(op.bitwise_and, op.logical_and))
+_binary("bitwise_or", _bitwise(op.bitwise_or, op.logical_or))
+_binary("bitwise_xor", _bitwise(op.bitwise_xor, op.not_equal))
+_binary("left_shift", _shifted("tir.shift_left"))
+_binary("right_shift", _shifted("tir.shift_right"))
+
+
+@register_injective("where")
+def _where(
+    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    condition, x, y = (broadcast_at(one, indices) for one in sources)
+    if condition.dtype != "bool":
+        condition = op.not_equal(condition, op.const(0, condition.dtype))
+    return Select(condition, x, y)
 
 
 def _unary(name: str, compute: Callable[[Any], PrimExpr]) -> None:

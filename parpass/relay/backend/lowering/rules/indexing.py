@@ -1,28 +1,40 @@
-"""Operators that pick elements by indices that are data."""
+"""Lowering rules of operators that read or write by indices, ranges and grids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from parpass.relay.backend.lowering.places import (
+from parpass.relay.backend.lowering.index_maps import (
     broadcast_at,
     clipped,
     counted,
     unflat,
     wrapped,
 )
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
     Source,
     register_injective,
 )
-from parpass.relay.op.declaration.relations import broadcast_shape, normal_axis
-from parpass.relay.op.transform.indexing import GatherAttrs, GatherNDAttrs, TakeAttrs
-from parpass.relay.op.transform.sequence import OneHotAttrs
+from parpass.relay.op.declaration.type_relations import broadcast_shape, normal_axis
+from parpass.relay.op.transform.grid import ArangeAttrs, MeshgridAttrs
+from parpass.relay.op.transform.indexing import (
+    GatherAttrs,
+    GatherNDAttrs,
+    OneHotAttrs,
+    TakeAttrs,
+)
+from parpass.relay.op.transform.select import (
+    RepeatAttrs,
+    ReverseAttrs,
+    StridedSliceAttrs,
+    slices_of,
+)
 from parpass.tir import op
+from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr
 
@@ -156,3 +168,158 @@ def _unravel_index(
     for axis, one in enumerate(found[1:], 1):
         result = Select(op.equal(indices[0], axis), one, result)
     return op.cast_to(result, out.dtype)
+
+
+@register_injective("strided_slice")
+def _strided_slice(
+    attrs: StridedSliceAttrs, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    shape = sources[0].shape
+    found: list[PrimExpr] = []
+    for index, part, dim in zip(indices, slices_of(attrs, shape), shape, strict=True):
+        first, _, step = part.indices(dim)
+        found.append(op.add(op.multiply(index, step), first))
+    return sources[0].at(found)
+
+
+@register_injective("slice_like")
+def _slice_like(
+    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    return sources[0].at(indices)
+
+
+@register_injective("reverse")
+def _reverse(
+    attrs: ReverseAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    found = list(indices)
+    axis = normal_axis(attrs.axis, len(found))
+    found[axis] = op.subtract(out.shape[axis] - 1, found[axis])
+    return sources[0].at(found)
+
+
+@register_injective("repeat")
+def _repeat(
+    attrs: RepeatAttrs, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    if attrs.axis is None:
+        place = op.floordiv(indices[0], attrs.repeats)
+        return sources[0].at(unflat(place, sources[0].shape))
+    found = list(indices)
+    axis = normal_axis(attrs.axis, len(found))
+    found[axis] = op.floordiv(found[axis], attrs.repeats)
+    return sources[0].at(found)
+
+
+@register_injective("tile")
+def _tile(
+    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    shape = sources[0].shape
+    last = indices[len(indices) - len(shape) :]
+    pairs = zip(last, shape, strict=True)
+    # Of no elements there are none to look at.
+    return sources[0].at([op.floormod(one, max(dim, 1)) for one, dim in pairs])
+
+
+@register_injective("trilu")
+def _trilu(
+    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    data, k = sources
+    rows, columns = data.shape[-2:]
+    row, column = (op.cast_to(one, "int64") for one in indices[-2:])
+    above = k.at(())
+    if k.dtype == "uint64":  # the only one whose values int64 may not hold
+        above = op.minimum(above, op.const(columns, k.dtype))
+    above = op.minimum(op.cast_to(above, "int64"), op.const(columns, "int64"))
+    diagonal = op.add(row, op.maximum(above, op.const(-rows, "int64")))
+    is_kept = column >= diagonal if attrs.upper else column <= diagonal
+    return op.if_then_else(is_kept, data.at(indices), op.const(0, out.dtype))
+
+
+@register_injective("strided_set")
+def _strided_set(
+    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    data, value, begin, end, strides = sources
+    if 0 in (*data.shape, *value.shape):
+        raise NoRuleError("a range of no elements")
+    if begin.shape != end.shape:
+        raise NoRuleError("fewer bounds of one kind than of another")
+    whole = zip(
+        reversed(data.shape[begin.shape[0] :]), reversed(value.shape), strict=False
+    )
+    if len(value.shape) > len(data.shape) or any(b not in (1, a) for a, b in whole):
+        raise NoRuleError("a value that does not fit")
+    at = [op.cast_to(index, "int64") for index in indices]
+    inside: list[PrimExpr] = []
+    for axis in range(begin.shape[0]):
+        first, last = (_bound(one, axis) for one in (begin, end))
+        step: PrimExpr = op.const(1, "int64")
+        if axis < strides.shape[0]:
+            step = _bound(strides, axis)
+        place, conditions = _in_slice(at[axis], first, last, step, data.shape[axis])
+        at[axis] = place
+        inside += conditions
+    behind = at[len(at) - len(value.shape) :]
+    # Where it is not inside the place is none of the value's, and is not looked at.
+    places = [
+        op.cast_to(op.maximum(op.minimum(one, dim - 1), 0), "int32")
+        for one, dim in zip(behind, value.shape, strict=True)
+    ]
+    if not inside:
+        return value.at(places)
+    return op.if_then_else(op.all(*inside), value.at(places), data.at(indices))
+
+
+def _bound(of: Source, axis: int) -> PrimExpr:
+    return op.cast_to(of.at([op.const(axis, "int32")]), "int64")
+
+
+def _in_slice(
+    at: PrimExpr, begin: PrimExpr, end: PrimExpr, step: PrimExpr, dim: int
+) -> tuple[PrimExpr, list[PrimExpr]]:
+    """Return which element of a slice of Python's a place is, and what makes it one."""
+    zero = op.const(0, "int64")
+    forward = step > zero
+    lowest = Select(forward, zero, op.const(-1, "int64"))
+    highest = Select(forward, op.const(dim, "int64"), op.const(dim - 1, "int64"))
+    first, last = (
+        op.maximum(op.minimum(Select(one < zero, one + dim, one), highest), lowest)
+        for one in (begin, end)
+    )
+    steps = Select(op.equal(step, zero), op.const(1, "int64"), step)
+    off = op.subtract(at, first)
+    within = Select(
+        forward,
+        op.logical_and(at >= first, at < last),
+        op.logical_and(at <= first, at > last),
+    )
+    return op.floordiv(off, steps), [within, op.equal(op.floormod(off, steps), zero)]
+
+
+@register_injective("arange")
+def _arange(
+    _attrs: ArangeAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    start, _, step = (one.at(()) for one in sources)
+    kinds = [data_type(one.dtype) for one in (start, step)]
+    if any(kind == data_type("uint64") for kind in kinds):
+        raise NoRuleError("a range of uint64")
+    is_real = any(kind.is_floating for kind in kinds)
+    wide = "float64" if is_real else "int64"  # as of numpy's arrays
+    count = op.cast_to(op.cast_to(indices[0], "int64"), wide)
+    more = op.multiply(count, op.cast_to(step, wide))
+    return op.cast_to(op.add(op.cast_to(start, wide), more), out.dtype)
+
+
+@register_injective("meshgrid")
+def _meshgrid(
+    attrs: MeshgridAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    axis, source = out.field, sources[out.field]
+    if attrs.indexing == "xy" and len(sources) > 1 and axis < 2:
+        axis = 1 - axis
+    return source.at([indices[axis]] if source.shape else [])

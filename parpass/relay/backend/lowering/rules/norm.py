@@ -14,7 +14,7 @@ from parpass.relay.backend.lowering.loops import (
     scratch,
     zero,
 )
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
@@ -23,7 +23,7 @@ from parpass.relay.backend.lowering.template import (
     register_injective,
     register_template,
 )
-from parpass.relay.op.declaration.relations import normal_axes, normal_axis
+from parpass.relay.op.declaration.type_relations import normal_axes, normal_axis
 from parpass.relay.op.nn.norm import (
     BatchNormAttrs,
     GroupNormAttrs,

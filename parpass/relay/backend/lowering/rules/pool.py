@@ -7,28 +7,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.index_maps import (
+    WindowElement,
+    axis_lengths,
+    axis_values,
+    layout_indices,
+    window_element,
+)
 from parpass.relay.backend.lowering.loops import (
     accumulated,
     accumulated_together,
     nest,
     zero,
 )
-from parpass.relay.backend.lowering.places import (
-    axis_lengths,
-    axis_places,
-    axis_values,
-)
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
     Source,
     Store,
     register_template,
-)
-from parpass.relay.backend.lowering.windows_inside import (
-    PlaceInWindow,
-    place_in_window,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.pool import PoolAttrs
@@ -50,10 +48,10 @@ class _Windows:
         self._image = axis_lengths(data.shape, attrs.layout, canonical)
         self._counts = axis_lengths(out.shape, self._layout, canonical)
 
-    def at(self, indices: Indices, k: Indices) -> tuple[PrimExpr, PlaceInWindow]:
+    def at(self, indices: Indices, k: Indices) -> tuple[PrimExpr, WindowElement]:
         """Return an element of a window, and where it is."""
         at = axis_values(indices, self._layout)
-        window = place_in_window(
+        window = window_element(
             self._attrs,
             [at[axis] for axis in self._spatial],
             k,
@@ -62,7 +60,7 @@ class _Windows:
             self._attrs.pool_size,
         )
         at.update(zip(self._spatial, window.places, strict=True))
-        return self._data.at(axis_places(at, self._attrs.layout)), window
+        return self._data.at(layout_indices(at, self._attrs.layout)), window
 
 
 @register_template(*(f"nn.max_pool{rank}d" for rank in (1, 2, 3)))
@@ -163,7 +161,7 @@ def _pooled_whole(
 
         def more(known: PrimExpr, k: Indices) -> PrimExpr:
             places = dict(zip(spatial, map(op.add, begins, k), strict=True))
-            return step(known, data.at(axis_places({**at, **places}, attrs.layout)))
+            return step(known, data.at(layout_indices({**at, **places}, attrs.layout)))
 
         def done(found: PrimExpr) -> Stmt:
             count = lengths[0]

@@ -1,4 +1,4 @@
-"""Reductions of a tensor along some of its axes."""
+"""Lowering rules of reductions along axes, and of cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from parpass.relay.backend.lowering.extremes import (
     lesser,
     lowest,
 )
+from parpass.relay.backend.lowering.index_maps import broadcast_at, flat, unflat
 from parpass.relay.backend.lowering.loops import (
     accumulated,
     accumulated_together,
+    allocated,
     nest,
+    scratch,
     zero,
 )
-from parpass.relay.backend.lowering.places import broadcast_at, flat
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
@@ -27,20 +29,27 @@ from parpass.relay.backend.lowering.template import (
     Store,
     register_template,
 )
-from parpass.relay.op.reduce.reductions import ArgReduceAttrs, ReduceAttrs, reduced_axes
-from parpass.relay.op.reduce.variances import VarianceAttrs
+from parpass.relay.op.declaration.type_relations import normal_axis
+from parpass.relay.op.reduce import (
+    ArgReduceAttrs,
+    ReduceAttrs,
+    VarianceAttrs,
+    reduced_axes,
+)
+from parpass.relay.op.transform.scan import ScanopAttrs
 from parpass.target.target import Target
 from parpass.tir import op
+from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.stmt import Stmt
+from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 Step = Callable[[Any, Any], PrimExpr]
 
 
 class _Rows:
-    """What is reduced to each element of the result."""
+    """The elements that are reduced to each element of the result."""
 
     def __init__(self, attrs: ReduceAttrs, data: Source) -> None:
         self._axes = reduced_axes(attrs, len(data.shape))
@@ -222,3 +231,40 @@ def _wins(value: PrimExpr, best: PrimExpr, is_max: bool, is_last: bool) -> PrimE
 
 _register_arg("argmax", lowest, is_max=True)
 _register_arg("argmin", highest, is_max=False)
+
+
+def _register_scan(name: str, first: int, step: Callable[[Any, Any], PrimExpr]) -> None:
+    @register_template(name)
+    def template(
+        attrs: ScanopAttrs,
+        sources: Sequence[Source],
+        out: Result,
+        store: Store,
+        _target: Target,
+    ) -> Stmt:
+        (data,) = sources
+        axis = 0 if attrs.axis is None else normal_axis(attrs.axis, len(out.shape))
+        outer = [1 if at == axis else dim for at, dim in enumerate(out.shape)]
+
+        def row(which: Indices) -> Stmt:
+            known = scratch((1,), out.dtype, "sofar")
+            so_far = BufferLoad(known, [0])
+
+            def one(k: Indices) -> Stmt:
+                place = [*which[:axis], k[0], *which[axis + 1 :]]
+                old = unflat(k[0], data.shape) if attrs.axis is None else place
+                more = op.cast_to(data.at(old), out.dtype)
+                joined = BufferStore(known, step(so_far, more), [0])
+                stored = store(place, so_far)
+                parts = (stored, joined) if attrs.exclusive else (joined, stored)
+                return stmt_seq(*parts)
+
+            begin = BufferStore(known, op.const(first, out.dtype), [0])
+            steps = nest((out.shape[axis],), one, "k")
+            return allocated(known, stmt_seq(begin, steps))
+
+        return nest(outer, row)
+
+
+_register_scan("cumsum", 0, op.add)
+_register_scan("cumprod", 1, op.multiply)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.extremes import clamped
-from parpass.relay.backend.lowering.places import (
+from parpass.relay.backend.lowering.index_maps import (
     axis_lengths,
-    axis_places,
     axis_values,
+    layout_indices,
 )
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     Result,
@@ -76,7 +76,7 @@ def _resize(
     def summed(axis: int, places: dict[str, PrimExpr]) -> PrimExpr:
         """Return what there is once the first axes are resized, the others not yet."""
         if axis < 0:
-            return data.at(axis_places({**at, **places}, attrs.layout))
+            return data.at(layout_indices({**at, **places}, attrs.layout))
         parts: list[PrimExpr] = []
         for place, weight in terms[axis]:
             value = summed(axis - 1, {**places, spatial[axis]: place})

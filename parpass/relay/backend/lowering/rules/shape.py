@@ -1,34 +1,53 @@
-"""Operators that rearrange dimensions, or tell about them."""
+"""Lowering rules of operators on shapes: rearranged dimensions, joins, splits, blocks.
+
+The sums that undo a broadcast (`collapse_sum_to`) are also here.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-from parpass.relay.backend.lowering.places import (
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.index_maps import (
+    axis_lengths,
+    axis_values,
     broadcast_at,
-    relaid_indices,
+    layout_indices,
     reshaped,
+    transformed_indices,
     zero_like,
 )
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.loops import accumulated, nest, zero
+from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     Result,
     Source,
+    Store,
     register_injective,
+    register_template,
 )
-from parpass.relay.op.declaration.relations import normal_axes, normal_axis
+from parpass.relay.op.declaration.type_relations import normal_axes, normal_axis
+from parpass.relay.op.nn.blocks import (
+    BatchToSpaceNDAttrs,
+    SpaceToBatchNDAttrs,
+    SubPixelAttrs,
+)
+from parpass.relay.op.transform.join import ConcatenateAttrs, SplitAttrs, StackAttrs
 from parpass.relay.op.transform.shape import (
     ExpandDimsAttrs,
+    LayoutTransformAttrs,
     SqueezeAttrs,
     TransposeAttrs,
 )
-from parpass.relay.op.transform.to_layout import LayoutTransformAttrs
+from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad, decl_buffer
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Evaluate, Stmt, stmt_seq
 
 
 @register_injective("transpose")
@@ -94,7 +113,9 @@ def _layout_transform(
     _out: Result,
     indices: Indices,
 ) -> PrimExpr:
-    return sources[0].at(relaid_indices(indices, attrs.dst_layout, attrs.src_layout))
+    return sources[0].at(
+        transformed_indices(indices, attrs.dst_layout, attrs.src_layout)
+    )
 
 
 @register_injective("shape_of", "vm.shape_of")
@@ -113,3 +134,186 @@ def _ndarray_size(
     _attrs: Any, sources: Sequence[Source], out: Result, _indices: Indices
 ) -> PrimExpr:
     return op.const(math.prod(sources[0].shape), out.dtype)
+
+
+@register_template("collapse_sum_like", "collapse_sum_to")
+def _collapsed(
+    _attrs: Any, sources: Sequence[Source], out: Result, store: Store, _target: Target
+) -> Stmt:
+    data, more = sources[0], len(sources[0].shape) - len(out.shape)
+    shape = (*[1] * more, *out.shape)
+    summed = [at for at, dim in enumerate(shape) if dim == 1 != data.shape[at]]
+
+    def element(indices: Indices) -> Stmt:
+        def added(total: PrimExpr, k: Indices) -> PrimExpr:
+            inner = dict(zip(summed, k, strict=True))
+            places = [
+                inner[at] if at in inner else _kept(indices, at - more)
+                for at in range(len(shape))
+            ]
+            return op.add(total, data.at(places))
+
+        over = [data.shape[at] for at in summed]
+        return accumulated(
+            zero(out.dtype), over, added, lambda total: store(indices, total)
+        )
+
+    return nest(out.shape, element)
+
+
+def _kept(indices: Indices, at: int) -> PrimExpr:
+    return indices[at] if at >= 0 else op.const(0, "int32")
+
+
+def _shifted(indices: Indices, axis: int, by: int) -> list[PrimExpr]:
+    found = list(indices)
+    found[axis] = op.add(found[axis], by)
+    return found
+
+
+def _starts(sources: Sequence[Source], axis: int) -> list[int]:
+    return [0, *accumulate(one.shape[axis] for one in sources)]
+
+
+@register_injective("concatenate")
+def _concatenate(
+    attrs: ConcatenateAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    axis = normal_axis(attrs.axis, len(out.shape))
+    places = [
+        (start, one)
+        for start, one in zip(_starts(sources, axis), sources, strict=False)
+        if one.shape[axis]
+    ]
+    if not places:
+        return op.const(0, out.dtype)
+    start, last = places[-1]
+    found = last.at(_shifted(indices, axis, -start))
+    for (start, one), (end, _) in zip(places[-2::-1], places[:0:-1], strict=True):
+        element = one.at(_shifted(indices, axis, -start))
+        found = op.if_then_else(indices[axis] < end, element, found)
+    return found
+
+
+@register_template("concatenate")
+def _joined(
+    attrs: ConcatenateAttrs,
+    sources: Sequence[Source],
+    out: Result,
+    store: Store,
+    target: Target,
+) -> Stmt:
+    """Return loops for each tensor, where no element needs to know which it is of."""
+    axis = normal_axis(attrs.axis, len(out.shape))
+
+    def copied(start: int, one: Source) -> Stmt:
+        return elementwise_nest(
+            one.shape, lambda at: store(_shifted(at, axis, start), one.at(at)), target
+        )
+
+    starts = _starts(sources, axis)
+    parts = [copied(*each) for each in zip(starts, sources, strict=False)]
+    return stmt_seq(*parts) if parts else Evaluate(0)
+
+
+@register_injective("stack")
+def _stack(
+    attrs: StackAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    axis = normal_axis(attrs.axis, len(out.shape))
+    rest = [*indices[:axis], *indices[axis + 1 :]]
+    found = sources[-1].at(rest)
+    for at in range(len(sources) - 2, -1, -1):
+        is_this = op.equal(indices[axis], at)
+        found = op.if_then_else(is_this, sources[at].at(rest), found)
+    return found
+
+
+@register_injective("split")
+def _split(
+    attrs: SplitAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    (data,) = sources
+    axis = normal_axis(attrs.axis, len(data.shape))
+    where = attrs.indices_or_sections
+    if isinstance(where, int):
+        start = data.shape[axis] // where * out.field
+    else:
+        start = (0, *where)[out.field]
+    return data.at(_shifted(indices, axis, start))
+
+
+def _divided(value: PrimExpr, by: int) -> tuple[PrimExpr, PrimExpr]:
+    return op.floordiv(value, by), op.floormod(value, by)
+
+
+@register_injective("nn.depth_to_space")
+def _depth_to_space(
+    attrs: SubPixelAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    (data,), block = sources, attrs.block_size
+    at = axis_values(indices, attrs.layout)
+    channels = axis_lengths(out.shape, attrs.layout, "NCHW")[1]
+    at["H"], below = _divided(at["H"], block)
+    at["W"], beside = _divided(at["W"], block)
+    within = below * block + beside
+    if attrs.mode == "DCR":
+        at["C"] = within * channels + at["C"]
+    else:
+        at["C"] = at["C"] * (block * block) + within
+    return data.at(layout_indices(at, attrs.layout))
+
+
+@register_injective("nn.space_to_depth")
+def _space_to_depth(
+    attrs: SubPixelAttrs, sources: Sequence[Source], _out: Result, indices: Indices
+) -> PrimExpr:
+    (data,), block = sources, attrs.block_size
+    at = axis_values(indices, attrs.layout)
+    channels = axis_lengths(data.shape, attrs.layout, "NCHW")[1]
+    within, at["C"] = _divided(at["C"], max(channels, 1))
+    below, beside = _divided(within, block)
+    at["H"] = at["H"] * block + below
+    at["W"] = at["W"] * block + beside
+    return data.at(layout_indices(at, attrs.layout))
+
+
+@register_injective("nn.space_to_batch_nd")
+def _space_to_batch(
+    attrs: SpaceToBatchNDAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    (data,) = sources
+    count = len(attrs.block_shape)
+    blocks, batch = _divided(indices[0], max(data.shape[0], 1))
+    within: list[PrimExpr] = []
+    for block in reversed(attrs.block_shape):
+        blocks, rest = _divided(blocks, block)
+        within.insert(0, rest)
+    found, inside = [batch], list[PrimExpr]()
+    for at, block in enumerate(attrs.block_shape):
+        before, after = attrs.paddings[at]
+        place = op.subtract(indices[at + 1] * block + within[at], before)
+        found.append(place)
+        inside += [place >= 0] if before else []
+        inside += [place < data.shape[at + 1]] if after else []
+    found += indices[count + 1 :]
+    if not inside:
+        return data.at(found)
+    filler = op.const(attrs.pad_value, out.dtype)
+    return op.if_then_else(op.all(*inside), data.at(found), filler)
+
+
+@register_injective("nn.batch_to_space_nd")
+def _batch_to_space(
+    attrs: BatchToSpaceNDAttrs, sources: Sequence[Source], out: Result, indices: Indices
+) -> PrimExpr:
+    (data,) = sources
+    count = len(attrs.block_shape)
+    which: PrimExpr = op.const(0, indices[0].dtype)
+    places: list[PrimExpr] = []
+    for at, block in enumerate(attrs.block_shape):
+        place, rest = _divided(indices[at + 1] + attrs.crops[at][0], block)
+        which = which * block + rest
+        places.append(place)
+    batch = which * out.shape[0] + indices[0]
+    return data.at([batch, *places, *indices[count + 1 :]])

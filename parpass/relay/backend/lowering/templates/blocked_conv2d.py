@@ -13,37 +13,35 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.templates.accumulators import Accumulators
-from parpass.relay.backend.lowering.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import (
+    Accumulators,
+    best_tile,
+)
+from parpass.relay.backend.lowering.templates.conv2d_operands import (
     Conv2DShape,
+    FlatInput,
     channel_block,
+    in_blocks,
+    with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
+    is_flat,
     looped,
     nested,
     ramp,
+    suits_vectors,
     vector,
 )
-from parpass.relay.backend.lowering.templates.flat_operands import (
-    is_flat,
-    suits_vectors,
-)
-from parpass.relay.backend.lowering.templates.padded_input import (
-    FlatInput,
-    in_blocks,
-    with_input,
-)
-from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
@@ -78,15 +76,15 @@ def blocked_conv2d(
 
 
 class _Place(NamedTuple):
-    """Where a tile of results is.
+    """The position of a tile of results.
 
     Attributes:
-        image: Which image it is of.
-        group: Which group of channels.
-        block: Its first block of output channels.
-        row: Its row.
-        column: Its first pixel in the row.
-        pixels: How many pixels it has.
+        image: The image.
+        group: The group of channels.
+        block: The first block of output channels.
+        row: The row.
+        column: The first pixel in the row.
+        pixels: The number of pixels.
     """
 
     image: PrimExpr

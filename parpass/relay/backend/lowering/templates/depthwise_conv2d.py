@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.templates.accumulators import Accumulators
-from parpass.relay.backend.lowering.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import (
+    Accumulators,
+    best_tile,
+)
+from parpass.relay.backend.lowering.templates.conv2d_operands import (
     Conv2DShape,
+    FlatInput,
     channel_block,
+    with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
+    is_flat,
     looped,
     nested,
     ramp,
+    suits_vectors,
     vector,
 )
-from parpass.relay.backend.lowering.templates.flat_operands import (
-    is_flat,
-    suits_vectors,
-)
-from parpass.relay.backend.lowering.templates.padded_input import FlatInput, with_input
-from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load

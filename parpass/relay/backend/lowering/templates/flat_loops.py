@@ -1,14 +1,16 @@
-"""Loops and flat accesses, as templates write them: indices are ints of 64 bits.
+"""Loops and flat memory accesses of templates, with indices of 64 bits.
 
-An index of 32 bits may wrap around, so LLVM must not take `i + 1` out of it and into
-the address; of 64 bits it may.
+An index of 32 bits may wrap around, so LLVM must not hoist `i + 1` out of it into the
+address; with 64 bits it may. `suits_vectors` selects the operands that templates take:
+floats that are contiguous in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from parpass.ir.types.prim_ty import PointerType, PrimType
+from parpass.ir.types import PointerType, PrimType
+from parpass.relay.backend.lowering.rule_registry import Result, Source
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Load, Ramp, Var
 from parpass.tir.op import add, const, multiply
@@ -154,3 +156,18 @@ class Memory:
         """Return a statement that has this memory."""
         extents = [index(length) for length in self.shape]
         return Allocate(self.data, self.dtype, extents, None, body)  # type: ignore[arg-type]
+
+
+def suits_vectors(sources: Sequence[Source], out: Result) -> bool:
+    """Return whether all is float32, or all float64, and nothing is empty."""
+    dtypes = {out.dtype, *(source.dtype for source in sources)}
+    lengths = [dim for one in (out, *sources) for dim in one.shape]
+    return len(dtypes) == 1 and dtypes <= {"float32", "float64"} and all(lengths)
+
+
+def is_flat(source: Source) -> bool:
+    """Return whether an operand is in memory as it is, element after element."""
+    buffer = source.buffer
+    if buffer is None or buffer.strides or buffer.dtype != source.dtype:
+        return False
+    return getattr(buffer.elem_offset, "value", None) == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
@@ -22,10 +22,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     flat,
     in_chunks,
     index,
-    nested,
-)
-from parpass.relay.backend.lowering.templates.flat_operands import (
     is_flat,
+    nested,
     suits_vectors,
 )
 from parpass.relay.op.nn.norm import LRNAttrs

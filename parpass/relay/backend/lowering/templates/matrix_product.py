@@ -1,26 +1,315 @@
-"""Matrix products: `nn.dense`, `nn.matmul` and `nn.batch_matmul`."""
+"""Templates of matrix products: `nn.dense`, `nn.matmul` and `nn.batch_matmul`.
+
+A tile of results is some rows of each factor. Rows times columns, a vector holds some
+columns of the second factor. Rows times rows, as in `nn.dense`, a vector holds a part
+of a row; the lanes of a sum are added at the end, halves first.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.templates.flat_operands import (
+from parpass.relay.backend.lowering.templates.accumulators import (
+    Accumulators,
+    best_tile,
+    loaded,
+)
+from parpass.relay.backend.lowering.templates.flat_loops import (
+    Memory,
+    bound_all,
+    flat,
+    in_chunks,
+    index,
     is_flat,
+    looped,
+    nested,
     suits_vectors,
 )
-from parpass.relay.backend.lowering.templates.product_nest import ProductLengths
-from parpass.relay.backend.lowering.templates.rows_by_columns import RowsByColumns
-from parpass.relay.backend.lowering.templates.rows_by_rows import RowsByRows
 from parpass.target.target import Target
-from parpass.tir.stmt import Stmt
+from parpass.target.vector_registers import VectorRegisters
+from parpass.tir.expr import Load
+from parpass.tir.op import add, floordiv, floormod, multiply
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt, stmt_seq
+
+
+class ProductLengths(NamedTuple):
+    """The lengths of a product of batches of matrices.
+
+    Attributes:
+        batch: How many products there are; of 1 matrix where a factor has one for all.
+        rows: The rows of the first factor.
+        inner: The length of the common dimension.
+        columns: The columns of the result.
+    """
+
+    batch: tuple[int, int]
+    rows: int
+    inner: int
+    columns: int
+
+
+class ProductNest:
+    """The loops of a product.
+
+    Args:
+        lengths: What is multiplied.
+        sources: The factors.
+        out: The result.
+        store: What is done with results.
+        target: The machine.
+    """
+
+    def __init__(
+        self,
+        lengths: ProductLengths,
+        sources: Sequence[Source],
+        out: Result,
+        store: Store,
+        target: Target,
+    ) -> None:
+        self.lengths, self._store, self.out = lengths, store, out
+        self.a, self.b = sources
+        registers = VectorRegisters.of(target)
+        self.lanes = registers.lanes(out.dtype)
+        self.tile = self.chosen_tile(registers.number)
+        count = self.tile[0] * self.tile[1]
+        self.sums = Accumulators(count, self.lanes, out.dtype)
+
+    def chosen_tile(self, registers: int) -> tuple[int, int]:
+        """Return how many rows and vectors are a tile."""
+        raise NotImplementedError
+
+    def begins(self, batch: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """Return where the matrices of a product begin."""
+        of_a, of_b = self.lengths.batch
+        one_a = self.lengths.rows * self.lengths.inner
+        one_b = self.lengths.inner * self.lengths.columns
+        return (
+            multiply(batch, index(one_a)) if of_a > 1 else index(0),
+            multiply(batch, index(one_b)) if of_b > 1 else index(0),
+        )
+
+    def stored(
+        self, batch: PrimExpr, row: PrimExpr, column: PrimExpr, value: PrimExpr
+    ) -> Stmt:
+        """Return what stores an element of the result, whatever its rank."""
+        *outer, _ = self.out.shape
+        if len(self.b.shape) > 2:
+            return self._store((batch, row, column), value)
+        places: list[PrimExpr] = []
+        for length in reversed(outer[1:]):
+            places.append(floormod(row, index(length)))
+            row = floordiv(row, index(length))
+        return self._store((row, *reversed(places), column), value)
+
+
+class RowsByColumns(ProductNest):
+    """Rows times columns."""
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        lengths, (rows, vectors) = self.lengths, self.tile
+
+        def tiles(batch: PrimExpr) -> Stmt:
+            return in_chunks(
+                *("column", lengths.columns, vectors * self.lanes),
+                lambda column, wide: in_chunks(
+                    *("row", lengths.rows, rows),
+                    lambda row, high: self._results(batch, (row, column), (high, wide)),
+                ),
+            )
+
+        return self.sums.within(looped("batch", max(lengths.batch), tiles))
+
+    def chosen_tile(self, registers: int) -> tuple[int, int]:
+        """Return how many rows, and vectors of columns, are a tile."""
+        rows, columns = self.lengths.rows, self.lengths.columns
+        vectors, rest = -(-columns // self.lanes), columns % self.lanes
+        return best_tile(rows, vectors, registers, last_is_shorter=rest > 0)
+
+    def _results(
+        self,
+        batch: PrimExpr,
+        place: tuple[PrimExpr, PrimExpr],
+        size: tuple[int, int],
+    ) -> Stmt:
+        """Return what computes a tile of results and stores them."""
+        (row, column), (high, wide) = place, size
+        counts = [min(self.lanes, wide - at) for at in range(0, wide, self.lanes)]
+        products = looped(
+            "inner",
+            self.lengths.inner,
+            lambda at: self._products(batch, place, high, counts, at),
+        )
+        stores = [
+            self.sums.each(
+                r * len(counts) + at,
+                lambda lane, value, r=r, at=at: self.stored(
+                    batch,
+                    add(row, index(r)),
+                    add(add(column, index(at * self.lanes)), lane),
+                    value,
+                ),
+                count,
+            )
+            for r in range(high)
+            for at, count in enumerate(counts)
+        ]
+        cleared = self.sums.cleared(high * len(counts))
+        return stmt_seq(cleared, products, *stores)
+
+    def _products(
+        self,
+        batch: PrimExpr,
+        place: tuple[PrimExpr, PrimExpr],
+        high: int,
+        counts: Sequence[int],
+        at: PrimExpr,
+    ) -> Stmt:
+        """Return the products of an element of each row and a row of columns."""
+        row, column = place
+        lengths, dtype = self.lengths, self.out.dtype
+        of_a, of_b = self.begins(batch)
+        a, b = self.a.buffer, self.b.buffer
+        assert a is not None
+        assert b is not None
+
+        def products(starts: list[PrimExpr]) -> Stmt:
+            first, first_b = starts
+            scalars = [
+                Load(dtype, a.data, add(first, index(r * lengths.inner)))
+                for r in range(high)
+            ]
+            vectors = [
+                loaded(
+                    *(dtype, b.data, add(first_b, index(number * self.lanes))),
+                    *(self.lanes, 1, count),
+                )
+                for number, count in enumerate(counts)
+            ]
+            return self.sums.add_outer_product(scalars, vectors)
+
+        begins = (
+            add(of_a, flat((row, at), (1, lengths.inner))),
+            add(of_b, flat((at, column), (1, lengths.columns))),
+        )
+        return bound_all("at", begins, products)
+
+
+_WIDEST = 8  # rows of the second factor that are read at once
+
+
+class RowsByRows(ProductNest):
+    """Rows times rows."""
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        lengths, (rows, columns) = self.lengths, self.tile
+        # Where lanes are added; the sums are registers, which have no number.
+        self._parts = Memory("parts", self.out.dtype, (rows * columns * self.lanes,))
+
+        def tiles(batch: PrimExpr) -> Stmt:
+            return in_chunks(
+                *("column", lengths.columns, columns),
+                lambda column, wide: in_chunks(
+                    *("row", lengths.rows, rows),
+                    lambda row, high: self._results(batch, (row, column), (high, wide)),
+                ),
+            )
+
+        loops = looped("batch", max(lengths.batch), tiles)
+        return self.sums.within(self._parts.within(loops))
+
+    def chosen_tile(self, registers: int) -> tuple[int, int]:
+        """Return how many rows of each factor are a tile."""
+        found = [
+            (-high * wide / (high + wide), -wide, high)
+            for high in range(1, min(self.lengths.rows, registers) + 1)
+            for wide in range(1, min(self.lengths.columns, _WIDEST) + 1)
+            if high * wide + wide + 1 < registers
+        ]
+        _, wide, high = min(found)
+        return high, -wide
+
+    def _results(
+        self,
+        batch: PrimExpr,
+        place: tuple[PrimExpr, PrimExpr],
+        size: tuple[int, int],
+    ) -> Stmt:
+        """Return what computes a tile of results and stores them."""
+        lanes, count = self.lanes, math.prod(size)
+        products = in_chunks(
+            *("inner", self.lengths.inner, lanes),
+            lambda at, some: self._products(batch, place, size, at, some),
+        )
+        spread = [
+            self._parts.store(index(at * lanes), self.sums[at]) for at in range(count)
+        ]
+        stores = nested(
+            ("high", "wide"), size, lambda at: self._total(batch, place, at, size[1])
+        )
+        return stmt_seq(self.sums.cleared(count), products, *spread, stores)
+
+    def _products(
+        self,
+        batch: PrimExpr,
+        place: tuple[PrimExpr, PrimExpr],
+        size: tuple[int, int],
+        at: PrimExpr,
+        some: int,
+    ) -> Stmt:
+        """Return the products of some elements of all rows."""
+        inner, dtype = self.lengths.inner, self.out.dtype
+        begins = [
+            add(begin, flat((first, at), (1, inner)))
+            for begin, first in zip(self.begins(batch), place, strict=True)
+        ]
+
+        def products(starts: list[PrimExpr]) -> Stmt:
+            rows_a, rows_b = (
+                [
+                    loaded(
+                        *(dtype, source.buffer.data, add(start, index(row * inner))),
+                        *(self.lanes, 1, some),
+                    )
+                    for row in range(count)
+                ]
+                for source, start, count in zip(
+                    (self.a, self.b), starts, size, strict=True
+                )
+                if source.buffer is not None
+            )
+            return self.sums.add_outer_product(rows_a, rows_b)
+
+        return bound_all("at", begins, products)
+
+    def _total(
+        self,
+        batch: PrimExpr,
+        place: tuple[PrimExpr, PrimExpr],
+        at: tuple[PrimExpr, ...],
+        wide: int,
+    ) -> Stmt:
+        """Return what adds the lanes of a sum, and stores that."""
+        lanes = self.lanes
+        begin = multiply(flat(at, (1, wide)), index(lanes))
+        row, column = (add(first, more) for first, more in zip(place, at, strict=True))
+        load, halves = self._parts.load, list[Stmt]()
+        while lanes > 1:
+            lanes //= 2
+            other = load(add(begin, index(lanes)), lanes)
+            halves.append(self._parts.store(begin, add(load(begin, lanes), other)))
+        return stmt_seq(*halves, self.stored(batch, row, column, load(begin)))
 
 
 @register_template("nn.dense", "nn.matmul", "nn.batch_matmul", level=20)

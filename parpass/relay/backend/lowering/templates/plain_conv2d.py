@@ -10,35 +10,34 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.templates.accumulators import Accumulators, loaded
-from parpass.relay.backend.lowering.templates.conv2d_shape import (
+from parpass.relay.backend.lowering.templates.accumulators import (
+    Accumulators,
+    best_tile,
+    loaded,
+)
+from parpass.relay.backend.lowering.templates.conv2d_operands import (
     Conv2DShape,
+    FlatInput,
     channel_block,
+    in_blocks,
+    with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
+    is_flat,
     looped,
     nested,
-)
-from parpass.relay.backend.lowering.templates.flat_operands import (
-    is_flat,
     suits_vectors,
 )
-from parpass.relay.backend.lowering.templates.padded_input import (
-    FlatInput,
-    in_blocks,
-    with_input,
-)
-from parpass.relay.backend.lowering.templates.register_tile import best_tile
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
@@ -63,16 +62,16 @@ def plain_conv2d(
 
 
 class _Place(NamedTuple):
-    """Where a tile of results is.
+    """The position of a tile of results.
 
     Attributes:
-        image: Which image it is of.
-        group: Which group of channels.
-        row: Its row.
-        channel: Its first output channel in the group.
-        channels: How many it has.
-        column: Its first pixel in the row.
-        pixels: How many it has; those of the last vector may be fewer than lanes.
+        image: The image.
+        group: The group of channels.
+        row: The row.
+        channel: The first output channel in the group.
+        channels: The number of output channels.
+        column: The first pixel in the row.
+        pixels: The number of pixels; the last vector may have fewer than its lanes.
     """
 
     image: PrimExpr

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.extremes import larger, lowest
-from parpass.relay.backend.lowering.template import (
+from parpass.relay.backend.lowering.rule_registry import (
     Result,
     Source,
     Store,
@@ -22,19 +22,19 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     loaded,
     repeated,
 )
-from parpass.relay.backend.lowering.templates.conv2d_shape import channel_block
+from parpass.relay.backend.lowering.templates.conv2d_operands import (
+    channel_block,
+    in_blocks,
+)
 from parpass.relay.backend.lowering.templates.flat_loops import (
     INDEX,
     bound_all,
     flat,
     index,
-    nested,
-)
-from parpass.relay.backend.lowering.templates.flat_operands import (
     is_flat,
+    nested,
     suits_vectors,
 )
-from parpass.relay.backend.lowering.templates.padded_input import in_blocks
 from parpass.target.target import Target
 from parpass.tir.expr import Cast, Var
 from parpass.tir.op import (
@@ -54,14 +54,14 @@ Pair = tuple[int, int]
 
 
 class _Windows(NamedTuple):
-    """How windows slide over images; pairs are of height and width.
+    """The windows that slide over images; pairs are of height and width.
 
     Attributes:
         size: The lengths of a window.
-        strides: The step from one to the next.
-        dilation: The step from one element to the next.
-        before: The padding in front.
-        divisor: What a sum is divided by; None for how many elements are seen.
+        strides: The distance between windows.
+        dilation: The distance between elements of a window.
+        before: The padding before the image.
+        divisor: The divisor of a sum; None for the number of elements in the window.
     """
 
     size: Pair

@@ -1,4 +1,4 @@
-"""What decides which graph runs, or how often."""
+"""Converters of control flow: operators that select a graph, or repeat one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
-from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
 def _if(node: OnnxNode) -> Expr | TupleWrapper:

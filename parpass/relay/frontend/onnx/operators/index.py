@@ -1,4 +1,4 @@
-"""What picks elements, or puts them somewhere, by indices."""
+"""Converters of gather and scatter operators."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Constant, Expr, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import (
     by_axis,
     normal_axis,
     shape_of,
 )
-from parpass.relay.frontend.onnx.operators.signature import Converter
 from parpass.runtime.dtypes import is_int_dtype
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
-from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
+from parpass.runtime.dtypes import computed_in, is_float_dtype
 
 
 def _gemm(node: OnnxNode) -> Expr:
@@ -18,12 +18,20 @@ def _gemm(node: OnnxNode) -> Expr:
         a = op.transpose(a, axes=(1, 0))
     if not node.integer("transB", 0):
         b = op.transpose(b, axes=(1, 0))  # nn.dense takes (units, inputs)
-    product = op.nn.dense(a, b)
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    dtype = node.dtype(a)
+    # Narrow floats are rounded behind the sum, not before; see `in_wide_floats`.
+    wide = computed_in(dtype) if is_float_dtype(dtype) else dtype
+    product = op.nn.dense(a, b, out_dtype="" if wide == dtype else wide)
     if alpha != 1.0:
         product = op.multiply(product, node.scalar(alpha, product))
-    if c is None or beta == 0.0:
-        return product
+    if c is not None and beta != 0.0:
+        c = c if wide == dtype else op.cast(c, wide)
+        product = _with_addend(node, product, c, beta)
+    return product if wide == dtype else op.cast(product, dtype)
+
+
+def _with_addend(node: OnnxNode, product: Expr, c: Expr, beta: float) -> Expr:
     units = node.dims(product)[1]
     if beta != 1.0:
         c = op.multiply(c, node.scalar(beta, c))
@@ -75,7 +83,7 @@ def _batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
 
 
 def _open_batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """Return the products of equal stacks, of which nobody knows the lengths yet."""
+    """Return the products of equal stacks whose lengths are not known yet."""
     left, right = node.dims(a), node.dims(b)
     stacks = left[:-2]
     sizes = [dim if isinstance(dim, int) else -1 for dim in stacks]

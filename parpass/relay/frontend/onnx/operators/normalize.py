@@ -7,9 +7,10 @@ from math import prod
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
-from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.operators.elementwise import in_wide_floats
+from parpass.runtime.dtypes import computed_in
 
 
 def _batch_normalization(node: OnnxNode) -> Expr | TupleWrapper:
@@ -20,11 +21,12 @@ def _batch_normalization(node: OnnxNode) -> Expr | TupleWrapper:
     epsilon = node.number("epsilon", 1e-5)
     # Since opset 15 the statistics may be of wider floats than the data.
     dtypes = [node.dtype(one) for one in given]
-    if len({*dtypes}) > 1:
+    is_training = node.integer("training_mode", 0) != 0
+    if len({*dtypes}) > 1 or (is_training and computed_in(dtypes[0]) != dtypes[0]):
         wide = "float64" if "float64" in dtypes else "float32"
         given = [op.cast(one, wide) for one in given]
     data, scale, bias, mean, variance = given
-    if not node.integer("training_mode", 0):
+    if not is_training:
         found = op.nn.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)[0]
         return op.cast(found, dtypes[0]) if len({*dtypes}) > 1 else found
     axes = tuple(at for at in range(node.rank(data)) if at != 1)
@@ -78,6 +80,12 @@ def _instance_normalization(node: OnnxNode) -> Expr:
 def _layer_normalization(node: OnnxNode) -> Expr | TupleWrapper:
     node.integer("stash_type", 1)  # how exact it has to be at least
     data, scale, bias = node.input(0), node.input(1), node.optional(2)
+    dtype = node.dtype(data)
+    # Mean and factor have the dtype that it is computed in.
+    wide = computed_in(dtype)
+    if wide != dtype:
+        data, scale = op.cast(data, wide), op.cast(scale, wide)
+        bias = None if bias is None else op.cast(bias, wide)
     first = normal_axis(node, node.integer("axis", -1), node.dims(data))
     axes = tuple(range(first, node.rank(data)))
     epsilon = node.scalar(node.number("epsilon", 1e-5), data)
@@ -86,6 +94,7 @@ def _layer_normalization(node: OnnxNode) -> Expr | TupleWrapper:
     factor = op.rsqrt(op.add(spread, epsilon))
     result = op.multiply(op.multiply(centred, factor), scale)
     result = result if bias is None else op.add(result, bias)
+    result = result if wide == dtype else op.cast(result, dtype)
     if node.output_count == 1:
         return result
     return TupleWrapper(Tuple((result, around, factor)), 3)
@@ -116,22 +125,29 @@ def _lp_normalization(node: OnnxNode) -> Expr:
     axis = normal_axis(node, node.integer("axis", -1), node.dims(data))
     if p not in (1, 2):
         raise node.fault(f"expected 1 or 2 for p, got {p}")
-    if p == 1:
-        length = op.sum(op.abs(data), axis, keepdims=True)
-    else:
-        length = op.sqrt(op.sum(op.multiply(data, data), axis, keepdims=True))
-    # A row of zeros stays one.
-    zero = op.equal(length, node.scalar(0, data))
-    return op.divide(data, op.where(zero, node.scalar(1, data), length))
+
+    def quotient(data: Expr) -> Expr:
+        if p == 1:
+            length = op.sum(op.abs(data), axis, keepdims=True)
+        else:
+            length = op.sqrt(op.sum(op.multiply(data, data), axis, keepdims=True))
+        # A row of zeros stays one.
+        zero = op.equal(length, node.scalar(0, data))
+        return op.divide(data, op.where(zero, node.scalar(1, data), length))
+
+    return in_wide_floats(node, quotient, data)
 
 
 def _mean_variance_normalization(node: OnnxNode) -> Expr:
-    data = node.input(0)
     axes = node.integers("axes") or (0, 2, 3)
-    around, spread = op.mean_variance(data, axes, keepdims=True)
-    # ONNX defines it with this epsilon, beside the standard deviation.
-    deviation = op.add(op.sqrt(spread), node.scalar(1e-9, data))
-    return op.divide(op.subtract(data, around), deviation)
+
+    def quotient(data: Expr) -> Expr:
+        around, spread = op.mean_variance(data, axes, keepdims=True)
+        # ONNX defines it with this epsilon, beside the standard deviation.
+        deviation = op.add(op.sqrt(spread), node.scalar(1e-9, data))
+        return op.divide(op.subtract(data, around), deviation)
+
+    return in_wide_floats(node, quotient, node.input(0))
 
 
 NORMALIZE: dict[str, Converter] = {

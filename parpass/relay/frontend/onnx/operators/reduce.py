@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import Axes, axes_of, normal_axis
-from parpass.relay.frontend.onnx.operators.elementwise import in_floats
-from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.operators.elementwise import (
+    in_floats,
+    in_wide_floats,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Over:
-    """What a reduction runs over.
+    """The axes of a reduction.
 
     Attributes:
-        axes: The axes; an expression where only the running model knows them.
-        keepdims: Whether the reduced axes stay, with length 1.
+        axes: The axes; an expression if they are known only at run time.
+        keepdims: Whether the reduced axes are kept, with length 1.
     """
 
     axes: Axes
@@ -80,6 +82,18 @@ def _in_floats(build: Reduce) -> Reduce:
     )
 
 
+def _in_wide_floats(build: Reduce) -> Reduce:
+    """Return a reduction by several operators of which narrow floats are wider."""
+
+    def reduced(node: OnnxNode, data: Expr, over: _Over) -> Expr:
+        def of_wide(wide: Expr) -> Expr:
+            return build(node, wide, over)
+
+        return in_wide_floats(node, of_wide, data)
+
+    return reduced
+
+
 def _l2(node: OnnxNode, data: Expr, over: _Over) -> Expr:
     return op.sqrt(_sum_square(node, data, over))
 
@@ -118,13 +132,13 @@ REDUCE: dict[str, Converter] = {
     "ArgMax": _argument(op.argmax),
     "ArgMin": _argument(op.argmin),
     "ReduceL1": _reduce(_l1),
-    "ReduceL2": _reduce(_in_floats(_l2)),
-    "ReduceLogSum": _reduce(_in_floats(_log_sum)),
-    "ReduceLogSumExp": _reduce(_in_floats(_log_sum_exp)),
+    "ReduceL2": _reduce(_in_floats(_in_wide_floats(_l2))),
+    "ReduceLogSum": _reduce(_in_floats(_in_wide_floats(_log_sum))),
+    "ReduceLogSumExp": _reduce(_in_floats(_in_wide_floats(_log_sum_exp))),
     "ReduceMax": _reduce(_extreme("max", "any")),
     "ReduceMean": _reduce(_plain("mean")),
     "ReduceMin": _reduce(_extreme("min", "all")),
     "ReduceProd": _reduce(_plain("prod")),
     "ReduceSum": _reduce(_plain("sum"), axes_as_input=13),
-    "ReduceSumSquare": _reduce(_sum_square),
+    "ReduceSumSquare": _reduce(_in_wide_floats(_sum_square)),
 }

@@ -11,8 +11,7 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
-from parpass.relay.frontend.onnx.operators.signature import Converter
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 
 # The elements about a place that count, as steps from the one before it.
 _STEPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}

@@ -8,10 +8,9 @@ import numpy as np
 
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, const
-from parpass.relay.frontend.onnx.onnx_node import OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import axes_of, normal_axis
 from parpass.relay.frontend.onnx.operators.index import from_front
-from parpass.relay.frontend.onnx.operators.signature import Converter
 
 
 def _constant(node: OnnxNode) -> Expr:
@@ -81,7 +80,7 @@ def _flatten(node: OnnxNode) -> Expr:
 
 
 def _flatten_dynamic(node: OnnxNode, data: Expr, axis: int) -> Expr:
-    """What is known of one side leaves the rest for the other one."""
+    """Flatten a tensor of unknown shape to a matrix, by the length of one side."""
     front, back = (
         prod(dim if isinstance(dim, int) else 0 for dim in dims)
         for dims in (node.dims(data)[:axis], node.dims(data)[axis:])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import tir
 from parpass.relay.backend.lowering.templates.blocked_conv2d import blocked_conv2d
-from parpass.relay.op.declaration.layout import relaid_shape
+from parpass.relay.op.declaration.layout import transformed_shape
 from parpass.relay.op.nn.conv import Conv2DAttrs
+from tests.support.profiles import examples
 from tests.support.template_kernels import TARGETS, TemplateKernel
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
@@ -34,9 +35,9 @@ def kernel(
     attrs["data_layout"] = data_layout = f"NCHW{inner}c" if inner > 1 else "NCHW"
     packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
     attrs |= {"kernel_layout": packed, "out_layout": f"NCHW{lanes}c"}
-    data: Any = relaid_shape((batch, channels[0], *image), "NCHW", data_layout)
+    data: Any = transformed_shape((batch, channels[0], *image), "NCHW", data_layout)
     weight: Any = (channels[1], channels[0] // groups, *size)
-    weight = relaid_shape(weight, "OIHW", packed)
+    weight = transformed_shape(weight, "OIHW", packed)
     made = Conv2DAttrs(groups=groups, **attrs)
     return TemplateKernel(blocked_conv2d, NAME, made, data, weight, dtype=dtype)
 
@@ -142,6 +143,6 @@ def kernels(draw: st.DrawFn) -> TemplateKernel:
 
 @pytest.mark.stress
 @given(made=kernels(), target=st.sampled_from(TARGETS))
-@settings(deadline=None, max_examples=100)
+@examples(5)
 def test_any_convolution_is_computed(made: TemplateKernel, target: str):
     made.check(target)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.relay.backend.lowering.templates.depthwise_conv2d import depthwise_conv2d
 from parpass.relay.op.nn.conv import Conv2DAttrs
+from tests.support.profiles import examples
 from tests.support.template_kernels import TARGETS, TemplateKernel
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
@@ -70,6 +71,6 @@ def test_other_layouts_are_for_others():
     padding=st.tuples(*[st.integers(0, 2)] * 4),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=100)
+@examples(5)
 def test_any_convolution_is_computed(lanes: int, target: str, **case: Any):
     kernel(lanes=lanes, channels=2 * lanes, **case).check(target)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.ir.attrs import Attrs
 from parpass.relay.backend.lowering.templates.matrix_product import matrix_product
 from parpass.relay.op.nn.linear import BatchMatmulAttrs, DenseAttrs, MatmulAttrs
+from tests.support.profiles import examples
 from tests.support.template_kernels import TARGETS, TemplateKernel
 
 
@@ -63,7 +64,7 @@ def test_a_first_factor_of_columns_is_for_others():
     by_rows=st.booleans(),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=100)
+@examples(5)
 def test_any_product_is_computed(
     rows: int, inner: int, columns: int, by_rows: bool, target: str
 ):

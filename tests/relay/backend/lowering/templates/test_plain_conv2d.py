@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.relay.backend.lowering.templates.plain_conv2d import plain_conv2d
 from parpass.relay.op.nn.conv import Conv2DAttrs
+from tests.support.profiles import examples
 from tests.support.template_kernels import TARGETS, TemplateKernel
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
@@ -65,7 +66,7 @@ def test_no_step_reads_out_of_bounds_or_what_nobody_wrote():
     padding=st.tuples(*[st.integers(0, 2)] * 4),
     target=st.sampled_from(TARGETS),
 )
-@settings(deadline=None, max_examples=100)
+@examples(5)
 def test_any_convolution_is_computed(
     groups: int, per_group: tuple[int, int], target: str, **case: Any
 ):

@@ -9,8 +9,7 @@ import pytest
 
 from parpass.ir.attrs import Attrs
 from parpass.relay.backend.lowering.templates.pooling import avg_pool2d, max_pool2d
-from parpass.relay.op.nn.adaptive import GlobalPool2DAttrs
-from parpass.relay.op.nn.pool import AvgPool2DAttrs, MaxPool2DAttrs
+from parpass.relay.op.nn.pool import AvgPool2DAttrs, GlobalPool2DAttrs, MaxPool2DAttrs
 from tests.support.template_kernels import TemplateKernel
 
 SLIDING: dict[str, Any] = {

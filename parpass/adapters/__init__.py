@@ -1,1 +1,0 @@
-"""Compilers of other people on parpass, each an optional extra of its own."""

@@ -1,0 +1,1 @@
+"""Operations that several subcommands share, and that of `parpass opt`."""

@@ -1,0 +1,99 @@
+"""The executor of a command's jobs: its own workers, a cluster, or a named executor."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Generator, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from parpass.cli.operations.preload import preloaded_workers
+from parpass.cli.output.failure import InputError, command_text
+from parpass.entry_points import open_executor
+from parpass.errors import ArgumentError, EntryPointError, RuntimeUseError
+from parpass.runner import Executor, Runner, open_runner
+
+
+@contextlib.contextmanager
+def opening_runner(
+    jobs: int | None,
+    executor: str | None,
+    *,
+    dask: str | None = None,
+    preload: Sequence[str] = (),
+) -> Generator[Runner]:
+    """Open a runner for a command, and close it, with what was started for it.
+
+    Args:
+        jobs: What `-j` gives.
+        executor: What `--executor` gives, a URL whose scheme is an entry point.
+        dask: What `--dask` gives, the address of a scheduler.
+        preload: Modules for workers to begin with, which are started at once.
+
+    Raises:
+        click.BadParameter: There is no such executor, or it cannot be opened.
+        InputError: There is no such cluster, or what it needs is not installed.
+    """
+    with contextlib.ExitStack() as stack:
+        given: Any = None
+        if dask is not None:
+            given = stack.enter_context(cluster_executor(dask))
+        elif executor is not None:
+            try:
+                given = stack.enter_context(open_executor(executor))
+            except (ArgumentError, EntryPointError, RuntimeUseError) as error:
+                raise click.BadParameter(
+                    command_text(error), param_hint="'--executor'"
+                ) from None
+        elif preload:
+            given = stack.enter_context(preloaded_workers(preload, jobs))
+        workers = jobs if given is None else None
+        yield stack.enter_context(open_runner(workers=workers, executor=given))
+
+
+@contextlib.contextmanager
+def cluster_executor(address: str) -> Generator[Executor]:
+    """Give what runs jobs on the Dask cluster whose scheduler is there.
+
+    Raises:
+        InputError: Dask is not installed, or there is no such cluster.
+    """
+    try:
+        distributed = import_module("distributed")
+        from parpass.integrations.dask import DaskExecutor  # which needs it
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"--dask needs {error.name}: install 'parpass[dask]'"
+        ) from None
+    # It says of a connection that is lost, and given up, what it was at: all of it.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        _check_certificates(address, distributed.Security())
+        client = distributed.Client(address)
+    except (OSError, ValueError) as error:
+        raise InputError(f"no Dask scheduler answers at '{address}': {error}") from None
+    with client:
+        try:
+            executor = DaskExecutor(client)
+        except RuntimeUseError as error:
+            raise InputError(error) from None
+        with executor:
+            yield executor
+
+
+def _check_certificates(address: str, security: Any) -> None:
+    """Check that there is what an encrypted connection needs.
+
+    Raises:
+        InputError: It is not configured.
+    """
+    encryption = security.get_connection_args("client")["ssl_context"]
+    if address.startswith("tls:") and encryption is None:
+        raise InputError(
+            f"--dask {address} needs certificates: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, and with it ...__CLIENT__CERT and "
+            "...__CLIENT__KEY, or distributed.comm.tls in Dask's configuration"
+        )

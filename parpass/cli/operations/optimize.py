@@ -1,0 +1,219 @@
+"""The work of `parpass opt`: programs are read, run through a pipeline, and written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parpass.cli.files.reading import SPLIT, Program, read_modules, read_programs
+from parpass.cli.files.writing import write_modules
+from parpass.cli.operations.executors import opening_runner
+from parpass.cli.operations.expectations import Expectations, capturing
+from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pipeline
+from parpass.cli.operations.preload import modules_to_preload
+from parpass.cli.output.failure import InputError, PassFailure
+from parpass.cli.output.file_times import FileTimes
+from parpass.cli.output.instrument_options import InstrumentOptions
+from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
+from parpass.runner import Runner
+from parpass.transform import Pass, PassContext, Sequential
+
+# Runs a pipeline on a module.
+Run = Callable[[Any], Any]
+
+
+def run(
+    inputs: Sequence[Path],
+    *,
+    passes: str | None,
+    level: int,
+    is_level_given: bool,
+    config: Sequence[str],
+    jobs: int | None,
+    executor: str | None,
+    dask: str | None,
+    ir: str | None,
+    shapes: Sequence[tuple[str, Sequence[Any]]],
+    split_input_file: str | None,
+    verify_diagnostics: bool,
+    output: str,
+    print_metadata: bool | None,
+    dump_pass_pipeline: bool,
+    traceback: bool,
+    function_timeout: float | None,
+    memory_limit: int | None,
+    on_failure: str | None,
+    opt_bisect_limit: int | None,
+    opt_bisect: str | None,
+    reproducer: str | None,
+    check_contract: bool,
+    isolate: bool,
+    **shown: Any,
+) -> None:
+    """Do what the options of `parpass opt` say.
+
+    Raises:
+        click.ClickException: Something of it failed.
+    """
+    split = split_input_file or SPLIT
+    watching = InstrumentOptions(**shown)
+    files = watching.files
+    settings = {
+        "function_timeout": function_timeout,
+        "memory_limit": memory_limit,
+        "on_failure": on_failure,
+        "opt_bisect_limit": opt_bisect_limit,
+        "opt_bisect": opt_bisect,
+        "reproducer": reproducer,
+        "check_contract": check_contract or None,
+        "isolated": isolate or None,
+    }
+    elsewhere = executor is not None or dask is not None
+    modules = () if elsewhere else modules_to_preload(inputs, ir, jobs)
+    if modules:  # which much text has; so all is for workers, whatever passes cost
+        settings["asking_workers_seconds"] = 0.0
+    is_by_level = passes is None and is_level_given
+    if is_by_level:
+        passes = f"DefaultPipeline{{opt-level={level}}}"
+    pipeline = Sequential([]) if passes is None else read_pipeline(passes)
+    context = make_context(pipeline, level, config, watching, settings)
+    if dump_pass_pipeline and passes is not None:
+        dump_pipeline(pipeline)
+    _note_skipped(pipeline, context)
+    code = 0
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(
+            opening_runner(jobs, executor, dask=dask, preload=modules if passes else ())
+        )
+        go = _running(runner, pipeline, context, watching) if passes else _unchanged
+        go = _for_relay_only(go) if is_by_level else go
+        try:
+            if verify_diagnostics:
+                programs = read_programs(inputs, ir=ir, split=split)
+                modules, code = _verify(programs, go, files)
+            elif split_input_file is not None:
+                programs = read_programs(inputs, ir=ir, split=split)
+                modules, code = _each_alone(programs, go, files, traceback=traceback)
+            else:
+                with files.reading():
+                    given = read_modules(
+                        inputs, ir=ir, shapes=dict(shapes), split=split
+                    )
+                modules = list(_all(given, go, traceback=traceback))
+        finally:
+            if passes is not None:
+                watching.report()
+    if not code or output == "-":
+        with files.writing():
+            write_modules(modules, output, show_meta_data=print_metadata, split=split)
+    watching.report_files()
+    click.get_current_context().exit(code)
+
+
+def _unchanged(mod: Any) -> Any:
+    return mod
+
+
+def _running(
+    runner: Runner,
+    pipeline: Sequential,
+    context: PassContext,
+    watching: InstrumentOptions,
+) -> Run:
+    def go(mod: Any) -> Any:
+        try:
+            return runner.run_sync(mod, pipeline, context=context)
+        finally:
+            watching.take(runner.last_report)
+
+    return go
+
+
+def _for_relay_only(go: Run) -> Run:
+    """Return what does the same with programs that levels have passes for."""
+    from parpass.ir.module import IRModule  # which these passes load
+
+    def go_on(mod: Any) -> Any:
+        if not isinstance(mod, IRModule):
+            raise ArgumentError(
+                f"-O stands for passes on an IRModule, and got a {type(mod).__name__}; "
+                "name passes by -p"
+            )
+        return go(mod)
+
+    return go_on
+
+
+def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:
+    for mod in modules:
+        try:
+            yield go(mod)
+        except UnreadFunctionError:
+            raise  # it is the program's, whichever pass came to it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
+            raise PassFailure(error, with_traceback=traceback) from None
+
+
+def _each_alone(
+    programs: Sequence[Program], go: Run, files: FileTimes, *, traceback: bool
+) -> tuple[list[Any], int]:
+    """Return what was made of those programs that did not fail, and the exit code."""
+    made: list[Any] = []
+    codes = {0}
+    for program in programs:
+        try:
+            with files.reading():
+                mod = program.parsed()
+            made.append(go(mod))
+        except ParseError as error:
+            _show(InputError(error), codes)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
+            _show(PassFailure(error, with_traceback=traceback), codes)
+    return [one for one in made if one is not None], 1 if 1 in codes else max(codes)
+
+
+def _show(failure: click.ClickException, codes: set[int]) -> None:
+    failure.show()
+    codes.add(failure.exit_code)
+
+
+def _verify(
+    programs: Sequence[Program], go: Run, files: FileTimes
+) -> tuple[list[Any], int]:
+    """Return what was made of programs, and 0 if they report what they expect."""
+    made: list[Any] = []
+    wrong: list[str] = []
+    for program in programs:
+        expected = Expectations(program.text, program.name)
+        with capturing() as said:
+            try:
+                with files.reading():
+                    mod = program.parsed()
+                made.append(go(mod))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
+                expected.take_error(error)
+        expected.take(said)
+        wrong += expected.unmet()
+    for text in wrong:
+        click.echo(text, err=True)
+    return made, 1 if wrong else 0
+
+
+def _note_skipped(pipeline: Sequential, context: PassContext) -> None:
+    for name, level in _skipped(pipeline, context).items():
+        click.echo(f"Note: pass '{name}' does not run below -O{level}.", err=True)
+
+
+def _skipped(pipeline: Pass | None, context: PassContext) -> Mapping[str, int]:
+    """Return the levels of the passes that do not run, by their names."""
+    levels: dict[str, int] = {}
+    for a_pass in pipeline.passes if isinstance(pipeline, Sequential) else ():
+        if a_pass is None or context.pass_enabled(a_pass.info):
+            levels |= _skipped(a_pass, context)
+        else:
+            levels[a_pass.info.name] = a_pass.info.opt_level
+    return levels

@@ -1,0 +1,125 @@
+"""From the command line to a pipeline and the settings that it runs under."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+import msgspec
+
+from parpass.cli.output.failure import InputError
+from parpass.cli.output.instrument_options import InstrumentOptions
+from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassError
+from parpass.ir.dialect import load_dialects
+from parpass.transform import (
+    Pass,
+    PassContext,
+    Sequential,
+    list_config_options,
+    parse_pipeline,
+    print_pipeline,
+)
+from parpass.transform.debug.bisect import Gate
+from parpass.transform.info import MAX_SHIPPED_LEVEL
+
+
+def read_pipeline(text: str) -> Sequential:
+    """Return the pipeline of `-p`.
+
+    Raises:
+        click.BadParameter: The text is wrong.
+    """
+    with contextlib.suppress(PipelineSyntaxError):
+        return parse_pipeline(text)  # of passes that are known: an adapter's, or loaded
+    load_dialects()  # which makes theirs known
+    try:
+        return parse_pipeline(text)
+    except PipelineSyntaxError as error:
+        raise click.BadParameter(str(error), param_hint="'-p'") from None
+
+
+def dump_pipeline(pipeline: Sequential) -> None:
+    """Write a pipeline to standard error, as text for `-p`."""
+    try:
+        text = print_pipeline(pipeline, indent=2)
+    except UnprintablePassError as error:
+        raise InputError(error) from None
+    click.echo(text, err=True)
+
+
+def check_config(config: Sequence[str]) -> None:
+    """Check what is given for `--config`, whatever is to be done.
+
+    Raises:
+        click.BadParameter: An option is unknown, or a value of the wrong type.
+    """
+    if config:
+        import_module("parpass.relay")  # makes its options known
+        make_context(Sequential([]), 0, config, InstrumentOptions.nothing(), {})
+
+
+def make_context(
+    pipeline: Sequential,
+    level: int,
+    config: Sequence[str],
+    watching: InstrumentOptions,
+    settings: Mapping[str, Any],
+) -> PassContext:
+    """Return the context for a run.
+
+    Args:
+        pipeline: The pipeline.
+        level: The optimization level.
+        config: What was given for `--config`, each as KEY=VALUE.
+        watching: Has the instruments.
+        settings: parpass's own options that have a flag, None for those not given.
+
+    Raises:
+        click.BadParameter: An option is unknown, or a value of the wrong type, or there
+            is no such level.
+    """
+    highest = max(MAX_SHIPPED_LEVEL, *_levels(pipeline))
+    if level > highest:
+        raise click.BadParameter(
+            f"expected a level from 0 to {highest}, got {level}: no pass has a higher "
+            "one",
+            param_hint="'-O'",
+        )
+    import_module("parpass.runner.driver.session")  # makes its options known
+    instruments = watching.instruments(pipeline)
+    values = dict(_key_and_value(one) for one in config)
+    given = {f"parpass.{k}": one for k, one in settings.items() if one is not None}
+    try:
+        context = PassContext(level, instruments=instruments, config=values | given)
+        Gate.of(context)
+    except ConfigError as error:
+        option = error.key.removeprefix("parpass.")
+        flag = f"--{option.replace('_', '-')}" if option in settings else "--config"
+        raise click.BadParameter(str(error), param_hint=f"'{flag}'") from None
+    return context
+
+
+def _levels(a_pass: Pass | None) -> Iterator[int]:
+    """Yield the levels of a pass and of those in it."""
+    if a_pass is not None:
+        yield a_pass.info.opt_level
+    for one in a_pass.passes if isinstance(a_pass, Sequential) else ():
+        yield from _levels(one)
+
+
+def _key_and_value(setting: str) -> tuple[str, Any]:
+    key, equals, text = setting.partition("=")
+    if not equals:
+        raise click.BadParameter(
+            f"expected KEY=VALUE, got '{setting}'", param_hint="'--config'"
+        )
+    option = list_config_options().get(key)
+    if option is not None and option.kind is str:
+        return key, text
+    try:
+        return key, msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return key, text  # which its type will refuse

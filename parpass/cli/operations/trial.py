@@ -1,0 +1,366 @@
+"""Reproducers: reading and running them, here or in a child of a worker that may die.
+
+Passes are held to their budgets of time and memory in the process that runs them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import re
+import select
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from parpass.cli.files.irs import (
+    ir_named,
+    load_plugin,
+    parse_program,
+    unknown_ir_message,
+)
+from parpass.cli.output.failure import InputError
+from parpass.diagnostic import override_renderer
+from parpass.errors import (
+    DiagnosticError,
+    ParseError,
+    PipelineSyntaxError,
+    ReproducerError,
+)
+from parpass.instrument import PassInstrument
+from parpass.runner import run_pipeline_sync
+from parpass.runner.stage.resource_limits import limit_memory
+from parpass.transform import (
+    PassContext,
+    PassInfo,
+    ProgramFormat,
+    Sequential,
+    adapter_of,
+    parse_pipeline,
+)
+from parpass.transform.budget import Budget, enforcing_budgets
+from parpass.transform.config import CHECK_CONTRACT
+from parpass.transform.debug.locate import load_object, register_located
+from parpass.transform.debug.reproducer import Reproducer
+
+_ALARM_INTERVAL = 0.5  # seconds; a pass may catch what interrupts it
+_GRACE = 2.0  # seconds for Python code to be interrupted; C code is not
+
+
+class OverdueError(Exception):
+    """A pass is interrupted where it is; told as a FunctionTimeoutError."""
+
+
+@contextlib.contextmanager
+def enforcing_limits(budget: Budget) -> Generator[None]:
+    """Interrupt what takes too long in Python, and refuse memory beyond the limit."""
+    with contextlib.ExitStack() as stack:
+        if budget.memory is not None:
+            stack.enter_context(limit_memory(budget.memory))
+        if budget.seconds is not None and _can_be_interrupted():
+            stack.enter_context(_alarm(budget.seconds))
+        yield
+
+
+@contextlib.contextmanager
+def enforcing_limits_or_exit(budget: Budget) -> Generator[None]:
+    """Do so, and end the process, with exit code 1, if it takes too long in C."""
+    if budget.seconds is not None and sys.__stderr__ is not None:
+        seconds = budget.seconds + _GRACE
+        faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    try:
+        with enforcing_limits(budget):
+            yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _can_be_interrupted() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and hasattr(signal, "setitimer")
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Generator[None]:
+    def ring(_signal: int, _frame: object) -> None:
+        raise OverdueError("its time is over")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_INTERVAL)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """The result of a trial run: `passed`, `raised`, `died`, `hung`, or `malformed`.
+
+    Attributes:
+        kind: The kind of result.
+        error: The type of the error, or how the process died.
+        pass_name: The pass that failed.
+        message: The message of the error.
+    """
+
+    kind: str
+    error: str = ""
+    pass_name: str | None = None
+    message: str = ""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "raised":
+                where = f" in pass '{self.pass_name}'" if self.pass_name else ""
+                return f"{self.error}{where}: {self.message}"
+            case "died":
+                return f"the process died ({self.error})"
+            case "hung":
+                return "it took too long"
+            case "malformed":
+                return f"the program is not well formed: {self.message}"
+            case _:
+                return "nothing failed"
+
+
+class _FailedPass(PassInstrument):
+    """Remembers the innermost pass that failed."""
+
+    observes_ir = False
+
+    def __init__(self) -> None:
+        self.pass_name: str | None = None
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        del mod, error
+        self.pass_name = self.pass_name or info.name
+
+
+def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
+    """Return a reproducer and the module in it, after loading what it names.
+
+    Raises:
+        InputError: The file is none.
+    """
+    try:
+        reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
+        return reproducer, parse_program(
+            load_ir(reproducer), reproducer.program(), str(file)
+        )
+    except (ParseError, ReproducerError) as error:
+        raise InputError(f"{file}: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: expected a reproducer, got no text") from None
+
+
+def load_ir(reproducer: Reproducer) -> ProgramFormat:
+    """Return what knows the text of a reproducer, after loading what it names.
+
+    Raises:
+        ReproducerError: It cannot be had.
+    """
+    for name in reproducer.load:
+        load_plugin(name)
+    programs = ir_named(reproducer.ir)
+    if programs is None:
+        raise ReproducerError(unknown_ir_message(reproducer.ir))
+    return programs
+
+
+def load_passes(reproducer: Reproducer) -> Sequential:
+    """Return the pipeline of a reproducer, after loading what registers its passes.
+
+    Raises:
+        ReproducerError: It cannot be had.
+    """
+    import_module("parpass.runner.driver.session")
+    if not reproducer.pipeline:
+        raise ReproducerError(f"it has no pipeline: {reproducer.unprintable}")
+    load_ir(reproducer)
+    register_located(reproducer.passes)
+    try:
+        return parse_pipeline(reproducer.pipeline)
+    except PipelineSyntaxError as error:
+        raise ReproducerError(f"the pipeline cannot be read: {error}") from None
+
+
+def load_instruments(reproducer: Reproducer) -> list[PassInstrument]:
+    """Return the instrument that raised the error of a reproducer, if one did.
+
+    Raises:
+        ReproducerError: It cannot be had.
+    """
+    if not reproducer.instrument:
+        return []
+    try:
+        return [load_object(reproducer.instrument)()]
+    except TypeError as error:
+        raise ReproducerError(
+            f"instrument '{reproducer.instrument}' cannot be made: {error}"
+        ) from None
+
+
+def run_passes(
+    pipeline: Sequential,
+    mod: Any,
+    context: PassContext,
+    instruments: Sequence[PassInstrument] = (),
+) -> tuple[TrialResult, Exception | None]:
+    """Run each pass in this process, whatever its level."""
+    failed = _FailedPass()
+    watched = PassContext.restored(
+        context.opt_level, context.required_pass, context.disabled_pass, context.config
+    )
+    watched.override_instruments([failed, *instruments])
+    try:
+        with watched:
+            for a_pass in pipeline.passes:
+                if a_pass is not None and context.config.get(CHECK_CONTRACT):
+                    # It is a runner that checks, in processes of its own.
+                    mod = run_pipeline_sync(mod, a_pass, workers=0)
+                elif a_pass is not None:
+                    mod = a_pass(mod)
+    except Exception as error:  # noqa: BLE001 -- what came of it is the answer
+        message = str(error)
+        if isinstance(error, DiagnosticError):
+            message = "; ".join(one.message for one in error.diagnostics)
+        return TrialResult(
+            "raised", type(error).__name__, failed.pass_name, message
+        ), error
+    return TrialResult("passed"), None
+
+
+@dataclass(frozen=True)
+class FailurePredicate:
+    """The predicate by which a result reproduces the failure of a reproducer.
+
+    It holds for an error of the same type, in the same pass; for a death, by any
+    signal, if a worker died; for a hang, if a time limit was exceeded.
+    """
+
+    error_type: str
+    pass_name: str | None
+    pattern: str | None = None
+
+    @classmethod
+    def from_reproducer(
+        cls, reproducer: Reproducer, pattern: str | None = None
+    ) -> FailurePredicate:
+        """Return the failure of a reproducer, its message matching a pattern."""
+        by_pass = not reproducer.instrument  # those may raise at any pass
+        name = reproducer.pass_name if by_pass else None
+        return cls(reproducer.error_type, name, pattern)
+
+    def __call__(self, result: TrialResult) -> bool:
+        """Return whether a result is that failure."""
+        if self.pattern is not None and not re.search(self.pattern, str(result)):
+            return False
+        if result.kind == "raised":
+            is_there = self.pass_name in (None, result.pass_name)
+            return is_there and result.error == self.error_type
+        if result.kind == "died":
+            return self.error_type == "WorkerDiedError"
+        return result.kind == "hung" and "Timeout" in self.error_type
+
+
+def run_trial(job: bytes) -> bytes:
+    """Run a reproducer in a child of this process; takes and returns JSON.
+
+    The entry point in workers. The worker stays whole whatever happens.
+    """
+    message = json.loads(job)
+    if not hasattr(os, "fork"):
+        return json.dumps(asdict(_run_candidate(message["text"]))).encode()
+    Reproducer.from_text(message["text"])
+    _preload(message["text"])
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads, none of which the child needs
+        child = os.fork()
+    if child == 0:
+        _run_child(message["text"], write)
+    os.close(write)
+    return json.dumps(asdict(_wait_for_child(child, read, message["seconds"]))).encode()
+
+
+def _preload(text: str) -> None:
+    # What is imported and made here, children need not; what fails, fails there again.
+    reproducer = Reproducer.from_text(text)
+    with contextlib.suppress(Exception), _quiet():
+        # It takes longer to make a grammar than to try most candidates.
+        load_ir(reproducer).parse("", "")
+    with contextlib.suppress(Exception), _quiet():
+        load_passes(reproducer)
+
+
+def _run_child(text: str, write: int) -> None:
+    faulthandler.disable()  # dying is what many candidates are for
+    try:
+        with _quiet():
+            os.write(
+                write,
+                json.dumps(asdict(_run_candidate(text))).encode()[: select.PIPE_BUF],
+            )
+    finally:
+        os._exit(0)
+
+
+def _run_candidate(text: str) -> TrialResult:
+    reproducer = Reproducer.from_text(text)
+    try:
+        pipeline = load_passes(reproducer)
+        mod = parse_program(load_ir(reproducer), reproducer.text, "candidate")
+        adapter = adapter_of(mod, "replay")
+        context = reproducer.context()
+        instruments = load_instruments(reproducer)
+        for function in adapter.functions(mod).values():  # which may be text until now
+            if faults := adapter.faults(function, mod):
+                return TrialResult("malformed", message=faults[0])
+    except Exception as error:  # noqa: BLE001 -- a candidate that is no program
+        return TrialResult("raised", type(error).__name__, None, str(error))
+    override_renderer(lambda _: None)
+    with enforcing_budgets(enforcing_limits):
+        result, _ = run_passes(pipeline, mod, context, instruments)
+    return replace(result, message=result.message[:400])
+
+
+def _wait_for_child(child: int, read: int, seconds: float) -> TrialResult:
+    until = time.monotonic() + seconds
+    with os.fdopen(read, "rb", buffering=0) as pipe:
+        ready, _, _ = select.select([pipe], [], [], max(until - time.monotonic(), 0))
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+        answer = pipe.read() if ready else b""
+    _, status = os.waitpid(child, 0)
+    if answer:
+        return TrialResult(**json.loads(answer))
+    return (
+        TrialResult("died", exit_description(status)) if ready else TrialResult("hung")
+    )
+
+
+def exit_description(status: int) -> str:
+    """Return how a process ended by its status, in a word."""
+    code = os.waitstatus_to_exitcode(status)
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield

@@ -1,0 +1,1 @@
+"""The output of the command: failures, tables, progress."""

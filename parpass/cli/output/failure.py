@@ -1,0 +1,155 @@
+"""Failures of the command: phrases for hints, error messages, exit codes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from parpass.errors import (
+    DiagnosticError,
+    FunctionFailure,
+    Hint,
+    other_failures,
+    render_hints,
+)
+from parpass.errors.core import safe_getattr
+
+# The phrases of the command for the hints of errors, warnings and recommendations.
+PHRASES: Mapping[Hint, str] = {
+    Hint.SKIP_FUNCTION: (
+        "give --on-failure=skip to go on without this pass on this function"
+    ),
+    Hint.REPLAY: (
+        "to see it fail in a process of its own, replay its reproducer (--reproducer "
+        "PATH) by 'parpass replay'"
+    ),
+    Hint.NOT_ISOLATED: (
+        "run without --isolate what is trusted with the command's process"
+    ),
+    Hint.WITHOUT_WORKERS: (
+        "-j0 does without them, for passes that are trusted with the command's process"
+    ),
+    Hint.REQUEST_SERIAL: "-j0 asks for that",
+    Hint.WORKER_PER_CORE: "without -j there is one for each core",
+    Hint.EVERY_CORE: "without -j it uses every core, if there are several",
+    Hint.IN_WORKERS: "run it without -j0",
+    Hint.KEEP_WORKERS: "give one command all inputs",
+    Hint.START_TIMEOUT: "give --config parpass.start_timeout=...",
+    Hint.OPSET: "give it by Python's from_onnx(..., opset=...)",
+    Hint.INPUT_SHAPE: "give one: --shape {}:...",
+    Hint.OPEN_DIMENSIONS: (
+        "give the open dimensions of the model's inputs by --shape NAME:1,3,..."
+    ),
+    Hint.SHAPE_PARAMETER: "--shape",
+}
+
+
+def command_text(message: object) -> str:
+    """Return an error, a warning or a message as text with the command's phrases."""
+    return render_hints(message, PHRASES)
+
+
+_MAX_OTHERS = 10  # failures on other functions
+
+# What `faulthandler` writes; the first line is the innermost frame.
+_STACK = re.compile(r'^Current thread .*\n((?:  File ".*\n?)+)', re.MULTILINE)
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\S+)', re.MULTILINE)
+
+_PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_STDLIB = (f"{Path(os.__file__).parent}{os.sep}", "<frozen ")
+
+
+class InputError(click.ClickException):
+    """An input, an option or the environment of the command cannot be used.
+
+    Args:
+        message: The message, or the error that has it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str | Exception) -> None:
+        super().__init__(command_text(message))
+
+
+class PassFailure(click.ClickException):
+    """A pass failed.
+
+    Args:
+        error: What it raised; a SystemExit is a failure like others.
+        with_traceback: Whether to show where.
+    """
+
+    exit_code = 1
+
+    def __init__(self, error: BaseException, *, with_traceback: bool) -> None:
+        super().__init__(_message(error))
+        self._error = error
+        self._with_traceback = with_traceback
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the message to standard error."""
+        if self._with_traceback:
+            click.echo("".join(traceback.format_exception(self._error)), file, err=True)
+        super().show(file)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, DiagnosticError) and error.is_rendered:
+        what = "the program has errors, shown above"  # they have been rendered
+    else:
+        what = f"{type(error).__name__}: {command_text(error)}"
+    lines = [
+        what,
+        *safe_getattr(error, "__notes__", ()),
+        *_where(error),
+        *_others(error),
+    ]
+    return "\n  ".join(lines)
+
+
+def _others(error: BaseException) -> Iterator[str]:
+    """Yield what else failed in the same pass, on later functions."""
+    others = other_failures(error)
+    for other in others[:_MAX_OTHERS]:
+        where = next(iter(safe_getattr(other, "__notes__", ())), "")
+        text = command_text(other).partition("\n")[0]
+        yield f"also {where}: {type(other).__name__}: {text}"
+    if len(others) > _MAX_OTHERS:
+        yield f"also on {len(others) - _MAX_OTHERS:,} other functions"
+
+
+def _where(error: BaseException) -> Iterator[str]:
+    """Yield where a pass was that was ended from outside, as far as that is known."""
+    told = error.traceback if isinstance(error, FunctionFailure) else ""
+    if frame := innermost_frame(told):
+        yield f"where: {frame}; --traceback shows all"
+
+
+def innermost_frame(told: str) -> str | None:
+    """Return where `faulthandler` told that a body was; None if it told nothing.
+
+    That is the innermost frame of what the user wrote. What is installed may have been
+    called there, and is rarely to blame.
+    """
+    stack = _STACK.search(told)
+    if stack is None:
+        return None
+    frames = _FRAME.findall(stack[1])
+    inside = itertools.takewhile(
+        lambda frame: not frame[0].startswith(_PACKAGE), frames
+    )
+    own = next((frame for frame in inside if _is_user_file(frame[0])), frames[0])
+    return "{}:{}, in {}".format(*own)
+
+
+def _is_user_file(file: str) -> bool:
+    return not file.startswith(_STDLIB) and not _INSTALLED.search(file)

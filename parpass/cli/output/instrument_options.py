@@ -1,0 +1,189 @@
+"""The reports of `parpass opt` on a run, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from parpass.cli.output.file_times import FileTimes
+from parpass.errors.core import did_you_mean
+from parpass.instrument import (
+    PassInstrument,
+    PassStatisticsInstrument,
+    PassTimingInstrument,
+    WellFormedInstrument,
+)
+from parpass.runner import RunReport
+from parpass.transform import Pass, PassInfo, Sequential, registered_passes
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentOptions:
+    """The options that ask to be shown something, and the instruments that do it.
+
+    Attributes:
+        print_ir_before: Comma-separated names of passes, once for each time that the
+            option was given; an empty one means all passes.
+        print_ir_after: Likewise.
+        print_ir_before_all: Whether to print before all passes.
+        print_ir_after_all: Likewise.
+        verify_each: Whether to check the module around each pass.
+        timing: In which formats to show how long passes took: a table, `json`.
+        explain_speed: Whether to show where the time of each run went.
+        statistics: Whether to show what passes counted.
+        files: How long programs were read and written.
+    """
+
+    print_ir_before: Sequence[str]
+    print_ir_after: Sequence[str]
+    print_ir_before_all: bool
+    print_ir_after_all: bool
+    verify_each: bool
+    timing: Sequence[str]
+    explain_speed: bool
+    statistics: bool
+    files: FileTimes = field(init=False, default_factory=FileTimes)
+    _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
+    _timing: PassTimingInstrument = field(
+        init=False, default_factory=PassTimingInstrument
+    )
+    _statistics: PassStatisticsInstrument = field(
+        init=False, default_factory=PassStatisticsInstrument
+    )
+
+    @classmethod
+    def nothing(cls) -> InstrumentOptions:
+        """Return what shows nothing."""
+        return cls(
+            print_ir_before=(),
+            print_ir_after=(),
+            print_ir_before_all=False,
+            print_ir_after_all=False,
+            verify_each=False,
+            timing=(),
+            explain_speed=False,
+            statistics=False,
+        )
+
+    def instruments(self, pipeline: Sequential) -> list[PassInstrument]:
+        """Return the instruments for a run of a pipeline.
+
+        Raises:
+            click.BadParameter: There is no pass of a name that was given.
+        """
+        found: list[PassInstrument] = []
+        if self.timing:
+            found.append(self._timing)
+        if self.statistics:
+            found.append(self._statistics)
+        before = _pass_names(self.print_ir_before, pipeline, "--print-ir-before")
+        after = _pass_names(self.print_ir_after, pipeline, "--print-ir-after")
+        before = None if self.print_ir_before_all else before
+        after = None if self.print_ir_after_all else after
+        if before != set() or after != set():
+            found.append(_PrintIR(before, after, pipeline))
+        if self.verify_each:
+            found.append(WellFormedInstrument())
+        return found
+
+    def take(self, report: RunReport | None) -> None:
+        """Take in how the time of a run went."""
+        if report is not None:
+            self._speed.append(report)
+
+    def report(self) -> None:
+        """Write what was measured and counted."""
+        if self.timing:
+            from parpass.cli.output.tables import print_timing_json, print_timing_table
+
+            as_json = "json" in self.timing
+            show = print_timing_json if as_json else print_timing_table
+            show(self._timing.profiles)
+        if self.explain_speed:
+            from parpass.cli.output.tables import print_speed_report
+
+            for report in self._speed:
+                print_speed_report(report)
+        if self.statistics:
+            click.echo(self._statistics.render(), nl=False, err=True)
+
+    def report_files(self) -> None:
+        """Write what reading and writing took, when both are done."""
+        if self.explain_speed:
+            from parpass.cli.output.tables import print_file_times
+
+            print_file_times(self.files, sum(one.seconds for one in self._speed))
+
+
+class _PrintIR(PassInstrument):
+    """Prints the module around passes under MLIR's headers.
+
+    `before` and `after` are names of passes; None stands for all but Sequentials, which
+    have what is in them printed already.
+    """
+
+    def __init__(
+        self, before: set[str] | None, after: set[str] | None, pipeline: Sequential
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._sequentials = [
+            one.info for one in _flat(pipeline) if isinstance(one, Sequential)
+        ]
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module that the pass is given."""
+        if self._is_wanted(info, self._before):
+            _print_ir("Before", info, mod)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module that the pass returned."""
+        if self._is_wanted(info, self._after):
+            _print_ir("After", info, mod)
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """Print the module that the pass failed on."""
+        del error
+        if self._is_wanted(info, self._after):
+            _print_ir("After", info, mod, " Failed")
+
+    def _is_wanted(self, info: PassInfo, names: set[str] | None) -> bool:
+        if names is None:
+            return info not in self._sequentials
+        # Pipelines find `tir.UnrollLoop` by the last part of its name as well.
+        return not names.isdisjoint({info.name, info.name.rpartition(".")[2]})
+
+
+def _print_ir(when: str, info: PassInfo, mod: Any, how: str = "") -> None:
+    text = str(mod).rstrip("\n")
+    header = f"// -----// IR Dump {when} {info.name}{how} //----- //"
+    click.echo(f"{header}\n{text}\n", err=True)
+
+
+def _pass_names(
+    given: Iterable[str], pipeline: Sequential, option: str
+) -> set[str] | None:
+    found: set[str] = set()
+    known = {one.info.name for one in _flat(pipeline)} | registered_passes().keys()
+    for names in given:
+        if not names:
+            return None
+        for name in names.split(","):
+            if name.strip() not in known:
+                raise click.BadParameter(
+                    f"no pass named '{name.strip()}'{did_you_mean(name, known)}",
+                    param_hint=f"'{option}'",
+                )
+            found.add(name.strip())
+    return found
+
+
+def _flat(pass_: Pass | None) -> Iterator[Pass]:
+    if pass_ is not None:
+        yield pass_
+    if isinstance(pass_, Sequential):
+        for child in pass_.passes:
+            yield from _flat(child)

@@ -1,1 +1,0 @@
-"""What the command shows: failures, tables, progress."""

@@ -1,1 +1,0 @@
-"""What the subcommands do, apart from reading their arguments."""

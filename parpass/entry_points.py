@@ -1,0 +1,209 @@
+"""IRs and executors that distributions declare as entry points.
+
+`parpass.irs` has an `IR` record for each IR whose adapter is loaded on demand, and
+`parpass.executors`, for each scheme of an executor's URL, a function from the URL to
+a context manager that opens the executor. The groups are looked up when a name is asked
+for that parpass does not ship: `importlib.metadata` takes a tenth of a second to load,
+and milliseconds to look. The shipped ones are in `SHIPPED`, which `pyproject.toml`
+repeats for other tools, so that they are known in a source tree without metadata. A
+shipped name is not replaced; of several installed ones the first on `sys.path` counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from parpass.errors import AdapterWarning, EntryPointError
+from parpass.errors.core import did_you_mean
+from parpass.errors.warning import warn
+from parpass.fork_safety import fork_lock
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+IRS, EXECUTORS = "parpass.irs", "parpass.executors"
+
+SHIPPED: Mapping[str, Mapping[str, str]] = {
+    IRS: {
+        "mlir": "parpass.integrations.xdsl.xdsl_plugin:MLIR",
+        "qiskit": "parpass.integrations.qiskit:QISKIT",
+        "relay": "parpass.ir.embedded:RELAY",
+        "tir": "parpass.ir.embedded:TIR",
+    },
+    EXECUTORS: {"dask": "parpass.integrations.dask.dask_executor:open_executor"},
+}
+
+# Formats that several IRs use, or none: files with these suffixes are no IR's.
+SHARED_SUFFIXES = frozenset({"", ".json", ".onnx", ".txt"})
+
+
+class IR(NamedTuple):
+    """The declaration of an IR, available before its adapter is imported.
+
+    Attributes:
+        name: Its name for `--ir` and in reproducers, and that of the entry point.
+        adapter: The module whose import registers adapter, program format and passes.
+        suffixes: The suffixes of files with its programs, such as `.relay`; none if the
+            command does not read them.
+        requirement: The requirement that installs all that it imports, such as
+            `parpass[xdsl]`.
+        preload: Returns the modules that workers load for a program's text.
+        preload_characters: The size from which on a program is worth that.
+    """
+
+    name: str
+    adapter: str
+    suffixes: Sequence[str] = ()
+    requirement: str = ""
+    preload: Callable[[str], Sequence[str]] | None = None
+    preload_characters: int = 0
+
+    def load_adapter(self) -> None:
+        """Import the adapter's module.
+
+        Raises:
+            EntryPointError: It cannot be imported; the message names the requirement
+                if a module is not installed.
+        """
+        _import(self.adapter, f"IR '{self.name}'", self.requirement)
+
+
+ExecutorFactory = Callable[[str], AbstractContextManager[Any]]
+
+
+def ir_named(name: str) -> IR | None:
+    """Return the record of an IR; None if no entry point has that name.
+
+    Raises:
+        EntryPointError: The entry point cannot be loaded, or gives no such record.
+    """
+    value = _value(IRS, name)
+    return None if value is None else _load_ir(name, value)
+
+
+def ir_with_suffix(suffix: str) -> IR | None:
+    """Return the record of the IR whose files have a suffix, with its dot, if any.
+
+    Installed entry points that cannot be loaded are passed over, with a warning.
+    """
+    if suffix in SHARED_SUFFIXES:
+        return None
+    return next((ir for ir in known_irs() if suffix in ir.suffixes), None)
+
+
+def known_irs() -> Iterator[IR]:
+    """Yield the records of all IRs, the shipped ones first.
+
+    Installed entry points that cannot be loaded are passed over, with a warning.
+    """
+    for name, value in SHIPPED[IRS].items():
+        yield _load_ir(name, value)
+    for name, entry_point in installed(IRS).items():
+        if name not in SHIPPED[IRS]:
+            try:
+                yield _load_ir(name, _target(entry_point))
+            except EntryPointError as error:
+                warn(str(error), AdapterWarning)
+
+
+def open_executor(url: str) -> AbstractContextManager[Any]:
+    """Return a context manager that opens the executor of a URL.
+
+    Args:
+        url: `SCHEME://...`, of which the scheme is the name of an entry point.
+
+    Raises:
+        EntryPointError: There is none of that name, or it cannot be loaded.
+    """
+    scheme = url.partition("://")[0]
+    value = _value(EXECUTORS, scheme)
+    if value is None:
+        names = sorted({*SHIPPED[EXECUTORS], *installed(EXECUTORS)})
+        raise EntryPointError(
+            f"no executor named '{scheme}'{did_you_mean(scheme, names)}; there are "
+            f"{', '.join(names)}"
+        )
+    requirement = f"parpass[{scheme}]" if scheme in SHIPPED[EXECUTORS] else ""
+    factory = _load(EXECUTORS, scheme, value, requirement)
+    if not callable(factory):
+        raise _unfit(EXECUTORS, scheme, value, "a function from a URL", factory)
+    return cast("ExecutorFactory", factory)(url)
+
+
+def _load_ir(name: str, value: str) -> IR:
+    found = _load(IRS, name, value)
+    if not isinstance(found, IR) or found.name != name:
+        raise _unfit(IRS, name, value, f"an IR record named '{name}'", found)
+    return found
+
+
+def _unfit(
+    group: str, name: str, value: str, expected: str, found: object
+) -> EntryPointError:
+    return EntryPointError(
+        f"entry point '{name}' of {group}: expected {expected} at '{value}', got "
+        f"{found!r:.80}"
+    )
+
+
+def _value(group: str, name: str) -> str | None:
+    """Return the `module:attribute` of an entry point, None if there is none."""
+    if name in SHIPPED[group]:
+        return SHIPPED[group][name]
+    found = installed(group).get(name)
+    return None if found is None else _target(found)
+
+
+def _target(entry_point: EntryPoint) -> str:
+    return f"{entry_point.module}:{entry_point.attr}"
+
+
+def installed(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group that installed distributions declare.
+
+    The shipped ones are among them where parpass has metadata.
+    """
+    return _installed_on(group, tuple(sys.path))
+
+
+@functools.cache
+def _installed_on(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """Return the installed entry points of a group, looked up once for each path."""
+    del path
+    with fork_lock:
+        # Most programs name nothing that is not shipped, and do without.
+        import importlib.metadata as metadata
+
+    found: dict[str, EntryPoint] = {}
+    for one in metadata.entry_points(group=group):
+        found.setdefault(one.name, one)
+    return found
+
+
+def _load(group: str, name: str, value: str, requirement: str = "") -> Any:
+    """Return the object of an entry point."""
+    module, _, attribute = value.partition(":")
+    what = f"entry point '{name}' of {group}"
+    loaded = _import(module, what, requirement)
+    try:
+        return functools.reduce(getattr, attribute.split("."), loaded)
+    except AttributeError as error:
+        raise EntryPointError(f"{what} cannot be loaded: {error}") from error
+
+
+def _import(module: str, what: str, requirement: str) -> Any:
+    """Return a module, imported for something that messages are about."""
+    try:
+        with fork_lock:
+            return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        hint = f"install '{requirement}'" if requirement else "it is not installed"
+        raise EntryPointError(f"{what} needs {error.name}: {hint}") from error
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise EntryPointError(f"{what} cannot be loaded: {why}") from error

@@ -1,0 +1,406 @@
+"""The errors of the pass manager, their root class and helpers for their messages.
+
+They concern contexts, options, arguments and instruments; passes, pipelines and
+reproducers; diagnostics and program text; and what ends a run from outside of a pass:
+deaths of workers, limits, misuse of the runner. Errors that the embedded compiler alone
+raises are in `errors.ir`, those of adapters in `errors.adapters`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from parpass.errors.hints import Hint, Hinted, HintedMessage
+
+_CUTOFF = 0.5  # least likeness of two names: matching characters as a share of both
+_CUTOFF_SPAN = 0.1  # names are shown besides the nearest if at most so much less like
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known name most like `name` and those nearly as near, best first.
+
+    They are three at most; case is ignored.
+    """
+    by_folded = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=_CUTOFF)
+    if not found:
+        return []
+    matcher = difflib.SequenceMatcher(b=name.lower())
+
+    def likeness(folded: str) -> float:
+        matcher.set_seq1(folded)
+        return matcher.ratio()
+
+    least = likeness(found[0]) - _CUTOFF_SPAN
+    return [by_folded[folded] for folded in found if likeness(folded) >= least]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names in single quotes, separated by commas."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message that names the nearest known names."""
+    near = nearest(name, known)
+    return f"; did you mean {quoted(near)}?" if near else ""
+
+
+def describe_kind(value: object) -> str:
+    """Return the type name of an unexpected value, for a message.
+
+    For a tuple, such as the pair of module and weights that frontends return, a hint at
+    unpacking it is appended.
+    """
+    name = type(value).__name__
+    return (
+        f"{name}; is it a pair, as in mod, params = ...?" if name == "tuple" else name
+    )
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception; a frozen exception is left unchanged."""
+    with contextlib.suppress(Exception):  # user classes may raise anything when written
+        error.add_note(note)
+
+
+def safe_getattr(error: BaseException, name: str, default: Any = None) -> Any:
+    """Return an attribute of an exception, `default` if reading it raises."""
+    try:
+        return getattr(error, name, default)
+    except Exception:  # noqa: BLE001 -- a user's `__getattr__` may raise anything
+        return default
+
+
+class ParpassError(Hinted, Exception):
+    """The root of all errors that parpass raises itself."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+    def __str__(self) -> str:
+        # KeyError, a second base of some errors, shows its message in quotes.
+        return str(self.args[0]) if self.args else ""
+
+
+def _rebuild(
+    kind: type[ParpassError], args: tuple[Any, ...], state: dict[str, Any]
+) -> ParpassError:
+    # Constructors take values, not the message, so unpickling bypasses them.
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class PassContextError(ParpassError, RuntimeError):
+    """A PassContext was exited while another PassContext was current."""
+
+
+class ArgumentError(ParpassError, TypeError):
+    """A PassInfo, PassContext, pass or Sequential was given the wrong kind of value."""
+
+
+class ConfigError(ParpassError, AttributeError):
+    """A configuration option, `key`, is unknown, or its value has the wrong type."""
+
+    def __init__(self, message: str, *, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class ConfigValueError(ConfigError, TypeError):
+    """The value of a configuration option has the wrong type, or unknown fields."""
+
+
+class InstrumentError(ParpassError, TypeError):
+    """An object passed as an instrument is none, or was not fully constructed."""
+
+
+class PassError(ParpassError):
+    """A pass broke its contract.
+
+    Attributes:
+        pass_name: The pass.
+        function: The function it ran on; None for a module pass.
+    """
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.pass_name = pass_name
+        self.function = function
+
+
+class PassResultError(PassError, TypeError):
+    """A pass returned a value that is neither a module nor a function."""
+
+
+class PassInputError(PassError, TypeError):
+    """A pass was called on a value that is no module, or a module of another IR."""
+
+
+class UndefinedPassError(PassError, ValueError):
+    """A Sequential holds None in the position of a pass."""
+
+
+class ReadOnlyModuleError(PassError):
+    """A function pass tried to change the module that it may only read."""
+
+
+class InputChangedError(PassError):
+    """A pass changed its argument in place.
+
+    Detected for module passes under the option `testing.immutable_module`, and for
+    function passes where functions of the IR are mutable but not to be mutated
+    (`Mutability`).
+    """
+
+
+class ContractError(PassError):
+    """A function pass broke its contract under the option `parpass.check_contract`.
+
+    It has an effect besides its result, or its result depends on the hash seed, the
+    process, the order of functions or on an earlier run of it. `difference` is the
+    first difference between results; empty for an effect.
+    """
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str, difference: str = ""
+    ) -> None:
+        super().__init__(message, pass_name=pass_name, function=function)
+        self.difference = difference
+
+
+class WellFormedError(PassError, AssertionError):
+    """A module breaks the rules of its IR before or after a pass.
+
+    `faults` maps function names to the violated rules.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pass_name: str,
+        function: str | None = None,
+        faults: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message, pass_name=pass_name, function=function)
+        self.faults = faults or {}
+
+
+class UnprintablePassError(PassError, ValueError):
+    """A pass cannot be written as pipeline text."""
+
+
+class UnknownPassError(ParpassError, KeyError):
+    """No pass is registered under a name; the nearest names are in the message."""
+
+    def __init__(self, name: str, known: Iterable[str], *, wanted_by: str = "") -> None:
+        known = tuple(known)
+        wanted = f" (required by '{wanted_by}')" if wanted_by else ""
+        hint = did_you_mean(name, known) or "; see 'parpass opt --list-passes'"
+        super().__init__(f"no pass named '{name}'{wanted}{hint}")
+        self.name = name
+        self.nearest = nearest(name, known)
+
+
+class UnknownFunctionError(ParpassError, ValueError):
+    """No function is registered under a name; the nearest names are in the message."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        hint = did_you_mean(name, known)
+        super().__init__(f"no global function named '{name}'{hint}")
+        self.name = name
+
+
+class PipelineSyntaxError(ParpassError, ValueError):
+    """Pipeline text cannot be parsed.
+
+    `faults` has a tuple of line, column and message for each fault; lines and columns
+    count from 1.
+    """
+
+    def __init__(
+        self, message: str, *, faults: Sequence[tuple[int, int, str]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+
+
+class ReproducerError(ParpassError, ValueError):
+    """A file is no reproducer, or names unknown passes."""
+
+
+class DiagnosticError(ParpassError):
+    """A program has errors.
+
+    Attributes:
+        diagnostics: All diagnostics that were reported, in order.
+        is_rendered: Whether they were rendered before this was raised, which is so for
+            those of a pass.
+    """
+
+    is_rendered: ClassVar[bool] = True
+
+    def __init__(self, message: str, diagnostics: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+
+class ParseError(DiagnosticError, ValueError):
+    """IR text cannot be parsed; the message shows all errors with their positions."""
+
+    is_rendered: ClassVar[bool] = False
+
+
+class UnreadFunctionError(ParseError):
+    """The text of a lazily parsed function cannot be parsed.
+
+    The program is at fault, not the pass that first accessed the function: the pass is
+    neither named nor skipped.
+    """
+
+
+class RuntimeUseError(ParpassError, RuntimeError):
+    """The runner is used where, or in a state in which, it cannot run."""
+
+
+class EntryPointError(ParpassError, LookupError):
+    """No entry point has that name, or it does not give what its group asks for."""
+
+
+class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never raised
+    """A pass on one function was ended from outside.
+
+    Attributes:
+        pass_name: The pass.
+        function: The function.
+        reason: The event, without the names of pass and function.
+        reproducer: The path of the reproducer; None if none was written.
+        traceback: The worker's stack in the format of `faulthandler`, C code included;
+            empty if it is unknown.
+    """
+
+    def __init__(
+        self, message: str, *, pass_name: str, function: str, reason: str
+    ) -> None:
+        super().__init__(message)
+        self.pass_name = pass_name
+        self.function = function
+        self.reason = reason
+        self.reproducer: str | None = None
+        self.traceback = ""
+
+
+class WorkerDiedError(FunctionFailure, RuntimeError):
+    """A worker died, and so did a second one when the suspected function ran alone.
+
+    Attributes:
+        cause: The signal or the exit code.
+        where: The worker's activity: "unpickle" (decoding the function), "pass" or
+            "pickle" (encoding the result).
+    """
+
+    def __init__(
+        self, *, pass_name: str, function: str, cause: str, where: str = "pass"
+    ) -> None:
+        doing = _ACTIVITIES[where].format(pass_name=pass_name, function=function)
+        super().__init__(
+            HintedMessage(
+                f"a worker process died ({cause}) while {doing}, and again when that "
+                "function ran alone; ",
+                Hint.REPLAY,
+            ),
+            pass_name=pass_name,
+            function=function,
+            reason=f"a worker process died ({cause})",
+        )
+        self.cause = cause
+        self.where = where
+
+
+_ACTIVITIES = {
+    "pass": "pass '{pass_name}' ran on function '{function}'",
+    "unpickle": "function '{function}' was unpickled for pass '{pass_name}'",
+    "pickle": "function '{function}' was pickled after pass '{pass_name}'",
+}
+
+
+def _limit_message(pass_name: str, function: str, reason: str) -> str:
+    return HintedMessage(
+        f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or ",
+        Hint.SKIP_FUNCTION,
+    )
+
+
+class FunctionTimeoutError(FunctionFailure, TimeoutError):
+    """A pass took longer on a function than `function_timeout`; `limit` in seconds.
+
+    It is raised after twice the limit at most, not counting other work, however many
+    functions the pass hangs on.
+    """
+
+    def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
+        reason = f"it took longer than its function_timeout of {limit:g} s"
+        super().__init__(
+            _limit_message(pass_name, function, reason),
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+class MemoryLimitError(MemoryError, FunctionFailure):
+    """A pass took more memory on a function than `memory_limit`; `limit` in bytes."""
+
+    def __init__(self, *, pass_name: str, function: str, limit: int) -> None:
+        reason = f"it took more memory than its memory_limit of {limit:,} bytes"
+        # Called by name: MemoryError is first in the bases and has its own constructor.
+        FunctionFailure.__init__(
+            self,
+            _limit_message(pass_name, function, reason),
+            pass_name=pass_name,
+            function=function,
+            reason=reason,
+        )
+        self.limit = limit
+
+
+_OTHERS = "_parpass_other_failures"
+
+
+def other_failures(error: BaseException) -> tuple[BaseException, ...]:
+    """Return the further failures of the pass that raised `error`, in module order.
+
+    `error` is the first failure in the order of a serial run, which stops at it. A
+    parallel run stops as soon as the failure is known: these are the failures on later
+    functions that workers had reported by then. Empty for a run in one process.
+    """
+    return safe_getattr(error, _OTHERS, ())
+
+
+def attach_others(first: BaseException, failures: Sequence[BaseException]) -> None:
+    """Store `failures` other than `first` on `first`, for `other_failures`."""
+    others = tuple(error for error in failures if error is not first)
+    if others:
+        with contextlib.suppress(Exception):  # frozen exceptions stay without
+            setattr(first, _OTHERS, others)
+
+
+class WorkerError(ParpassError, RuntimeError):
+    """An exception in a worker that cannot be pickled; `original` is its text."""
+
+    def __init__(self, original: str) -> None:
+        super().__init__(f"{original} (the exception itself could not be pickled)")
+        self.original = original
+
+
+class InternalError(ParpassError, RuntimeError):
+    """A fault of parpass itself; please report it with the traceback."""

@@ -1,0 +1,109 @@
+"""Hints: phrases of messages that name a setting, which each front end spells its way.
+
+A call in Python is given `workers=0` where the command is given `-j0`. A message has a
+`Hint` in that place; `str(error)` shows the phrase for callers in Python, and
+`render_hints` those of another front end. Messages stay text for all other purposes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Self
+
+
+class Hint(enum.Enum):
+    """The key of a phrase; its value is the phrase for callers in Python.
+
+    `{}` in a phrase is the place of the subject, for hints that have one.
+    """
+
+    SKIP_FUNCTION = "set on_failure='skip' to go on without this pass on this function"
+    REPLAY = (
+        "to see it fail in a process of its own, replay its reproducer (option "
+        "parpass.reproducer) by 'parpass replay'"
+    )
+    NOT_ISOLATED = "run without isolated=True what is trusted with this process"
+    # A pass that ends or hangs a worker does so to the caller's process as well.
+    WITHOUT_WORKERS = (
+        "workers=0 does without them, for passes that are trusted with this process"
+    )
+    REQUEST_SERIAL = "workers=0 asks for that"
+    WORKER_PER_CORE = "workers=None gives one for each core"
+    EVERY_CORE = "workers=None uses every core, if there are several"
+    IN_WORKERS = "run it by run_pipeline, with workers"
+    KEEP_WORKERS = "keep them for several runs, with open_runner"
+    START_TIMEOUT = "set the option parpass.start_timeout"
+    OPSET = "give it as opset="
+    INPUT_SHAPE = "give one: shape={{'{}': (...)}}"
+    OPEN_DIMENSIONS = "give the open dimensions of the model's inputs by shape={...}"
+    SHAPE_PARAMETER = "shape="
+
+
+# Text, a hint, or a hint with its subject.
+MessagePart = str | Hint | tuple[Hint, str]
+
+
+class HintedMessage(str):
+    """A message with hints: a string that shows the phrases for callers in Python.
+
+    Args:
+        parts: Text, hints and messages with hints, in order.
+
+    Attributes:
+        parts: The text and the hints.
+    """
+
+    __slots__ = ("parts",)
+
+    parts: tuple[MessagePart, ...]
+
+    def __new__(cls, *parts: MessagePart) -> Self:
+        """Return the message of these parts."""
+        message = super().__new__(cls, "".join(_text(one) for one in parts))
+        nested = (one.parts if isinstance(one, cls) else (one,) for one in parts)
+        message.parts = tuple([part for several in nested for part in several])
+        return message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HintedMessage, self.parts
+
+
+class Hinted:
+    """A base of errors and warnings that may be given a `HintedMessage`."""
+
+    __slots__ = ()
+
+    args: tuple[Any, ...]
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """The hints of the message, in order."""
+        message = self.args[0] if self.args else ""
+        if not isinstance(message, HintedMessage):
+            return ()
+        keys = [one[0] if isinstance(one, tuple) else one for one in message.parts]
+        return tuple([one for one in keys if isinstance(one, Hint)])
+
+
+def render_hints(message: object, phrases: Mapping[Hint, str]) -> str:
+    """Return a message as text in which hints are a front end's phrases.
+
+    Args:
+        message: An error, a warning or a string. Without hints this is `str(message)`.
+        phrases: The phrases of the front end; of hints that are not in it, those for
+            callers in Python are shown.
+    """
+    if isinstance(message, Hinted) and message.args:
+        message = message.args[0] if message.hints else message
+    if not isinstance(message, HintedMessage):
+        return str(message)
+    return "".join(_text(one, phrases) for one in message.parts)
+
+
+def _text(part: MessagePart, phrases: Mapping[Hint, str] | None = None) -> str:
+    if isinstance(part, str):
+        return part
+    hint, *subject = part if isinstance(part, tuple) else (part,)
+    phrase = (phrases or {}).get(hint, hint.value)
+    return phrase.format(*subject) if subject else phrase

@@ -1,0 +1,152 @@
+"""Instruments that print the module around passes.
+
+DumpIR: the module after each pass, in a file of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+from parpass.instrument.protocol import PassInstrument
+from parpass.transform import PassInfo
+from parpass.transform.info import checked_names
+
+
+class PrintBeforeAll(PassInstrument):
+    """Prints the module before each pass.
+
+    Args:
+        stream: The stream; by default the current `sys.stdout` at that time.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module."""
+        _print(f"Before Running Pass: {info}\n{mod}\n", self._stream)
+
+
+class PrintAfterAll(PassInstrument):
+    """Prints the module after each pass.
+
+    Args:
+        stream: The stream; by default the current `sys.stdout` at that time.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module."""
+        _print(f"After Running Pass: {info}\n{mod}\n", self._stream)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before some passes and after some.
+
+    Args:
+        print_before_pass_names: The passes before which to print.
+        print_after_pass_names: The passes after which to print.
+        stream: The stream; by default the current `sys.stdout` at that time.
+
+    Raises:
+        ArgumentError: The names are no list of names.
+    """
+
+    def __init__(
+        self,
+        print_before_pass_names: Iterable[str],
+        print_after_pass_names: Iterable[str],
+        *,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._before = checked_names(print_before_pass_names, "print_before_pass_names")
+        self._after = checked_names(print_after_pass_names, "print_after_pass_names")
+        self._stream = stream
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module if the pass is one of those."""
+        if info.name in self._before:
+            _print(f"Print IR before: {info.name}\n{mod}\n\n\n", self._stream)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Print the module if the pass is one of those."""
+        if info.name in self._after:
+            _print(f"Print IR after: {info.name}\n{mod}\n\n\n", self._stream)
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    (sys.stdout if stream is None else stream).write(text)
+
+
+_FORBIDDEN_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+
+
+class DumpIR(PassInstrument):
+    r"""Writes the module after each pass that succeeds to `DIR/NNN_NAME.txt`.
+
+    NNN counts the files of this instrument from 000, in the order in which passes end:
+    a pass comes before the one that it is nested in. In NAME, the name of the pass,
+    characters that file names cannot have (`<>:"/\|?*`, control characters) become
+    `_`. The text is `str(mod)`. TVM's files end in `.py`, because TVMScript is Python;
+    ours hold the text of any IR, and end as `suffix` says.
+
+    A file that cannot be written is a warning on standard error, no failure of the run.
+
+    Args:
+        dump_dir: The directory, which is made when it is needed.
+        refresh: Whether to delete a directory that is there already. If it holds
+            anything but dumps it is left alone, with a warning.
+        suffix: How the names of files end.
+    """
+
+    def __init__(
+        self, dump_dir: str | Path, refresh: bool = False, *, suffix: str = ".txt"
+    ) -> None:
+        self._directory = Path(dump_dir)
+        self._suffix = suffix
+        self._counter = 0
+        if refresh:
+            self._delete_old()
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Write the module."""
+        name = _FORBIDDEN_IN_FILE_NAMES.sub("_", info.name)
+        path = self._directory / f"{self._counter:03}_{name}{self._suffix}"
+        self._counter += 1
+        text = str(mod).rstrip("\n") + "\n"
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            _warn(f"cannot write '{path}': {error.strerror}")
+
+    def _delete_old(self) -> None:
+        dumped = re.compile(rf"\d{{3,}}_.*{re.escape(self._suffix)}", re.DOTALL)
+        try:
+            if not self._directory.exists():
+                return
+            foreign = sorted(
+                entry.name
+                for entry in self._directory.iterdir()
+                if not dumped.fullmatch(entry.name) or not entry.is_file()
+            )
+            if foreign:
+                _warn(
+                    f"'{self._directory}' is not deleted, because it has other files "
+                    f"than dumps, such as '{foreign[0]}'"
+                )
+            else:
+                shutil.rmtree(self._directory)
+        except OSError as error:
+            _warn(f"cannot delete '{self._directory}': {error.strerror}")
+
+
+def _warn(message: str) -> None:
+    sys.stderr.write(f"WARNING: DumpIR: {message}\n")

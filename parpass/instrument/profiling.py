@@ -1,0 +1,184 @@
+"""PassStatisticsInstrument: what passes counted, as a table.
+
+PassTimingInstrument: how long each pass took, as a tree of nested passes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from parpass.instrument.protocol import PassInstrument
+from parpass.transform import PassContext, PassInfo
+from parpass.transform.instrument_hooks import now
+
+
+class PassStatisticsInstrument(PassInstrument):
+    """Shows the counters that passes keep by `PassContext.count`.
+
+    A context adds them up itself, in `PassContext.statistics`; this object adds up
+    those of the contexts in which it saw a pass begin, from then on, and is there after
+    they were left.
+    """
+
+    observes_ir = False
+
+    def __init__(self) -> None:
+        self._seen: dict[PassContext, dict[str, Counter[str]]] = {}  # as it was before
+
+    @property
+    def totals(self) -> dict[str, Counter[str]]:
+        """The counters of each pass by its name, in the order of a serial run."""
+        totals: dict[str, Counter[str]] = {}
+        for context, before in self._seen.items():
+            for name, counters in context.statistics.items():
+                old = before.get(name, Counter())
+                if counters != old:
+                    total = totals.setdefault(name, Counter())
+                    total.update(counters)
+                    total.subtract(old)
+        return totals
+
+    def render(self) -> str:
+        """Return the totals as text, a line for each pass and counter."""
+        if not self.totals:
+            return "No pass counted anything.\n"
+        rows = [("pass", "counter", "total")]
+        for name, counters in self.totals.items():
+            rows += [(name, counter, str(total)) for counter, total in counters.items()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "".join(
+            f"{name:<{widths[0]}}  {counter:<{widths[1]}}  {total:>{widths[2]}}\n"
+            for name, counter, total in rows
+        )
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Take note of the context, and of what had been counted in it before."""
+        del mod, info
+        context = PassContext.current()
+        if context not in self._seen:
+            before = {name: Counter(c) for name, c in context.statistics.items()}
+            self._seen[context] = before
+
+
+class PassProfile(msgspec.Struct, frozen=True):
+    """One pass that was run, and those that were run within it.
+
+    Attributes:
+        name: The name of the pass.
+        seconds: How long it took, with the passes in it.
+        children: The passes in it, in the order of their beginning.
+    """
+
+    name: str
+    seconds: float
+    children: tuple[PassProfile, ...] = ()
+
+    @property
+    def self_seconds(self) -> float:
+        """The time of the pass without nested passes, in seconds."""
+        return self.seconds - sum(child.seconds for child in self.children)
+
+
+@dataclass(slots=True)
+class _Timer:
+    """A pass as it is being timed; without an end it is still running."""
+
+    info: PassInfo
+    began: float
+    ended: float | None = None
+    children: list[_Timer] = field(default_factory=list["_Timer"])
+
+    def profile(self) -> PassProfile:
+        ended = now() if self.ended is None else self.ended
+        children = tuple(child.profile() for child in self.children)
+        return PassProfile(self.info.name, ended - self.began, children)
+
+
+class PassTimingInstrument(PassInstrument):
+    """Times every pass.
+
+    What it measured belongs to this object: it is there after the context was left,
+    and passes that failed are in it. For one run at a time; runs one after the other
+    add up.
+    """
+
+    observes_ir = False
+
+    def __init__(self) -> None:
+        self._outermost: list[_Timer] = []
+        self._running: list[_Timer] = []
+        self._running_at_enter: list[int] = []
+
+    @property
+    def profiles(self) -> tuple[PassProfile, ...]:
+        """The outermost passes, in order; of a running one, its time so far."""
+        return tuple(timer.profile() for timer in self._outermost)
+
+    def render(self) -> str:
+        """Return the profile as text, a line for each pass, indented by tabs.
+
+        A line is `NAME: TOTALus [SELFus] (x%; y%)`: the time with and without nested
+        passes, the share of the whole, and the share of the pass around it.
+        """
+        profiles = self.profiles
+        whole = sum(profile.seconds for profile in profiles)
+        return "".join(_lines(profiles, whole, whole))
+
+    def enter_pass_ctx(self) -> None:
+        """Remember which passes are running around the context."""
+        self._running_at_enter.append(len(self._running))
+
+    def exit_pass_ctx(self) -> None:
+        """End what is still running; cancelled passes are not reported otherwise."""
+        # An instrument of the default context is left without having been entered.
+        self._stop(self._running_at_enter.pop() if self._running_at_enter else 0)
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Begin to time a pass."""
+        del mod
+        timer = _Timer(info, now())
+        siblings = self._running[-1].children if self._running else self._outermost
+        siblings.append(timer)
+        self._running.append(timer)
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """Record the time of a pass."""
+        del mod
+        for depth in reversed(range(len(self._running))):
+            if self._running[depth].info is info:
+                self._stop(depth)
+                return
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """Record the time of a pass until it failed."""
+        del error
+        self.run_after_pass(mod, info)
+
+    def _stop(self, depth: int) -> None:
+        """End the innermost timers, down to a depth."""
+        for timer in self._running[depth:]:
+            timer.ended = now()
+        del self._running[depth:]
+
+
+def _lines(
+    profiles: Sequence[PassProfile], whole: float, around: float, depth: int = 0
+) -> Iterator[str]:
+    indent = "\t" * depth
+    for profile in profiles:
+        yield (
+            f"{indent}{profile.name}: {profile.seconds * 1e6:.0f}us "
+            f"[{profile.self_seconds * 1e6:.0f}us] "
+            f"({_percent(profile.seconds, whole)}; "
+            f"{_percent(profile.seconds, around)})\n"
+        )
+        yield from _lines(profile.children, whole, profile.seconds, depth + 1)
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole if whole else 0:.2f}%"

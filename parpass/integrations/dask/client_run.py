@@ -1,0 +1,304 @@
+"""The client's side of a run: the content sent to workers, and that received from them.
+
+`ClientRun` reads a run's directory on the client; `ClientRuns` has those of an
+executor, and pushes the blobs and functions that workers request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from parpass.integrations.dask.connection import Connection
+from parpass.integrations.dask.dask_messages import (
+    BlobChunk,
+    BlobRef,
+    LastActivity,
+    StageFunctions,
+    StageInfo,
+    digest_of,
+)
+from parpass.integrations.dask.worker_agent import (
+    forget_run_on_worker,
+    put_blob_on_worker,
+    put_functions_on_worker,
+)
+from parpass.spi import (
+    FAULT_PREFIX,
+    BatchFile,
+    EncodedFunction,
+    Extent,
+    FunctionIndex,
+    Job,
+    SharedDirectory,
+    StatusSlot,
+    StorageError,
+    WorkerBlobStore,
+    encode_message,
+    function_file_name,
+    index_file_name,
+    spec_file_name,
+)
+
+# Slots are keyed by numbers above any process id.
+_numbers = itertools.count(1 << 30)
+
+# Bytes up to which a value is sent with the first job that has it: a request takes some
+# milliseconds. A larger one may never be requested.
+_EAGER = 1 << 18
+
+
+class RemoteJob(NamedTuple):
+    """A job in the form for another machine.
+
+    Attributes:
+        message: The job with its functions.
+        stage: Description of its stage.
+        values: Large values that must be present before it begins.
+    """
+
+    message: bytes
+    stage: StageInfo
+    values: Sequence[BlobRef]
+
+    @property
+    def digests(self) -> list[str]:
+        """The digests of all parts."""
+        return [self.stage.spec, *(one.digest for one in self.values)]
+
+
+class ClientRun:
+    """A run, by its directory on the client.
+
+    Args:
+        path: The directory.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._folder = SharedDirectory(path)
+        self._stages: dict[int, _ClientStage] = {}
+        self._slots: list[MirroredSlot] = []
+        self._free: list[MirroredSlot] = []  # not in use
+        self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-dask")
+        self._digests: dict[Extent, str] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its directory is gone."""
+        return not os.path.isdir(self.path)
+
+    def to_remote(self, job: Job) -> RemoteJob:
+        """Convert a job to the form for another machine.
+
+        Raises:
+            OSError: The run is over.
+        """
+        stage = self._stage(job.stage)
+        missing = [at for at in job.functions if at not in job.attached]
+        attached = {**stage.encoded(missing), **job.attached}
+        message = encode_message(replace(job, folder="", attached=attached))
+        refs = {ref for one in attached.values() for ref in one.batch.blobs}
+        values = [self.value(ref) for ref in refs if ref.length <= _EAGER]
+        info = StageInfo(self.path, job.stage, len(stage.slots), stage.spec_digest)
+        return RemoteJob(message, info, values)
+
+    def value(self, ref: Extent) -> BlobRef:
+        """Return a reference to a large value that is valid on all machines.
+
+        Raises:
+            OSError: The value is not available.
+        """
+        if ref not in self._digests:
+            self._digests[ref] = digest_of(self.content(ref))
+        return BlobRef(ref, self._digests[ref])
+
+    def content(self, ref: Extent) -> bytes:
+        """Return a large value.
+
+        Raises:
+            OSError: The value is not available.
+        """
+        return bytes(self._values.fetch(ref))
+
+    def part(self, job: RemoteJob, digest: str) -> bytes:
+        """Return a part of a job, by its digest.
+
+        Raises:
+            OSError: The part is not available.
+        """
+        if digest == job.stage.spec:
+            return self._stage(job.stage.number).spec
+        return self.content(next(one.ref for one in job.values if one.digest == digest))
+
+    def store_chunks(self, chunks: Iterable[BlobChunk]) -> None:
+        """Write large values made by workers to the run's directory.
+
+        Raises:
+            StorageError: There is no room.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        for name, at, content in chunks:
+            try:
+                fd = os.open(Path(self.path, name), flags, 0o600)
+                with open(fd, "wb") as file:
+                    file.seek(at)
+                    file.write(content)
+            except OSError as error:
+                raise StorageError(f"{name}: {error.strerror}") from error
+
+    def stage_functions(self, number: int) -> StageFunctions:
+        """Return all functions of a stage, after waiting until they are written.
+
+        Raises:
+            OSError: The stage is over.
+        """
+        slots = self._stage(number).slots
+        found = [slots.wait_for(at) for at in range(len(slots))]
+        content = Path(self.path, function_file_name(number)).read_bytes()
+        return StageFunctions(found, content)
+
+    def acquire_slot(self) -> MirroredSlot:
+        """Return a status slot for a remote process."""
+        if self._free:
+            return self._free.pop()
+        self._slots.append(MirroredSlot(self._folder))
+        return self._slots[-1]
+
+    def release_slot(self, slot: MirroredSlot, *, reuse: bool) -> None:
+        """Release the slot of a job that is done, or was cancelled.
+
+        The slot of a cancelled job is not reused: its process is taken to be dead.
+        """
+        slot.idle()
+        if reuse:
+            self._free.append(slot)
+
+    def _stage(self, number: int) -> _ClientStage:
+        if number not in self._stages:
+            self._stages = {number: _ClientStage(self._folder, number)}
+        return self._stages[number]
+
+    def close(self) -> None:
+        """Close all open files."""
+        self._values.close()
+        for slot in self._slots:
+            slot.close()
+
+
+class _ClientStage:
+    def __init__(self, folder: SharedDirectory, number: int) -> None:
+        spec = folder.read(spec_file_name(number))
+        if spec is None:
+            raise FileNotFoundError(spec_file_name(number))
+        self.spec, self.spec_digest = spec, digest_of(spec)
+        self.slots = FunctionIndex.open(folder, index_file_name(number))
+        open_file = functools.partial(folder.open_reader, function_file_name(number))
+        self._file = BatchFile(open_file)
+
+    def encoded(self, functions: Sequence[int]) -> dict[int, EncodedFunction]:
+        return {at: self._file.read(self.slots[at]) for at in functions}
+
+
+class MirroredSlot(StatusSlot):
+    """Local status slot that mirrors the activity of a remote process.
+
+    Attributes:
+        number: Stands for a process id.
+    """
+
+    def __init__(self, folder: SharedDirectory) -> None:
+        self.number = next(_numbers)
+        owner = f"{self.number}-{os.urandom(4).hex()}"
+        super().__init__(folder, owner)
+        self._path = Path(folder.path, f"{FAULT_PREFIX}{owner}")
+
+    def mirror(self, at: LastActivity) -> None:
+        """Write the activity of the process."""
+        since = 0 if at.age is None else time.monotonic_ns() - at.age
+        self._put((*at.values, since))
+
+    def mirror_traceback(self, text: str) -> None:
+        """Write the traceback of the process."""
+        self._path.write_text(text)
+
+
+class ClientRuns:
+    """The runs of an executor; pushes content that workers request.
+
+    Args:
+        cluster: The connection.
+    """
+
+    def __init__(self, cluster: Connection) -> None:
+        self._cluster, self._name = cluster, cluster.name
+        self._runs: dict[str, ClientRun] = {}
+        # Apart from dispatch: waiting for encoded functions must not delay jobs.
+        self._thread = ThreadPoolExecutor(1, "parpass-dask-push")
+
+    def of(self, path: str) -> ClientRun:
+        """Return a run by its directory; workers release those that have ended."""
+        if path not in self._runs:
+            for ended in [one for one in self._runs.values() if one.has_ended]:
+                del self._runs[ended.path]
+                ended.close()
+                self._cluster.call_all(forget_run_on_worker, self._name, ended.path)
+            self._runs[path] = ClientRun(path)
+        return self._runs[path]
+
+    def push(self, what: str, worker: str, path: str, *wanted: Any) -> None:
+        """Enqueue a push of the requested content to a worker.
+
+        Args:
+            what: `value`, identified by its extent, or `functions`, all functions of a
+                stage, identified by its number.
+            worker: The address of the worker.
+            path: The run.
+            wanted: The extent or the number.
+        """
+        run = self._runs.get(path)
+        with contextlib.suppress(RuntimeError):  # it is closed
+            if run is not None and what == "value":
+                self._thread.submit(self._push_blob, run, worker, *wanted)
+            elif run is not None:
+                self._thread.submit(self._push_functions, run, worker, *wanted)
+
+    def close(self) -> None:
+        """Close all runs."""
+        self._thread.shutdown()
+        for run in self._runs.values():
+            run.close()
+
+    def _push_functions(self, run: ClientRun, worker: str, number: int) -> None:
+        with contextlib.suppress(Exception):  # it is over
+            functions = run.stage_functions(number)
+            self._cluster.call(
+                put_functions_on_worker,
+                self._name,
+                run.path,
+                number,
+                functions,
+                at=worker,
+            )
+
+    def _push_blob(self, run: ClientRun, worker: str, wanted: Sequence[Any]) -> None:
+        ref = Extent(*wanted)
+        push = functools.partial(
+            self._cluster.call, put_blob_on_worker, self._name, run.path, at=worker
+        )
+        with contextlib.suppress(Exception):  # the worker is gone
+            try:
+                value = run.value(ref)
+                if push(value, None) is False:
+                    push(value, run.content(ref))
+            except OSError:
+                push(BlobRef(ref, ""), None)

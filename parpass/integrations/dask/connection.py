@@ -1,0 +1,198 @@
+"""The executor's own connection to a Dask cluster.
+
+It has a client of its own, since a client has one listener for each topic, which may be
+the user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from distributed import Client
+
+from parpass.errors import RuntimeUseError
+from parpass.integrations.dask.worker_agent import (
+    SILENT_SECONDS,
+    close_on_worker,
+    heartbeat_on_worker,
+    versions_on_worker,
+)
+
+_logger = logging.getLogger(__name__)
+_TRY_AGAIN = 0.5  # seconds until one is asked again that could not be reached
+_ALL = "all"  # the topic on which Dask's scheduler says which workers come and go
+
+OnJoin = Callable[[str, int], None]
+OnLeave = Callable[[str], None]
+
+
+class Connection:
+    """Calls a cluster's scheduler and workers, and receives their events.
+
+    Args:
+        client: A client of the cluster, used only to find the address.
+        on_event: Called with a worker's event; on an event loop.
+
+    Attributes:
+        name: The executor's name. It is the topic of its workers' events: the scheduler
+            empties a topic that is named after a client when the client is gone.
+
+    Raises:
+        RuntimeUseError: The client is not connected.
+    """
+
+    def __init__(self, client: Any, on_event: Callable[..., None]) -> None:
+        if client.status != "running":
+            raise RuntimeUseError(
+                f"expected a client of a running Dask cluster, got {client!r}; "
+                "was its scheduler ended?"
+            )
+        self._on_event = on_event
+        self._address = client.scheduler.address
+        self._client: Any = Client(
+            self._address,
+            security=client.security,
+            set_as_default=False,
+            asynchronous=False,
+            name="parpass",
+        )
+        self.name: str = self._client.id
+        self._admissions = ThreadPoolExecutor(1, "parpass-dask-joining")
+        self._is_closed = threading.Event()
+
+    def open(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        """Begin to listen.
+
+        Args:
+            on_join: Called with the address and the threads of each present worker, and
+                later of each new one.
+            on_leave: Called with the address of each worker that is gone.
+
+        Raises:
+            RuntimeUseError: There are no workers, or they have other versions.
+        """
+        self._listen(on_join, on_leave)
+        found: dict[str, Any] = self.call_all(versions_on_worker)
+        if not found:
+            raise RuntimeUseError("the Dask cluster has no workers")
+        for address, theirs in found.items():
+            if (why := _why_unfit(address, theirs)) is not None:
+                raise RuntimeUseError(why)
+        for address, threads in self._client.nthreads().items():
+            if address in found:
+                on_join(address, threads)
+        threading.Thread(target=self._send_heartbeats, daemon=True).start()
+
+    def _listen(self, on_join: OnJoin, on_leave: OnLeave) -> None:
+        def on_change(event: tuple[float, Any]) -> None:
+            action, address = event[1].get("action"), event[1].get("worker")
+            if action == "remove-worker":
+                on_leave(address)
+            elif action == "add-worker":
+                with contextlib.suppress(RuntimeError):  # this is closed
+                    self._admissions.submit(self._admit, address, on_join)
+
+        def on_message(event: tuple[float, Any]) -> None:
+            if not isinstance(event[1], dict):  # as the scheduler's own events are
+                self._on_event(*event[1])
+
+        self._client.subscribe_topic(_ALL, on_change)
+        self._client.subscribe_topic(self.name, on_message)
+
+    def check(self) -> None:
+        """Check that the cluster is there.
+
+        Raises:
+            RuntimeUseError: It is not. That is known at once, while Dask still tries to
+                reconnect; but the cluster's state of the jobs is lost.
+        """
+        if self._client.status != "running":
+            raise RuntimeUseError(
+                f"the connection to the Dask cluster at {self._address} is lost; was "
+                "its scheduler ended?"
+            )
+
+    def submit(self, what: Any, given: bytes, address: str, key: str) -> Any:
+        """Submit a call to a thread of one worker; return Dask's future.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
+        return self._client.submit(
+            what, given, key=key, workers=[address], allow_other_workers=False
+        )
+
+    def call(self, what: Callable[..., Any], *args: Any, at: str) -> Any:
+        """Call a function on one worker at once; return its result, or its error.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
+        found: dict[str, Any] = self._client.run(
+            what, *args, workers=[at], on_error="return"
+        )
+        return found.get(at)
+
+    def call_all(self, what: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        """Call a function on all workers at once; return the results by address.
+
+        Raises:
+            RuntimeUseError: The cluster is not there.
+        """
+        self.check()
+        found: dict[str, Any] = self._client.run(what, *args, on_error="return")
+        return found
+
+    def close(self) -> None:
+        """Release the workers' resources of this executor, and disconnect."""
+        self._is_closed.set()
+        self._admissions.shutdown()
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self.call_all(close_on_worker, self.name)
+            # Events of other clients are sent on all connections, also on this one,
+            # which no longer has a listener.
+            for topic in (_ALL, self.name):
+                self._client.unsubscribe_topic(topic)
+        with contextlib.suppress(Exception):
+            self._client.close()
+
+    def _admit(self, address: str, on_join: OnJoin) -> None:
+        """Add a new worker, if its versions are compatible."""
+        with contextlib.suppress(Exception):  # the cluster is gone, or this is closed
+            while threads := self._client.nthreads(workers=[address]).get(address):
+                theirs: Any = None
+                with contextlib.suppress(OSError):
+                    theirs = self.call(versions_on_worker, at=address)
+                if theirs is None or isinstance(theirs, OSError):  # it is busy, say
+                    if self._is_closed.wait(_TRY_AGAIN):
+                        return
+                elif (why := _why_unfit(address, theirs)) is not None:
+                    _logger.warning("%s; it is not used", why)
+                    return
+                else:
+                    on_join(address, threads)
+                    return
+
+    def _send_heartbeats(self) -> None:
+        while not self._is_closed.wait(SILENT_SECONDS / 4):
+            with contextlib.suppress(Exception):  # the next heartbeat tries again
+                self.call_all(heartbeat_on_worker, self.name)
+
+
+def _why_unfit(address: str, theirs: Any) -> str | None:
+    """Return why a worker cannot be used; None if it can."""
+    mine = versions_on_worker()
+    if theirs == mine:
+        return None
+    got = str(theirs) if isinstance(theirs, Exception) else ", ".join(theirs)
+    return (
+        f"expected {', '.join(mine)} on all Dask workers, as here, got {got} on "
+        f"{address}; install the same there"
+    )

@@ -1,1 +1,0 @@
-"""The operators of every IR: the table, their attributes and effects."""

@@ -1,0 +1,327 @@
+"""The schema of the JSON format: kinds, their fields, and checks of field values.
+
+A kind is a class of nodes, types, spans or attributes that may be an entry of the
+table, found by its qualified name. `check_of` derives from a field's annotation a check
+of values from outside. `make_node` constructs an object from name and fields.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from msgspec import structs
+
+from parpass.diagnostic import Span
+from parpass.errors import IRTypeError, SizeLimitError
+from parpass.errors.core import did_you_mean
+from parpass.ir.attrs import Attrs, DictAttrs
+from parpass.ir.dialect import load_dialects
+from parpass.ir.module import IRModule
+from parpass.ir.node import FieldKind, Node, reflection, reflections
+from parpass.ir.op_table import Op
+from parpass.ir.type_relation import EnvFunc
+from parpass.ir.type_structure import MAX_TYPE_DEPTH
+from parpass.ir.types import Any as UnknownDim
+from parpass.ir.types import Type
+
+
+class Misfit(NamedTuple):
+    """Place, expected type and actual type of an invalid part of a value."""
+
+    where: str
+    expected: str
+    found: str
+
+
+Check = Callable[[Any], Misfit | None]
+
+
+def check_of(annotation: Any) -> Check:
+    """Return a check of values against an annotation; it returns None if valid."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is Any:
+        return lambda _: None
+    if origin in (typing.Union, types.UnionType):
+        return _union(args)
+    if origin is tuple:
+        return _tuple_of(args[0]) if args[1:] == (...,) else _exact_tuple(args)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _instance(Mapping)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return _instance(Sequence)
+    if isinstance(annotation, type):
+        return _plain(annotation)
+    return lambda _: None  # a user's operator may say more than can be checked here
+
+
+def _plain(kind: type) -> Check:
+    exact: dict[type, tuple[type, ...]] = {
+        int: (int,),
+        bool: (bool,),
+        float: (float, int),
+    }
+    if kind not in exact:
+        return _instance(kind)
+    wanted, name = exact[kind], kind.__name__
+    return lambda value: None if type(value) in wanted else _misfit(name, value)
+
+
+def _instance(kind: type) -> Check:
+    name = "None" if kind is type(None) else kind.__name__
+    return lambda value: None if isinstance(value, kind) else _misfit(name, value)
+
+
+def _misfit(expected: str, value: Any) -> Misfit:
+    return Misfit("", expected, type(value).__name__)
+
+
+def _union(options: tuple[Any, ...]) -> Check:
+    checks = [check_of(option) for option in options]
+
+    def check(value: Any) -> Misfit | None:
+        found: list[str] = []
+        for one in checks:
+            misfit = one(value)
+            if misfit is None:
+                return None
+            found.append(misfit.expected)
+        return _misfit(" or ".join(found), value)
+
+    return check
+
+
+def _tuple_of(item: Any) -> Check:
+    check_item = check_of(item)
+
+    def check(value: Any) -> Misfit | None:
+        if type(value) is not tuple:
+            return _misfit("a tuple", value)
+        items = typing.cast("tuple[Any, ...]", value)
+        return _first_misfit((check_item, one) for one in items)
+
+    return check
+
+
+def _exact_tuple(items: tuple[Any, ...]) -> Check:
+    checks = [check_of(item) for item in items]
+
+    def check(value: Any) -> Misfit | None:
+        if type(value) is not tuple:
+            return _misfit("a tuple", value)
+        items = typing.cast("tuple[Any, ...]", value)
+        if len(items) != len(checks):
+            return Misfit("", f"{len(checks)} items", str(len(items)))
+        return _first_misfit(zip(checks, items, strict=True))
+
+    return check
+
+
+def _first_misfit(items: Iterable[tuple[Check, Any]]) -> Misfit | None:
+    for at, (check_item, one) in enumerate(items):
+        misfit = check_item(one)
+        if misfit is not None:
+            return misfit._replace(where=f"[{at}]{misfit.where}")
+    return None
+
+
+VERSION = 2  # of the format; a reader accepts its own version and those before
+
+Struct = msgspec.Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a kind.
+
+    Attributes:
+        name: Its name.
+        field_kind: Its kind; fields of types, spans and attributes are plain values.
+        omitted: Its default; values that are None or empty are left out if they are it.
+        check: Checks a value against its annotation.
+    """
+
+    name: str
+    field_kind: FieldKind
+    omitted: Any
+    check: Check
+
+    def is_left_out(self, value: Any) -> bool:
+        """Return whether a value is a default that is not written.
+
+        None and an empty tuple are two values where a field has both: no axes are not
+        all axes.
+        """
+        return value is None is self.omitted or value == () == self.omitted
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A class of structs that may be an entry of the table.
+
+    Attributes:
+        make: The class.
+        fields: Its fields by name.
+        required: The names of those that have no default.
+        rival: Another class of that name, if any: the name is ambiguous then.
+    """
+
+    make: type[Struct]
+    fields: dict[str, Field]
+    required: frozenset[str]
+    rival: type[Struct] | None = None
+
+
+def kind_name(make: type[Any]) -> str:
+    """Return the name of a class in the table, such as `relay.Var`."""
+    namespace: str = getattr(make, "namespace", "")
+    return f"{namespace}.{make.__name__}" if namespace else make.__name__
+
+
+def known_kinds() -> dict[str, Kind]:
+    """Return all kinds by name; operators, arrays and modules have other forms.
+
+    Attributes are those of the operator table.
+    """
+    found: dict[str, Kind] = {}
+    for one in _classes():
+        kind, name = _kind(one), kind_name(one)
+        if name in found and found[name].make is not one:
+            kind = replace(kind, rival=found[name].make)
+        found[name] = kind
+    return found
+
+
+def unqualified(kinds: dict[str, Kind]) -> dict[str, Kind]:
+    """Return kinds by their names in version 1, which have no namespace.
+
+    They are Relay's. Where attributes had the name of a node or a type, the node or
+    type is returned.
+    """
+    found: dict[str, Kind] = {}
+    for name, kind in kinds.items():
+        if name.startswith("relay.") or "." not in name:
+            found.setdefault(name.rpartition(".")[2], kind)
+    return found
+
+
+def ambiguous(kind: Kind) -> str:
+    """Return the error message for a kind that has a rival."""
+    classes = [make for make in (kind.make, kind.rival) if make is not None]
+    listed = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in classes)
+    return (
+        f"expected one class named '{kind_name(kind.make)}', got {listed}; give one of "
+        "them another `namespace`"
+    )
+
+
+def depth_of(item: Any, inside: int) -> int:
+    """Return the nesting depth of types and values in an object; see `ty.extent`.
+
+    Expressions may be of any depth; their types and attributes may not.
+
+    Args:
+        item: The object.
+        inside: The depth of the deepest object that it refers to; -1 if there is none.
+
+    Raises:
+        SizeLimitError: It is too deep.
+    """
+    if isinstance(item, UnknownDim):  # a part of a tensor's type
+        return -1
+    depth = max(inside, 0) if isinstance(item, Node | IRModule) else inside + 1
+    if depth > MAX_TYPE_DEPTH:
+        raise SizeLimitError(
+            f"this {type(item).__name__} is nested more than {MAX_TYPE_DEPTH} deep"
+        )
+    return depth
+
+
+def _classes() -> list[type[Struct]]:
+    load_dialects()  # whose nodes, and operators with their attributes, are asked for
+    found: list[type[Struct]] = [
+        one.kind for one in reflections() if one.kind is not Op
+    ]
+    found += [UnknownDim, Span, EnvFunc, *_subclasses(Type)]
+    return found + _attrs_types()
+
+
+def _subclasses(base: type[Type]) -> Iterator[type[Type]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def _attrs_types() -> list[type[Attrs]]:
+    ops = [Op.get(name) for name in Op.list_op_names()]
+    return [op.attrs_type for op in ops if op.attrs_type is not None]
+
+
+@functools.cache
+def _kind(make: type[Struct]) -> Kind:
+    field_kinds = reflection(make).field_kinds if issubclass(make, Node) else {}
+    hints: dict[str, Any] = typing.get_type_hints(make)
+    infos = structs.fields(make)
+    fields = {
+        info.name: Field(
+            info.name,
+            field_kinds.get(info.name, FieldKind.VALUE),
+            info.default,
+            check_of(hints[info.name]),
+        )
+        for info in infos
+        if field_kinds.get(info.name) is not FieldKind.DERIVED
+    }
+    required = frozenset(one.name for one in infos if one.required) & fields.keys()
+    return Kind(make, fields, required)
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """Construct a node, type or attributes, such as `relay.attrs.ClipAttrs`, by name.
+
+    Args:
+        type_key: `DictAttrs`, or the name of a class as `save_json` writes it.
+        **kwargs: Its fields; those with a default may be left out.
+
+    Raises:
+        IRTypeError: There is no such class, or it has other fields.
+    """
+    if type_key == "DictAttrs":
+        return DictAttrs(kwargs)
+    kinds = known_kinds()
+    kind = kinds.get(type_key)
+    if kind is None:
+        raise IRTypeError(f"no node named '{type_key}'{did_you_mean(type_key, kinds)}")
+    if kind.rival is not None:
+        raise IRTypeError(ambiguous(kind))
+    fields = {name: _unlisted(value) for name, value in kwargs.items()}
+    for name, value in fields.items():
+        field = kind.fields.get(name)
+        if field is None:
+            hint = did_you_mean(name, kind.fields)
+            raise IRTypeError(f"'{type_key}' has no field named '{name}'{hint}")
+        misfit = field.check(value)
+        if misfit is not None:
+            where = f"{name}{misfit.where}"
+            raise IRTypeError(
+                f"'{type_key}': expected {misfit.expected} for {where}, "
+                f"not {misfit.found}"
+            )
+    missing = sorted(kind.required - fields.keys())
+    if missing:
+        raise IRTypeError(f"'{type_key}' needs the fields {', '.join(missing)}")
+    made = kind.make(**fields)
+    if isinstance(made, Attrs):
+        made.check()
+    return made
+
+
+def _unlisted(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple(map(_unlisted, cast("Sequence[Any]", value)))

@@ -1,1 +1,0 @@
-"""The structure of programs, free of names and objects."""

@@ -1,1 +1,0 @@
-"""Types, their structure and text, and how operators relate them."""

@@ -1,1 +1,0 @@
-"""What users register for operators, by the pass that asks for it."""

@@ -1,1 +1,0 @@
-"""Relay as the machine, and the base of IRs, know it."""

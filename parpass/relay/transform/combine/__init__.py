@@ -1,1 +1,0 @@
-"""Calls of one operator with one input, put together."""

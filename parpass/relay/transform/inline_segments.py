@@ -1,0 +1,171 @@
+"""InlineSegments: undoes OutlineSegments; and passes that run at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from parpass.ir.module import IRModule
+from parpass.ir.node import bindings, breadth_first
+from parpass.ir.reachability import extract_reachable
+from parpass.relay.analysis.call_graph import CallGraph
+from parpass.relay.expr import (
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGetItem,
+)
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.functions.inline import Inliner, inlined
+from parpass.relay.transform.outline_segments import SEGMENT, TypedMutator
+from parpass.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    create_pass,
+    register_pass,
+)
+from parpass.transform.info import checked_names
+
+
+def at_every_level(a_pass: Pass) -> Pass:
+    """Return a pass that was just made, it and those in it set to run at every level.
+
+    The `disabled_pass` of the context holds.
+    """
+    info = a_pass.info
+    a_pass.pass_info = PassInfo(0, info.name, required=info.required)
+    for child in a_pass.passes if isinstance(a_pass, Sequential) else ():
+        if child is not None:
+            at_every_level(child)
+    return a_pass
+
+
+_NOBODY: Mapping[str, Sequence[str]] = {}
+
+
+@register_pass("relay._transform.InlineSegments")
+@expects_single_bindings
+class InlineSegments(ModulePass):
+    """Put segments back in the place of their calls.
+
+    ::
+
+        def @main(%x: Tensor[(3,), float32]) -> Tensor[(3,), float32] {
+          %0 = @main_segment0(%x);
+          @main_segment1(%0)
+        }
+
+        def @main_segment0(%x: Tensor[(3,), float32], Segment="main") -> \
+Tensor[(3,), float32] {
+          %0 = exp(%x);
+          exp(%0)
+        }
+
+        def @main_segment1(%p0: Tensor[(3,), float32], Segment="main") -> \
+Tensor[(3,), float32] {
+          %0 = exp(%p0);
+          exp(%0)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(3,), float32]) -> Tensor[(3,), float32] {
+          %0 = exp(%x);
+          %1 = exp(%0);
+          %2 = exp(%1);
+          exp(%2)
+        }
+
+    So it undoes OutlineSegments; what that made, and no pass has changed, comes to be
+    structurally equal to what it was. A segment that is not called any more is removed,
+    unless the function that it was cut out of is not there either.
+
+    Args:
+        again: The names of passes to run once more, here and now, on each function that
+            was put together: those that look at neighbours of a node, which may have
+            been behind a seam. What else they change, in functions that are called,
+            is not kept.
+
+    Raises:
+        ArgumentError: `again` is no list of names.
+        UnknownPassError: There is no pass of such a name.
+        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
+            says; a segment is copied only if a pass has made a second call of it.
+    """
+
+    pass_info = PassInfo(0, "InlineSegments")
+
+    def __init__(self, again: Iterable[str] = ()) -> None:
+        self.again = checked_names(again, "again")
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Return the module with segments put back."""
+        segments = _segments_of(mod)
+        if not segments:
+            return mod
+        whole = inlined(mod, SEGMENT, ctx, _SegmentInliner)
+        functions = dict(whole.functions_by_name)
+        left = _segments_of(whole)
+        callers = CallGraph(whole).callers if left else _NOBODY
+        for name, origin in left.items():
+            if origin in mod and not callers[name]:
+                del functions[name]
+        result = IRModule.assemble(whole, functions)
+        if self.again:
+            for name in dict.fromkeys(segments.values()):
+                if name in functions and functions[name] is not mod[name]:
+                    result[name] = self._run_again(name, result)
+        return result
+
+    def _run_again(self, name: str, mod: IRModule) -> Function:
+        part = extract_reachable(mod, [name])
+        passes = [at_every_level(create_pass(one)) for one in self.again]
+        found: Function = Sequential(passes)(part)[name]
+        return found
+
+
+def _segments_of(mod: IRModule) -> dict[str, str]:
+    """Return the segments of a module, and what they were cut out of, by name."""
+    return {
+        name: str(function.attrs[SEGMENT])
+        for name, function in mod.functions_by_name.items()
+        if function.has_nonzero_attr(SEGMENT)
+    }
+
+
+class _SegmentInliner(TypedMutator, Inliner):
+    """Inlines segments in one function, whose nodes keep their types."""
+
+    def inlined_in(self, function: Function) -> Function:
+        """Return a function with the segments in it put back."""
+        # Unless a pass brought in what writes, a value may go that nobody uses.
+        self._may_drop = self.effects.may_drop(function.body)
+        return super().inlined_in(function)
+
+    def closure_of(self, callee: Function) -> Function:
+        """Return what stands for a segment that a pass made a closure of."""
+        return callee.without_attr(SEGMENT)
+
+    def in_place(self, callee: Function, args: Sequence[Expr], call: Call) -> Expr:
+        """Return the nodes of a segment, with other values for its parameters."""
+        if not self._may_drop or _binds(callee.body):
+            return super().in_place(callee, args, call)
+        mutator = TypedMutator()
+        mutator.memo_map.update(zip(callee.params, args, strict=True))
+        return mutator.visit(callee.body)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
+        """Return a field of what a segment gives."""
+        call, given = op.tuple_value, self.memo_map[op.tuple_value]
+        is_segments = isinstance(call, Call) and isinstance(call.op, GlobalVar)
+        if is_segments and isinstance(given, Tuple) and self._may_drop:
+            return given.fields[op.index]
+        return self.visit_default(op)
+
+
+def _binds(expr: Expr) -> bool:
+    return any(map(bindings, breadth_first(expr)))

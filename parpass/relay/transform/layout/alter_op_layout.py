@@ -1,0 +1,188 @@
+"""AlterOpLayout: operators in the layouts that suit a target, by built-in rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from parpass.ir.module import IRModule
+from parpass.ir.op_registration import op_attrs
+from parpass.ir.op_table import Op
+from parpass.ir.types import TensorType
+from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.op import nn
+from parpass.relay.op.hooks import ALTER_OP_LAYOUT
+from parpass.relay.op.nn.conv import Conv2DAttrs
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.relay.transform.layout.layout_rewriter import LayoutRewriter
+from parpass.relay.typing.infer import typed_function
+from parpass.target.target import Target
+from parpass.target.vector_registers import VectorRegisters
+from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+
+Alter = Callable[[Any, list[Expr], list[Any], Any], Expr | None]
+
+_BLOCKED = Op.get("nn.contrib_conv2d_NCHWc")
+_DEPTHWISE = Op.get("nn.contrib_depthwise_conv2d_NCHWc")
+_LAYOUT_TRANSFORM = Op.get("layout_transform")
+
+
+def target_rules(target: Target | None) -> Mapping[str, Alter]:
+    """Return the rules of a target, by operator; none where there is no target."""
+    return {} if target is None else {"nn.conv2d": conv2d_for(target)}
+
+
+def conv2d_for(target: Target) -> Alter:
+    """Return a rule that stores channels in blocks, each as long as a vector.
+
+    Input channels that a block does not divide, as those of pictures, stay as they are,
+    and so do convolutions to such output channels. Blocks of half a vector are still
+    worth it if the channels are not in groups. A convolution of each channel by itself
+    gains too little to have its data transformed: it follows what is in blocks already.
+    """
+    registers = VectorRegisters.of(target)
+
+    def alter(
+        attrs: Any, inputs: list[Expr], types: list[Any], out_type: Any
+    ) -> Expr | None:
+        if not _is_plain(attrs, [*types, out_type]):
+            return None
+        longest = registers.lanes(out_type.dtype)
+        outputs, per_group = types[1].shape[:2]
+        if per_group == 1 and outputs == attrs.groups and outputs > 1:
+            return _depthwise(attrs, inputs)
+        sizes = (longest, longest // 2) if attrs.groups == 1 else (longest,)
+        lanes = _block(outputs // attrs.groups, sizes)
+        if lanes == 1:
+            return None
+        inner = _block(per_group, sizes)
+        packed = replace(
+            attrs,
+            data_layout=f"NCHW{inner}c" if inner > 1 else "NCHW",
+            kernel_layout=f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o",
+            out_layout=f"NCHW{lanes}c",
+        )
+        return Call(_BLOCKED, tuple(inputs), packed)
+
+    return alter
+
+
+def _depthwise(attrs: Conv2DAttrs, inputs: list[Expr]) -> Expr | None:
+    data = inputs[0]
+    if not isinstance(data, Call) or data.op is not _LAYOUT_TRANSFORM:
+        return None
+    known: Any = data.attrs
+    if known.dst_layout != "NCHW" or not known.src_layout.startswith("NCHW"):
+        return None
+    lanes = known.src_layout.removeprefix("NCHW").removesuffix("c")
+    packed = replace(
+        attrs,
+        data_layout=known.src_layout,
+        kernel_layout=f"OIHW1i{lanes}o",
+        out_layout=known.src_layout,
+    )
+    return Call(_DEPTHWISE, tuple(inputs), packed)
+
+
+def _is_plain(attrs: Conv2DAttrs, types: list[Any]) -> bool:
+    """Return whether the rule is for a convolution: of floats, of lengths it knows."""
+    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
+    return (
+        layouts == ("NCHW", "OIHW", "NCHW")
+        and all(isinstance(one, TensorType) for one in types)
+        and {one.dtype for one in types} in ({"float32"}, {"float64"})
+        and all(isinstance(dim, int) for one in types for dim in one.shape)
+    )
+
+
+def _block(channels: int, sizes: tuple[int, ...]) -> int:
+    """Return how many channels are to be together; 1 where none of the sizes fits."""
+    fitting = (size for size in sizes if size > 1 and channels % size == 0)
+    return next(fitting, 1)
+
+
+@register_pass("relay._transform.AlterOpLayout")
+@expects_single_bindings
+class AlterOpLayout(FunctionPass):
+    """Replace operators by what the rules registered for them return.
+
+    With `relay.op.register_alter_op_layout("nn.conv2d", conv2d_nchwc(2))`::
+
+        def @main(%x: Tensor[(1, 4, 8, 8), float32], \
+%w: Tensor[(4, 4, 3, 3), float32]) {
+          %0 = nn.conv2d(%x, %w);
+          nn.relu(%0)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(1, 4, 8, 8), float32], \
+%w: Tensor[(4, 4, 3, 3), float32]) -> Tensor[(1, 4, 6, 6), float32] {
+          %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW2c");
+          %1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW2i2o");
+          %2 = nn.contrib_conv2d_NCHWc(%0, %1, data_layout="NCHW2c", \
+kernel_layout="OIHW2i2o");
+          %3 = nn.relu(%2);
+          layout_transform(%3, src_layout="NCHW2c", dst_layout="NCHW")
+        }
+
+    Operators around it go on in the new layout where they can; elsewhere values are
+    transformed. Without rules nothing changes. A current target has some, for the
+    convolutions that its vectors suit (`target_layouts.py`); those that are registered
+    take their place.
+
+    A rule is a function of the call's attributes, its arguments, their types and the
+    type of its result. It returns a call in other layouts, by `data_layout`,
+    `kernel_layout` and `out_layout`, or by `layout`; or None to leave the operator.
+    """
+
+    pass_info = PassInfo(3, "AlterOpLayout", required=("InferType",))
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        """Return the function with operators replaced."""
+        rules = {**target_rules(Target.current()), **op_attrs(ALTER_OP_LAYOUT)}
+
+        def alter(call: Call, args: tuple[Expr, ...]) -> Expr | None:
+            rule = rules.get(cast("Op", call.op).name)
+            if rule is None:
+                return None
+            types = [arg.checked_type for arg in call.args]
+            return rule(call.attrs, list(args), types, call.checked_type)
+
+        if not rules:
+            return func
+        rewriter = LayoutRewriter(alter)
+        result = rewriter.visit(typed_function(func, mod))
+        if rewriter.altered:
+            ctx.count("altered", rewriter.altered)
+            return result
+        return func
+
+
+def conv2d_nchwc(block: int) -> Callable[..., Expr | None]:
+    """Return a rule that stores the channels of convolutions in blocks.
+
+    Those that the block does not divide, and grouped ones, are left alone.
+    """
+
+    def alter(attrs: Any, inputs: list[Expr], types: list[Any], _out: Any) -> Any:
+        weight = types[1]
+        is_plain = (attrs.data_layout, attrs.kernel_layout) == ("NCHW", "OIHW")
+        if not is_plain or attrs.groups != 1 or not isinstance(weight, TensorType):
+            return None
+        channels = [dim for dim in weight.shape[:2] if isinstance(dim, int)]
+        if len(channels) < 2 or any(dim % block for dim in channels):
+            return None
+        given = {key: attrs[key] for key in attrs.keys()}  # noqa: SIM118 -- no mapping
+        given |= {
+            "data_layout": f"NCHW{block}c",
+            "kernel_layout": f"OIHW{block}i{block}o",
+            "out_layout": "",
+        }
+        return nn.contrib_conv2d_nchwc(inputs[0], inputs[1], **given)
+
+    return alter

@@ -1,1 +1,0 @@
-"""Programs in A-normal form, basic blocks, and graph form."""

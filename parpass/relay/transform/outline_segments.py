@@ -1,0 +1,407 @@
+"""OutlineSegments: a large function becomes several, which workers share.
+
+`DataFlow` and `segments` find the cuts where few values pass; `TypedMutator` rewrites
+nodes whose types stay.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, cast
+
+from msgspec.structs import force_setattr
+
+from parpass.errors import ArgumentError
+from parpass.ir.module import IRModule
+from parpass.ir.node import breadth_first, children, post_order, reflection
+from parpass.ir.types import TensorType, TupleType
+from parpass.relay.adt import Match
+from parpass.relay.analysis.call_graph import CallGraph
+from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.scopes import BlockTree, is_atomic
+from parpass.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from parpass.relay.functor import ExprMutator
+from parpass.relay.transform.binding_check import expects_single_bindings
+from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
+
+# Of these the type follows from the types of the children.
+_FOLLOWING = (Call, Tuple, TupleGetItem)
+
+
+class TypedMutator(ExprMutator):
+    """A mutator that keeps the type of a node whose new children have the old types.
+
+    So InferType finds little to do behind it. It is for rewrites that give a value
+    another origin, and leave operators and attributes as they are.
+    """
+
+    def visit_default(self, expr: Expr) -> Expr:
+        """Return a node with its children rewritten, with its type if that holds."""
+        new = super().visit_default(expr)
+        if new is not expr and isinstance(expr, _FOLLOWING):
+            _keep_type(expr, new)
+        return new
+
+
+def _keep_type(old: Expr, new: Expr) -> None:
+    for before, after in zip(children(old), children(new), strict=True):
+        if before is not after:
+            known = _type_of(before)
+            if known is None or known != _type_of(after):
+                return
+    force_setattr(new, "checked_type_", _type_of(old))
+
+
+def _type_of(expr: Expr) -> Any:
+    return getattr(expr, "checked_type_", None)
+
+
+class DataFlow:
+    """The nodes that a function computes at its own level, in order of evaluation.
+
+    That is without what its closures and the branches of its `if`s compute, which goes
+    where these go, and without names, constants, and closures that one node uses, such
+    as what operators were fused to: these go where they are used.
+
+    Args:
+        body: The body of a function, with types.
+
+    Attributes:
+        nodes: The nodes, operands before users.
+        place: The index of each of them.
+        operands: What each is computed of, closures and branches included.
+        sizes: How many nodes, of whatever kind, there are up to each of them.
+        has_lets: Whether there are `let`s among them: these stay around all that uses
+            the variable, so that there is no place to cut.
+    """
+
+    def __init__(self, body: Expr) -> None:
+        order = cast("list[Expr]", post_order(body))
+        own = order
+        is_flat = not any(isinstance(node, If | Function | Let) for node in order)
+        if not is_flat:
+            around, once = BlockTree(order).around, _closures_used_once(order)
+            here = around[body]
+            own = [it for it in order if around.get(it) is here and it not in once]
+        self.has_lets = not is_flat and any(isinstance(node, Let) for node in own)
+        self.nodes = [node for node in own if not is_atomic(node)]
+        self.place = {node: index for index, node in enumerate(self.nodes)}
+        below = children if is_flat else self._outside_of
+        self.operands = [cast("Sequence[Expr]", below(node)) for node in self.nodes]
+        self.sizes = list(accumulate(self._counts()))
+
+    def _counts(self) -> Iterator[int]:
+        """Yield how many nodes come with each one, and with no earlier one."""
+        seen: set[Expr] = set()
+        for operands in self.operands:
+            new = [it for it in operands if it not in self.place and it not in seen]
+            seen.update(new)
+            yield 1 + len(new)
+
+    def _outside_of(self, node: Expr) -> list[Expr]:
+        found = dict.fromkeys(cast("tuple[Expr, ...]", children(node)))
+        waiting = list(found)
+        while waiting:
+            child = waiting.pop()
+            if child not in self.place:
+                new = [one for one in children(child) if one not in found]
+                found |= dict.fromkeys(new)
+                waiting += new
+        return list(found)
+
+
+def _closures_used_once(order: Sequence[Expr]) -> set[Expr]:
+    users = Counter(one for node in order for one in children(node))
+    return {it for it in order if isinstance(it, Function) and users[it] == 1}
+
+
+def segments(flow: DataFlow, size: int) -> list[range]:
+    """Return which nodes are best cut out together, as ranges of their places.
+
+    A seam, the end of one and the begin of the next, is where the fewest values pass
+    from before to behind, of all places half a size to one and a half behind the last
+    seam. What passes are tensors that depend on a variable: a constant that had passed
+    would be none to the passes behind, nor a tuple one whose fields they see.
+
+    Args:
+        flow: The nodes.
+        size: How many nodes, of whatever kind, a segment has, about.
+    """
+    if not flow.nodes or flow.has_lets:
+        return []
+    passing, barred = _passing(flow)
+    ends, least = flow.sizes, size // 2
+    # A seam behind this would leave next to nothing.
+    last = min(bisect_right(ends, ends[-1] - least), len(ends) - 1)
+    seams, begun = [0], 0
+    while begun + size < ends[-1]:
+        first = bisect_left(ends, begun + least, seams[-1])
+        far = bisect_right(ends, begun + size + least, first)
+        found = [at for at in range(first, min(far, last)) if not barred[at]]
+        if not found:
+            found = [at for at in range(far, last) if not barred[at]][:1]
+        if not found:
+            break
+        goal = begun + size
+        best = min(found, key=lambda at: (passing[at], abs(ends[at] - goal)))
+        seams.append(best + 1)
+        begun = ends[best]
+    return [range(*two) for two in pairwise([*seams, len(ends)])]
+
+
+def _passing(flow: DataFlow) -> tuple[Sequence[int], Sequence[int]]:
+    """Return how many values pass behind each node, and how many that must not."""
+    last_use = list(range(len(flow.nodes)))
+    varying: set[Expr] = set()
+    for at, (node, operands) in enumerate(zip(flow.nodes, flow.operands, strict=True)):
+        for operand in operands:
+            if operand in flow.place:
+                last_use[flow.place[operand]] = at
+            if operand in varying or isinstance(operand, Var):
+                varying.add(node)
+    more, bars = [0] * len(last_use), [0] * len(last_use)
+    for at, (node, end) in enumerate(zip(flow.nodes, last_use, strict=True)):
+        more[at] += 1
+        more[end] -= 1
+        if node not in varying or not isinstance(node.checked_type, TensorType):
+            bars[at] += 1
+            bars[end] -= 1
+    return list(accumulate(more)), list(accumulate(bars))
+
+
+SEGMENT = "Segment"  # marks a function cut out of another one, whose name is the value
+MIN_NODES = "relay.OutlineSegments.min_nodes"
+
+# Passes leave these as they are, or have them from another compiler.
+_KEPT_WHOLE = (SEGMENT, "Primitive", "Compiler", "Extern", "SkipOptimization")
+_LEAST_SHARE = 8
+
+
+@register_pass("relay._transform.OutlineSegments")
+@expects_single_bindings
+class OutlineSegments(ModulePass):
+    """Cut large functions into several of about equal size, on which workers run.
+
+    With `OutlineSegments(min_nodes=6, segment_nodes=4)`::
+
+        def @main(%x: Tensor[(3,), float32]) -> Tensor[(3,), float32] {
+          %0 = exp(%x);
+          %1 = exp(%0);
+          %2 = exp(%1);
+          exp(%2)
+        }
+
+    becomes::
+
+        def @main(%x: Tensor[(3,), float32]) -> Tensor[(3,), float32] {
+          %0 = @main_segment0(%x);
+          @main_segment1(%0)
+        }
+
+        def @main_segment0(%x: Tensor[(3,), float32], Segment="main") -> \
+Tensor[(3,), float32] {
+          %0 = exp(%x);
+          exp(%0)
+        }
+
+        def @main_segment1(%p0: Tensor[(3,), float32], Segment="main") -> \
+Tensor[(3,), float32] {
+          %0 = exp(%p0);
+          exp(%0)
+        }
+
+    A network that was imported is one function, and a function is never in two workers.
+    Between this pass and InlineSegments, which puts the segments back, it is many. What
+    they are depends on the module alone, never on workers or clocks. Cuts are where the
+    fewest values pass, one most often; see `seams`.
+
+    Passes see one segment at a time. Those that look at a node and its type, as
+    SimplifyInference and CanonicalizeOps do, make of the segments what they make of the
+    whole; those that look further, as EliminateCommonSubexpr and FoldScaleAxis do, miss
+    what is on both sides of a seam, unless `InlineSegments(again=...)` runs them again.
+    Fusion, and what changes the layouts of values that come in and go out, is best done
+    on the whole.
+
+    Left as they are: functions without types, that write (see `relay.op.effect`), with
+    type parameters, with `let`s outside of closures and branches, and that call
+    themselves, directly or by way of others; those that passes leave alone; and those
+    that have less than an eighth of the module's nodes, beside which there is enough to
+    do.
+
+    Args:
+        min_nodes: Functions of so many nodes and more are cut. The option
+            `relay.OutlineSegments.min_nodes` of the context is stronger.
+        segment_nodes: How many nodes a segment has, about.
+
+    Raises:
+        ArgumentError: One of them is no positive int.
+    """
+
+    pass_info = PassInfo(0, "OutlineSegments", required=("InferType",))
+
+    def __init__(self, min_nodes: int = 600, segment_nodes: int = 150) -> None:
+        for value in (min_nodes, segment_nodes):
+            if type(value) is not int or value < 1:
+                raise ArgumentError(
+                    f"expected a number of nodes from 1 on, got {value!r}"
+                )
+        self.min_nodes = min_nodes
+        self.segment_nodes = segment_nodes
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Return the module with segments as functions of their own, at its end."""
+        least: int = ctx.config.get(MIN_NODES, self.min_nodes)
+        functions = dict(mod.functions_by_name)
+        sizes = {
+            name: len(breadth_first(function))
+            for name, function in functions.items()
+            if isinstance(function, Function)  # of this IR
+        }
+        least = max(least, sum(sizes.values()) // _LEAST_SHARE)
+        large = [name for name, size in sizes.items() if size >= least]
+        if not large:
+            return mod
+        outliner, effects, graph = _Outliner(mod), Effects(mod=mod), CallGraph(mod)
+        for name in large:
+            if _may_be_cut(functions[name], effects) and not graph.is_recursive(name):
+                functions[name] = outliner.cut(name, self.segment_nodes)
+        if not outliner.segments:
+            return mod
+        ctx.count("segments", len(outliner.segments))
+        result = IRModule.assemble(mod, functions)
+        for var, segment in outliner.segments.items():
+            result[var] = segment
+        return result
+
+
+def _may_be_cut(function: Function, effects: Effects) -> bool:
+    attrs = function.attrs or {}
+    return (
+        function.checked_type_ is not None
+        and not function.type_params
+        and not any(attrs.get(key) for key in _KEPT_WHOLE)
+        and effects.may_drop(function.body)
+        and not any(isinstance(node, _WHOLE) for node in breadth_first(function))
+    )
+
+
+# What binds variables in the midst of data flow, or whose values change.
+_WHOLE = (Match, RefCreate, RefRead)
+
+
+class _Outliner:
+    """Cuts functions of one module.
+
+    Attributes:
+        segments: What was cut out.
+    """
+
+    def __init__(self, mod: IRModule) -> None:
+        self.segments: dict[GlobalVar, Function] = {}
+        self._mod = mod
+        self._taken = set(mod.functions_by_name)
+
+    def cut(self, name: str, size: int) -> Function:
+        """Return a function that calls its segments; itself if it cannot be cut."""
+        function: Function = self._mod[name]
+        flow = DataFlow(function.body)
+        parts = segments(flow, size)
+        if len(parts) < 2:
+            return function
+        inside = {flow.nodes[at]: part for part in parts for at in part}
+        given = {function.body}
+        for node, operands in zip(flow.nodes, flow.operands, strict=True):
+            part = inside[node]
+            given |= {it for it in operands if inside.get(it, part) is not part}
+        # What stands in the function for what its segments are given, and give.
+        known: dict[Expr, Expr] = {param: param for param in function.params}
+        constants: set[Expr] = set()
+        for number, part in enumerate(parts):
+            used = dict.fromkeys(it for at in part for it in flow.operands[at])
+            given_in = [it for it in used if it in known]
+            results = [flow.nodes[at] for at in part if flow.nodes[at] in given]
+            mutator = _own_constants(used, constants)
+            segment = _segment(given_in, results, mutator, name, function)
+            var = self._variable(f"{name}_segment{number}")
+            self.segments[var] = segment
+            args = tuple(known[it] for it in given_in)
+            call = Call(var, args, None, (), None, segment.ret_type)
+            known |= zip(results, _fields(call, results), strict=True)
+        return _with_body(function, known[function.body])
+
+    def _variable(self, wanted: str) -> GlobalVar:
+        name, tries = wanted, 0
+        while name in self._taken:
+            tries += 1
+            name = f"{wanted}_{tries}"
+        self._taken.add(name)
+        return GlobalVar(name)
+
+
+def _own_constants(used: Iterable[Expr], taken: set[Expr]) -> TypedMutator:
+    """Return a mutator by which no constant is in two segments.
+
+    Workers would make two of it, where in this process it stayed one: a pass that knows
+    constants apart by identity has to find the same here and there.
+    """
+    mutator = TypedMutator()
+    for constant in used:
+        if isinstance(constant, Constant):
+            if constant in taken:
+                mutator.memo_map[constant] = Constant(constant.data, constant.span)
+            taken.add(constant)
+    return mutator
+
+
+def _segment(
+    given: Sequence[Expr],
+    results: Sequence[Expr],
+    mutator: TypedMutator,
+    name: str,
+    function: Function,
+) -> Function:
+    """Return what computes some nodes of a function from other ones, as parameters."""
+    params: list[Var] = []
+    for number, value in enumerate(given):
+        hint = value.name_hint if isinstance(value, Var) else f"p{number}"
+        found, span = value.checked_type, getattr(value, "span", None)
+        params.append(Var(hint, found, span, found))
+        mutator.memo_map[value] = params[-1]
+    body, *others = [mutator.visit(node) for node in results]
+    found = results[0].checked_type
+    if others:
+        found = TupleType(tuple(node.checked_type for node in results))
+        body = Tuple((body, *others), None, found)
+    attrs = {SEGMENT: name}
+    return Function(tuple(params), body, found, (), attrs, function.span)
+
+
+def _fields(call: Call, results: Sequence[Expr]) -> Iterator[Expr]:
+    """Yield what stands for the results of a segment that is called."""
+    if len(results) == 1:
+        yield call
+        return
+    for index, result in enumerate(results):
+        yield TupleGetItem(call, index, None, result.checked_type)
+
+
+def _with_body(function: Function, body: Expr) -> Function:
+    new: Function = reflection(Function).rebuild(function, (*function.params, body))
+    force_setattr(new, "checked_type_", function.checked_type_)
+    return new

@@ -1,1 +1,0 @@
-"""Partial evaluation: what is known of values while a program is compiled."""

@@ -1,1 +1,0 @@
-"""Scales of channels, folded into the weights before or behind them."""

@@ -1,0 +1,163 @@
+"""The contract check: finds function passes whose results depend on their process.
+
+Under the option `parpass.check_contract` each function-wise pass runs on all functions
+in three worker processes, before it runs for the result. The processes have different
+hash seeds. Two process the functions in module order; one in reverse order, and runs
+the pass on each twice. A pass that keeps its contract has the same result each time.
+
+One of them runs the pass once more, on functions as the passes before returned them
+there. If the codec is invisible, as the law demands, the result is again the same.
+
+The check is for debugging, and not optimized.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parpass.errors import ContractError, LawError, RuntimeUseError
+from parpass.runner.check.codec_check import (
+    codec_visible_error,
+    difference_of,
+    round_trip_fault,
+)
+from parpass.runner.check.worker import CheckJob, FunctionReport, run_check
+from parpass.runner.cores import supports_workers
+from parpass.runner.executor import JobLostError
+from parpass.runner.ipc.messages import decode_message, encode_message
+from parpass.runner.ipc.payload import encode_payload
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.pool.loky_executor import LokyExecutor
+from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.adapter import keep_inline
+from parpass.transform.budget import call_limits
+
+# With two, every second set of two elements would have the same order in both.
+_HASH_SEEDS = (1, 2, 3)
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+class ContractChecker:
+    """Checks the passes of a run; owns pools of one process each."""
+
+    def __init__(self) -> None:
+        if not supports_workers():
+            raise RuntimeUseError(
+                "the contract check runs passes in processes of its own, and this "
+                "system has none that parpass can watch over; check on Linux or macOS"
+            )
+        self._pools = [LokyExecutor(1, hash_seed=seed) for seed in _HASH_SEEDS]
+
+    def check(
+        self, step: Pass, mod: Any, adapter: ModuleAdapter, snapshot: Snapshot
+    ) -> ContractError | LawError | None:
+        """Return the error of a pass or of the adapter's codec; None if there is none.
+
+        Raises:
+            Exception: The pass cannot be pickled.
+        """
+        functions: dict[str, bytes] = {}
+        for name, function in adapter.functions(mod).items():
+            fault = round_trip_fault(adapter, name, function, mod)
+            if fault is not None:
+                return fault
+            functions[name] = adapter.encode_function(function, keep_inline)
+        shell = adapter.encode_shell(mod)
+        message = encode_payload([step], adapter, (step, adapter))
+        names = list(functions)
+        limits = call_limits()
+        orders = ((names, 1, True), (names[::-1], 2, False), (names, 1, False))
+        jobs = [
+            CheckJob(message, snapshot, shell, functions, order, times, limits, chains)
+            for order, times, chains in orders
+        ]
+        for pool in self._pools:
+            pool.start()
+        pairs = zip(self._pools, map(encode_message, jobs), strict=True)
+        answers = [pool.submit(run_check, job) for pool, job in pairs]
+        ends = [answer.exception() for answer in answers]
+        if any(isinstance(end, JobLostError) for end in ends):
+            return None  # the run for the result attributes the death
+        reports = [decode_message(answer.result()) for answer in answers]
+        comparison = _Comparison(step, adapter, adapter.decode_shell(shell))
+        return comparison.first_fault(names, reports)
+
+    def close(self) -> None:
+        """End the processes."""
+        for pool in self._pools:
+            pool.kill()
+
+
+class _Comparison:
+    def __init__(self, step: Pass, adapter: ModuleAdapter, shell: Any) -> None:
+        self._pass_name = step.info.name
+        self._adapter = adapter
+        self._shell = shell
+
+    def first_fault(
+        self,
+        names: Sequence[str],
+        processes: Sequence[Mapping[str, Sequence[FunctionReport]]],
+    ) -> ContractError | LawError | None:
+        for name in names:
+            for report in (one for reports in processes for one in reports[name]):
+                if report.changed is not None:
+                    return self._error(name, report.changed)
+        for name in names:
+            first, second = processes[1][name]
+            found = self._difference(first, second)
+            if found is not None:
+                what = "gave something else when it was run again in the same process"
+                return self._error(name, what, found)
+        for name in names:
+            first, *others = (reports[name][0] for reports in processes)
+            differences = (self._difference(first, other) for other in others)
+            found = next((one for one in differences if one is not None), None)
+            if found is not None:
+                what = (
+                    "gave something else in another process, which has another hash "
+                    "seed and runs functions in another order"
+                )
+                return self._error(name, what, found)
+        return self._law_fault(names, processes[0])
+
+    def _law_fault(
+        self, names: Sequence[str], reports: Mapping[str, Sequence[FunctionReport]]
+    ) -> LawError | None:
+        for name in names:
+            decoded = reports[name][0]
+            if decoded.handed_on is not None:
+                found = self._difference(decoded.handed_on, decoded)
+                if found is not None:
+                    return codec_visible_error(
+                        self._adapter, self._pass_name, name, found
+                    )
+        return None
+
+    def _difference(self, one: FunctionReport, other: FunctionReport) -> str | None:
+        if one.failure != other.failure:
+            ends = [
+                _ADDRESS.sub("0x", end or "") for end in (one.failure, other.failure)
+            ]
+            if ends[0] != ends[1]:
+                return " or ".join(end or "no error" for end in ends)
+        if one.said != other.said:
+            return f"it said {one.said} or {other.said}"
+        if one.result == other.result or one.result is None or other.result is None:
+            return None
+        functions = [
+            self._adapter.decode_function(result, (), self._shell)
+            for result in (one.result, other.result)
+        ]
+        return difference_of(self._adapter, *functions)
+
+    def _error(self, function: str, what: str, found: str = "") -> ContractError:
+        message = f"pass '{self._pass_name}' {what}, on function '{function}'"
+        return ContractError(
+            f"{message}: {found}" if found else message,
+            pass_name=self._pass_name,
+            function=function,
+            difference=found,
+        )

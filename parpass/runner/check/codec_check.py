@@ -1,0 +1,145 @@
+"""The codec check: encoding and decoding must be invisible to passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from parpass.errors import LawError
+from parpass.transform import ModuleAdapter
+from parpass.transform.adapter import keep_inline
+from parpass.transform.checked_adapter import adapter_name, overrides
+
+CODEC = "encode_function, decode_function"
+_NAMELESS = " object at 0x"  # in the text of objects without a `__repr__`
+_SHOWN = 24  # bytes
+
+
+def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
+    """Return where two functions differ; None if passes cannot tell them apart.
+
+    Functions that compare by identity, and whose adapter has no `difference`, are
+    compared as encoded.
+    """
+    if one is other:
+        return None
+    plain = type(one).__eq__ is object.__eq__ and not overrides(adapter, "difference")
+    found = None if plain else adapter.difference(one, other)
+    if not plain and (found is None or _NAMELESS not in found):
+        return found
+    mine, others = _bytes(adapter, one), _bytes(adapter, other)
+    if plain and mine == others:
+        return None
+    pairs = enumerate(zip(mine, others, strict=False))
+    shortest = min(len(mine), len(others))
+    at = next((at for at, (a, b) in pairs if a != b), shortest)
+    parts = [repr(each[at : at + _SHOWN]) for each in (mine, others)]
+    return f"{parts[0]} and {parts[1]}, from byte {at} on as they are encoded"
+
+
+def _bytes(adapter: ModuleAdapter, function: Any) -> bytes:
+    return adapter.encode_function(function, keep_inline)
+
+
+def round_trip_fault(
+    adapter: ModuleAdapter, name: str, function: Any, mod: Any
+) -> LawError | None:
+    """Return the error for a function that the codec changes; None if it does not.
+
+    If functions make round trips between passes, the function makes one before.
+    """
+    encoded = _bytes(adapter, function)
+    back = adapter.decode_function(encoded, (), mod)
+    again = ""
+    if adapter.round_trip_between_passes:
+        again = ", which had been through both before"
+        function = back
+        back = adapter.decode_function(_bytes(adapter, back), (), mod)
+    found = difference_of(adapter, function, back)
+    if found is None:
+        return None
+    return LawError(
+        f"adapter '{adapter_name(adapter)}': expected function '{name}' from "
+        f"'decode_function' as it was passed to 'encode_function'{again}, got a "
+        f"different one: {found}; let them keep all that passes can see",
+        adapter=adapter_name(adapter),
+        method=CODEC,
+        function=name,
+        difference=found,
+    )
+
+
+def codec_visible_error(
+    adapter: ModuleAdapter, pass_name: str, function: str | None, found: str
+) -> LawError:
+    """Return the error for a pass whose result depends on a round trip of its argument.
+
+    Args:
+        adapter: The adapter.
+        pass_name: The pass.
+        function: The function; None if the module differs.
+        found: The difference of the results, without the round trip first.
+    """
+    name = adapter_name(adapter)
+    on = "" if function is None else f" on function '{function}'"
+    if adapter.round_trip_between_passes:
+        why = "a run may encode and decode more than once"
+        advice = "let a second time change nothing that passes can see"
+    else:
+        why = "a serial run hands on what a pass returned, and a worker decodes it"
+        advice = (
+            "let 'encode_function' keep all that passes can see, or set "
+            "round_trip_between_passes = True on the adapter"
+        )
+    return LawError(
+        f"adapter '{name}': expected that 'encode_function' and 'decode_function' "
+        f"change nothing that passes can see, got another result of pass "
+        f"'{pass_name}'{on} after them than without: {found} (without them first); "
+        f"{why}; {advice}",
+        adapter=name,
+        method=CODEC,
+        pass_name=pass_name,
+        function=function,
+        difference=found,
+    )
+
+
+class ChainedFunctions(Mapping[str, Any]):
+    """The functions of a module as a serial run passes them from pass to pass.
+
+    Args:
+        adapter: The adapter of the IR.
+        known: The results of earlier passes, by name.
+        functions: The functions of the module, decoded.
+    """
+
+    def __init__(
+        self,
+        adapter: ModuleAdapter,
+        known: Mapping[str, Any],
+        functions: Mapping[str, Any],
+    ) -> None:
+        self._adapter, self._known, self._functions = adapter, known, functions
+        self._found: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found:
+            self._found[name] = self._handed(name)
+        return self._found[name]
+
+    def _handed(self, name: str) -> Any:
+        given = self._functions[name]
+        if name not in self._known:
+            return given
+        known = self._known[name]
+        try:  # a module pass may have made another one of it, even of another IR
+            is_same = difference_of(self._adapter, known, given) is None
+        except Exception:  # noqa: BLE001 -- it is another one
+            is_same = False
+        return known if is_same else given
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)

@@ -1,0 +1,353 @@
+"""The contract check in a worker: runs one pass, and detects state that it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import os
+import types
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from parpass.errors.adapters import format_with_method
+from parpass.runner.check.codec_check import ChainedFunctions
+from parpass.runner.ipc.messages import decode_message, encode_message
+from parpass.runner.ipc.module_sync import is_user_module
+from parpass.runner.ipc.payload import StagePayload
+from parpass.runner.ipc.pickling import pickle_by_value
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.stage.resource_limits import limit_memory
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.adapter import keep_inline
+from parpass.transform.budget import Budget, Limits, budgets_of, setting_limits
+from parpass.transform.capture.intercept import allowing_capture, capturing
+from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
+from parpass.transform.plan.invoke import applies_to, transform_function
+
+_TIMEOUT_FACTOR = 4.0  # of the time limit of a pass, until it is taken to hang
+
+_OF_EVERY_CLASS = vars(type("", (), {})).keys() | {
+    "__annotations__",
+    "__abstractmethods__",
+}
+
+_CODE = (
+    *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, Pass),
+    *(classmethod, staticmethod, property, types.MemberDescriptorType),
+    *(types.GetSetDescriptorType,),
+)
+
+
+def fingerprints(step: Pass) -> dict[str, Any]:
+    """Return the fingerprints of all state in which a pass could keep results.
+
+    Returns:
+        The state by description: attributes, globals, closures, default values.
+    """
+    found: dict[str, Any] = {}
+    for holder in (step, getattr(step, "_inst", None)):
+        for name, value in getattr(holder, "__dict__", {}).items():
+            # Functions are looked into below.
+            if name != "_inst" and not isinstance(value, types.FunctionType):
+                found[f"its attribute '{name}'"] = _fingerprint(value)
+    functions, classes = _referenced_code(step)
+    for function in functions:
+        for name, value in _names_of(function):
+            if not isinstance(value, _CODE):
+                found[name] = _fingerprint(value)
+    for one in classes:
+        for name, value in list(vars(one).items()):
+            if not isinstance(value, _CODE) and name not in _OF_EVERY_CLASS:
+                what = f"the attribute '{name}' of class '{one.__name__}'"
+                found[what] = _fingerprint(value)
+    return found
+
+
+def _referenced_code(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
+    """Return the functions and classes of a pass, and those that they refer to."""
+    waiting: list[Any] = [type(step), getattr(step, "pass_func", None)]
+    waiting.append(type(getattr(step, "_inst", None)))
+    functions: list[types.FunctionType] = []
+    classes: list[type] = []
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        one = getattr(one, "__func__", one)  # of class methods and static ones
+        if not isinstance(one, type | types.FunctionType) or id(one) in seen:
+            continue
+        if not is_user_module(one.__module__):
+            continue
+        seen.add(id(one))
+        if isinstance(one, type):
+            classes.append(one)
+            waiting += [*vars(one).values(), *one.__mro__]
+        else:
+            functions.append(one)
+            waiting += [value for _, value in _names_of(one)]
+    return functions, classes
+
+
+def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    names = list(_global_names(function.__code__))
+    for name in names:
+        if name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        yield f"the global '{name}'", value
+        if isinstance(value, types.ModuleType) and is_user_module(value.__name__):
+            for one in names:
+                if one in vars(value):
+                    yield f"the global '{name}.{one}'", vars(value)[one]
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        try:
+            yield f"the variable '{name}' around it", cell.cell_contents
+        except ValueError:
+            continue  # it has no value yet
+    for at, value in enumerate(function.__defaults__ or ()):
+        yield f"the default value {at} of '{function.__name__}'", value
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)
+
+
+def _fingerprint(value: Any) -> Any:
+    try:
+        return pickle_by_value(value)
+    except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
+        return id(value)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckJob:
+    """A pass and all functions of a module.
+
+    Attributes:
+        message: The encoded payload: the pass and the adapter.
+        snapshot: The settings.
+        shell: The module without functions, encoded.
+        functions: The functions, encoded.
+        order: The names of the functions, in the order of processing.
+        times: The number of times that the pass runs on each.
+        limits: The budgets of the call.
+        chains: Whether to run the pass once more on functions as earlier passes
+            returned them in this process.
+    """
+
+    message: bytes
+    snapshot: Snapshot
+    shell: bytes
+    functions: Mapping[str, bytes]
+    order: Sequence[str]
+    times: int
+    limits: Limits
+    chains: bool = False
+
+
+@dataclass(slots=True)
+class FunctionReport:
+    """The result of a pass on one function.
+
+    Attributes:
+        result: The function, encoded; None if the pass failed.
+        failure: The exception, as text.
+        said: The diagnostics and counters, as text.
+        changed: The state that the pass changed and must not, as text; None for none.
+        handed_on: The result on the function as earlier passes returned it, without a
+            round trip; None if that was not run.
+    """
+
+    result: bytes | None
+    failure: str | None
+    said: str
+    changed: str | None
+    handed_on: FunctionReport | None = None
+
+
+# The results of earlier passes in this process, by name of the function. The processes
+# of a check belong to one run.
+_returned: dict[str, Any] = {}
+
+
+def run_check(packed: bytes) -> bytes:
+    """Run an encoded `CheckJob`; return the encoded reports, by function."""
+    faulthandler.disable()  # a crash happens in the run, too, and is reported there
+    job: CheckJob = decode_message(packed)
+    payload = StagePayload(job.message, follows=True)
+    payload.activate()
+    step, adapter = payload.spec
+    work = _PassRunner(step, adapter, job)
+    context = job.snapshot.context()
+    job.snapshot.logging.apply()
+    # The pass logs in the run for the result.
+    with (
+        job.snapshot.activated(context),
+        setting_limits(job.limits),
+        function_pass_body(),
+        allowing_capture(),
+        capturing(),
+    ):
+        reports = {
+            name: [work.run(name, context) for _ in range(job.times)]
+            for name in job.order
+        }
+        if job.chains:
+            _run_chained(work, reports, context)
+    gc.collect()
+    return encode_message(reports)
+
+
+def _run_chained(
+    work: _PassRunner, reports: dict[str, list[FunctionReport]], context: PassContext
+) -> None:
+    """Add the results on functions as earlier passes returned them to the reports."""
+    made: dict[str, Any] = {}
+    for name, (report, *_) in reports.items():
+        if report.failure is None and report.changed is None:
+            handed_on, made[name] = work.run_chained(name, context)
+            report.handed_on = handed_on
+    _returned.clear()
+    _returned.update(made)
+
+
+class _PassRunner:
+    def __init__(self, step: Pass, adapter: ModuleAdapter, job: CheckJob) -> None:
+        self._step = step
+        self._adapter = adapter
+        self._shell = job.shell
+        self._encoded = job.functions
+
+    def run(self, name: str, context: PassContext) -> FunctionReport:
+        # Each time on a module of its own, so that only what the pass itself keeps can
+        # get from one function to the next.
+        shell = self._adapter.decode_shell(self._shell)
+        functions = _DecodedFunctions(self._adapter, shell, self._encoded)
+        function = functions[name]
+        if not applies_to(self._step, function, self._adapter):
+            return FunctionReport(self._encoded[name], None, "", None)
+        view = self._adapter.read_only(shell, functions, self._step.info.name)
+        rest = self._adapter.encode_shell(view)
+        before = fingerprints(self._step)
+        recorder = Recorder(view)
+        made, result, failure = None, None, None
+        with (
+            recording(recorder),
+            _closing_pools(*budgets_of([self._step], context.config)),
+        ):
+            try:
+                made = transform_function(
+                    self._step, name, function, view, context, self._adapter
+                )
+                result = self._adapter.encode_function(made, keep_inline)
+            except Exception as error:  # noqa: BLE001 -- it is compared
+                failure = format_with_method(error)
+        changed = _changed(before, fingerprints(self._step)) or functions.changed()
+        if changed is None and self._adapter.encode_shell(view) != rest:
+            changed = "changed the module that it was given"
+        if made is not None and not functions.has(made):
+            self._adapter.discard(
+                made
+            )  # as in the run, so that a pass that keeps it fails
+        return FunctionReport(result, failure, _effects_text(recorder), changed)
+
+    def run_chained(
+        self, name: str, context: PassContext
+    ) -> tuple[FunctionReport, Any]:
+        """Run the pass on functions as earlier passes returned them.
+
+        Returns:
+            The report, without state that was changed, and the new function.
+        """
+        adapter, step = self._adapter, self._step
+        shell = adapter.decode_shell(self._shell)
+        functions = ChainedFunctions(
+            adapter, _returned, _DecodedFunctions(adapter, shell, self._encoded)
+        )
+        made = functions[name]
+        if not applies_to(step, made, adapter):
+            return FunctionReport(self._encoded[name], None, "", None), made
+        view = adapter.read_only(shell, functions, step.info.name)
+        recorder = Recorder(view)
+        result, failure = None, None
+        with recording(recorder), _closing_pools(*budgets_of([step], context.config)):
+            try:
+                made = transform_function(step, name, made, view, context, adapter)
+                result = adapter.encode_function(made, keep_inline)
+            except Exception as error:  # noqa: BLE001 -- it is compared
+                failure = format_with_method(error)
+        return FunctionReport(result, failure, _effects_text(recorder), None), made
+
+
+def _effects_text(recorder: Recorder) -> str:
+    """Return the diagnostics and counters as text."""
+    said = [recorder.diag_ctx.diagnostics, dict(sorted(recorder.counters.items()))]
+    return repr(said) if any(said) else ""
+
+
+@contextlib.contextmanager
+def _closing_pools(budget: Budget) -> Generator[None]:
+    """End this process if a pass hangs, and limit its memory.
+
+    The pass hangs in the run for the result as well, where it is attributed.
+    """
+    with contextlib.ExitStack() as stack:
+        if budget.memory is not None:
+            stack.enter_context(limit_memory(budget.memory))
+        if budget.seconds is not None:
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            seconds = _TIMEOUT_FACTOR * budget.seconds + 1.0
+            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+            stack.callback(faulthandler.cancel_dump_traceback_later)
+        yield
+
+
+class _DecodedFunctions(Mapping[str, Any]):
+    """The functions of a module, decoded on first access."""
+
+    def __init__(
+        self, adapter: ModuleAdapter, shell: Any, encoded: Mapping[str, bytes]
+    ) -> None:
+        self._adapter = adapter
+        self._shell = shell
+        self._encoded = encoded
+        self._decoded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._decoded:
+            self._decoded[name] = self._adapter.decode_function(
+                self._encoded[name], (), self._shell
+            )
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._encoded)
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def has(self, function: Any) -> bool:
+        """Return whether an object is one of the decoded functions."""
+        return any(one is function for one in self._decoded.values())
+
+    def changed(self) -> str | None:
+        """Return the name of a function that was changed in place, in a phrase."""
+        for name, function in self._decoded.items():
+            original = self._adapter.decode_function(
+                self._encoded[name], (), self._shell
+            )
+            if self._adapter.difference(original, function) is not None:
+                return f"changed function '{name}', that it was given, in its place"
+        return None
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    for what in (*before, *after):
+        if before.get(what) != after.get(what):
+            return f"changed {what}"
+    return None

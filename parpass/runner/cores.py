@@ -1,0 +1,32 @@
+"""The number of cores for workers, and whether this system supports workers."""
+
+from __future__ import annotations
+
+import signal
+
+from parpass.fork_safety import fork_lock
+from parpass.runner.ipc.file_lock import HAS_LOCKS
+
+
+def supports_workers() -> bool:
+    """Return whether this system has POSIX file locks and signals.
+
+    A process that holds a lock is alive, and one that hangs is killed. On Windows,
+    which has neither, everything runs in one process.
+    """
+    return HAS_LOCKS and hasattr(signal, "SIGKILL")
+
+
+def usable_cores() -> int:
+    """Return how many processes can run at once.
+
+    It is the number of cores, or less by the affinity mask of this process, the quota
+    of its container, or `LOKY_MAX_CPU_COUNT`.
+
+    Raises:
+        RuntimeError: Called at exit, and loky was not imported before.
+    """
+    with fork_lock:
+        import loky  # imported late: it takes longer than a run that needs no workers
+
+    return loky.cpu_count()

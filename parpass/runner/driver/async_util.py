@@ -1,0 +1,104 @@
+"""Bridges between event loops and threads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import outcome
+import trio
+
+from parpass.fork_safety import fork_lock
+
+if TYPE_CHECKING:
+    import asyncio
+
+ValueT = TypeVar("ValueT")
+
+
+class TrioThread:
+    """A trio event loop in another thread, that can be cancelled from this one."""
+
+    def __init__(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        self.future: Future[Any] = Future()
+        self._function = function
+        self._args = args
+        self._scope = trio.CancelScope()
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._cancelled = False
+
+    def run(self) -> Any:
+        """Run it in this thread."""
+        return trio.run(self._main)
+
+    def run_into_future(self) -> None:
+        """Run it in this thread; its result goes to `future`."""
+        try:
+            self.future.set_result(self.run())
+        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+            self.future.set_exception(error)
+
+    def cancel(self) -> None:
+        """Cancel it, from another thread."""
+        self._cancelled = True
+        if self._token is not None:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._scope.cancel)
+
+    async def _main(self) -> Any:
+        self._token = trio.lowlevel.current_trio_token()
+        with self._scope:
+            if self._cancelled:
+                self._scope.cancel()
+            return await self._function(*self._args)
+
+
+def to_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
+    """Start a call in a thread, and return the asyncio future of its result.
+
+    The thread is not one of the default executor, so that it takes no place there, and
+    a call that was abandoned does not keep the program from ending.
+    """
+    with fork_lock:
+        import asyncio  # running by now
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[ValueT] = loop.create_future()
+
+    def settle(result: outcome.Outcome[ValueT]) -> None:
+        if future.done():
+            return
+        try:
+            future.set_result(result.unwrap())
+        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
+            future.set_exception(error)
+
+    def deliver(result: outcome.Outcome[ValueT]) -> None:
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(settle, result)
+
+    trio.lowlevel.start_thread_soon(call, deliver)
+    return future
+
+
+async def shielded_wait(
+    running: asyncio.Future[ValueT], cancel: Callable[[], None] | None = None
+) -> ValueT:
+    """Wait for the end of a future, however often this task is cancelled meanwhile."""
+    with fork_lock:
+        import asyncio  # running by now
+
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if cancel is not None:
+                cancel()
+    if cancelled is not None:
+        running.exception()  # asyncio reports an exception that nobody has asked for
+        raise cancelled
+    return running.result()

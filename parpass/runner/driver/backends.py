@@ -1,0 +1,223 @@
+"""Async backends: how the caller of a run waits, and where its code is called.
+
+Stages run under trio in all of them (`pool.coordinator`). `task_backends` has those of
+tasks of trio and asyncio; here are the protocol, the backend of a plain thread, which
+loads no event loop until it needs one, and what all of them do with contextvars.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+import sniffio
+
+from parpass.errors import BlockedLoopWarning, RuntimeUseError
+from parpass.errors.warning import warn
+from parpass.fork_safety import fork_lock
+from parpass.runner.executor import DirectExecutor, Executor, submit_and_wait
+
+ValueT = TypeVar("ValueT")
+
+_unset: Any = object()
+
+
+class AsyncBackend(Protocol):
+    """The protocol by which a driver calls code of the user, and waits for it.
+
+    Attributes:
+        abandons: Whether a call may still run after its caller was cancelled.
+    """
+
+    abandons: bool
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call user code in the contextvars context of the caller."""
+        ...
+
+    async def call_shielded(
+        self, function: Callable[..., ValueT], *args: Any
+    ) -> ValueT:
+        """Call code of parpass likewise, shielded from cancellation."""
+        ...
+
+    def call_sync(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call short code of parpass in the context of the caller, in this thread."""
+        ...
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Await the body of an async module pass, on the event loop of the caller."""
+        ...
+
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Return the result of `run(job)` in a worker; None if it failed."""
+        ...
+
+    def restore_context(self) -> None:
+        """Set in the context of the caller the contextvars that a run has set."""
+        ...
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run an async function of trio."""
+        ...
+
+
+class BlockingBackend:
+    """The backend of a plain thread, or of one whose event loop may be blocked."""
+
+    abandons = False
+
+    def __init__(self) -> None:
+        trio = sys.modules.get("trio")
+        if trio is not None and trio.lowlevel.in_trio_run():
+            raise RuntimeUseError(
+                "run_pipeline_sync was called inside a running trio event loop, which "
+                "it would block; write 'await parpass.run_pipeline(...)' instead"
+            )
+        if _in_asyncio_loop():
+            warn(
+                "a pipeline is run inside a running asyncio event loop, which stands "
+                "still until it is done; write 'await parpass.run_pipeline(...)' for "
+                "run_pipeline_sync, and 'await runner.run(...)' for runner.run_sync",
+                BlockedLoopWarning,
+            )
+
+    async def call(self, function: Callable[..., ValueT], *args: Any) -> ValueT:
+        """Call here."""
+        return convert_stop_iteration(function, *args)
+
+    call_shielded = call
+
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Wait here."""
+        if isinstance(executor, DirectExecutor):
+            return executor.ask(run, job)
+        return await submit_and_wait(executor, run, job, _wait_blocking)
+
+    def call_sync(self, function: Callable[[], ValueT]) -> ValueT:
+        """Call here."""
+        return function()
+
+    async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Await it on a trio event loop of its own."""
+        context = contextvars.copy_context()
+
+        async def in_context() -> ValueT:
+            return await ContextAwaitable(context, body())
+
+        try:
+            return await self.run(in_context)
+        finally:
+            restore_context(context)
+
+    def restore_context(self) -> None:
+        """Do nothing: all calls were in the context of the caller."""
+
+    async def run(
+        self, function: Callable[..., Awaitable[ValueT]], *args: Any
+    ) -> ValueT:
+        """Run a trio event loop here, or in a thread beside the loop that runs here."""
+        with fork_lock:
+            # Not for runs that need no workers: it takes longer than most of them.
+            import trio
+
+            # Likewise: it loads trio.
+            from parpass.runner.driver.async_util import TrioThread
+
+        if running_async_library() is None:
+            return trio.run(function, *args)
+        elsewhere = TrioThread(function, *args)
+        thread = threading.Thread(target=elsewhere.run_into_future, daemon=True)
+        thread.start()
+        try:
+            return elsewhere.future.result()
+        except KeyboardInterrupt:
+            elsewhere.cancel()
+            thread.join()
+            raise
+
+
+async def _wait_blocking(answer: Future[Any]) -> None:
+    answer.exception()
+
+
+def _in_asyncio_loop() -> bool:
+    """Return whether an asyncio loop that serves others runs in this thread.
+
+    The loop of an interactive session does not count: Jupyter, IPython and `python -m
+    asyncio` run each cell inside of it. They set `sys.ps1`, as documented.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or hasattr(sys, "ps1"):
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class ContextAwaitable:
+    """Awaits a coroutine, each step of it in a contextvars context."""
+
+    def __init__(self, context: contextvars.Context, body: Awaitable[Any]) -> None:
+        self._context = context
+        self._body = body
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = self._body.__await__()
+        step: Callable[[], Any] = steps.__next__
+        while True:
+            try:
+                wanted = self._context.run(step)
+            except StopIteration as end:
+                return end.value
+            try:
+                answer = yield wanted
+            except BaseException as error:  # noqa: BLE001 -- the body's to catch
+                step = functools.partial(steps.throw, error)
+            else:
+                step = functools.partial(steps.send, answer)
+
+
+def restore_context(context: contextvars.Context) -> None:
+    """Set in this contextvars context what was set in a copy of it.
+
+    Variables of parpass are left out: a `PassContext` is left by the code that entered
+    it, which may have been cut short.
+    """
+    for var, value in context.items():
+        is_ours = var.name.startswith("parpass_")
+        if not is_ours and var.get(_unset) is not value:
+            var.set(value)
+
+
+def convert_stop_iteration(function: Callable[..., ValueT], *args: Any) -> ValueT:
+    """Call a function for a coroutine, which cannot raise StopIteration.
+
+    Raises:
+        RuntimeError: It raised StopIteration.
+    """
+    try:
+        return function(*args)
+    except StopIteration as error:  # it gets lost in a coroutine, and in asyncio
+        raise RuntimeError("generator raised StopIteration") from error
+
+
+def running_async_library() -> str | None:
+    """Return which event loop is running in this thread, None if there is none."""
+    try:
+        return sniffio.current_async_library()
+    except sniffio.AsyncLibraryNotFoundError:
+        return None

@@ -1,0 +1,243 @@
+"""The parallel driver: carries out the commands of the plan, over a pool of workers.
+
+Commands that need no waiting are carried out in one go, in a thread of the async
+backend (`backends`); workers and async module passes are awaited by it. So this runs
+under trio, under asyncio, and from a plain thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from parpass.errors import InternalError
+from parpass.fork_safety import cached_property, fork_lock
+from parpass.runner.driver.local import reproduce
+from parpass.runner.driver.stages import StageExecutor
+from parpass.runner.driver.state import RunState
+from parpass.runner.ipc.module_store import StoredModule
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.transform import PassContext
+from parpass.transform.capture.recorder import inside_function_pass
+from parpass.transform.checked_adapter import warning_of_violations
+from parpass.transform.config import CHECK_CONTRACT
+from parpass.transform.plan.commands import (
+    CallHook,
+    Command,
+    Emit,
+    NameFunctions,
+    Plan,
+    Render,
+    ReportVerdicts,
+    Reproduce,
+    RoundTrip,
+    RunModulePass,
+    RunStage,
+    StageResult,
+    StepRecord,
+)
+from parpass.transform.plan.invoke import run_module_pass
+from parpass.transform.plan.serial import Suspended, call_hook, drive_plan
+
+if TYPE_CHECKING:
+    from parpass.runner.check.checker import ContractChecker
+
+AsyncBody = Callable[[], Awaitable[Any]]
+ValueT = TypeVar("ValueT")
+
+
+def _run_to_completion(run: Coroutine[Any, Any, ValueT]) -> ValueT:
+    """Return the value of a coroutine that never suspends: its backend blocks."""
+    try:
+        run.send(None)
+    except StopIteration as end:
+        return end.value
+    run.close()
+    raise InternalError("a blocking backend suspended")
+
+
+def _contract_checker(context: PassContext) -> ContractChecker | None:
+    if not context.config.get(CHECK_CONTRACT) or inside_function_pass():
+        return None
+    with fork_lock:
+        # Few ask for it, and it has a pool of its own.
+        from parpass.runner.check.checker import ContractChecker
+
+    return ContractChecker()
+
+
+def _step_body(advance: Callable[[], AsyncBody]) -> AsyncBody | StageResult:
+    try:
+        return advance()
+    except StopIteration as end:
+        return end.value
+
+
+class ParallelDriver:
+    """Carries out the commands of a plan over a pool of workers.
+
+    Args:
+        state: What the run is carried out with.
+    """
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._backend = state.backend
+        self._store = state.store
+        self._checker = _contract_checker(state.context)
+
+    @cached_property
+    def _stages(self) -> StageExecutor:
+        return StageExecutor(self._state)
+
+    async def run(self, commands: Plan) -> Any:
+        """Carry out the commands of a plan and return the new module."""
+        try:
+            with warning_of_violations(self._state.adapter):
+                advance = commands.__next__
+                # In no variable, for it holds a module.
+                return await self._await_rest(
+                    commands,
+                    await self._backend.call(self._advance_plan, commands, advance),
+                )
+        finally:
+            if self._end_run():
+                await self._close()
+
+    def run_blocking(self, commands: Plan) -> Any:
+        """Carry out a plan on a backend that blocks; small work begins no coroutine."""
+        try:
+            with warning_of_violations(self._state.adapter):
+                end = self._advance_plan(commands, commands.__next__)
+                if type(end) is not Suspended:
+                    return end
+                rest = self._await_rest(commands, end)
+                del end  # it holds a module
+                return _run_to_completion(rest)
+        finally:
+            if self._end_run():
+                _run_to_completion(self._close())
+
+    async def _await_rest(self, commands: Plan, end: Any) -> Any:
+        """Carry out the rest of a plan, from the first command to be awaited on."""
+        while type(end) is Suspended:
+            try:
+                answer = await end.answer()
+            except Exception as error:  # noqa: BLE001 -- the plan raises it again
+                advance = functools.partial(commands.throw, error)
+            else:
+                advance = functools.partial(commands.send, answer)
+            end = await self._backend.call(self._advance_plan, commands, advance)
+        return end
+
+    def _end_run(self) -> bool:
+        """Stop the metrics and the store; return whether something must be closed."""
+        self._state.metrics.finish()
+        self._store.has_ended = True
+        return self._checker is not None or self._store.has_directory
+
+    async def _close(self) -> None:
+        if self._checker is not None:
+            await self._backend.call_shielded(self._checker.close)
+        if self._store.has_directory:
+            await self._backend.call_shielded(self._store.close)
+
+    def _advance_plan(self, commands: Plan, advance: Callable[[], Command]) -> Any:
+        end = drive_plan(commands, advance, self._execute)
+        return self._state.load(end) if type(end) is StoredModule else end
+
+    def _execute(self, command: Command) -> Any:
+        self._store.check_open()
+        match command:
+            case RunStage():
+                return self._stage(command)
+            case RunModulePass():
+                return self._module_pass(command)
+            case CallHook():
+                return self._hook(command)
+            case RoundTrip():
+                return self._store.encode_all(command.mod)
+            case NameFunctions():
+                return list(self._store.wrap(command.mod).handles)
+            case ReportVerdicts():
+                return command.report()
+            case Reproduce():
+                held = self._store.wrap(command.mod)
+                quarantined = self._stages.quarantined
+                return reproduce(
+                    command, held, self._state.context, self._store, quarantined
+                )
+            case Emit():
+                return self._emit(command)
+            case Render():
+                return command.render(
+                    self._state.load(command.mod), self._state.context
+                )
+
+    def _stage(self, command: RunStage) -> StageResult | Suspended:
+        if self._checker is None:
+            return self._stages.begin(command)
+        return Suspended(functools.partial(self._checked_stage, command, self._checker))
+
+    def _hook(self, command: CallHook) -> Any:
+        seen = self._state.load(command.mod)
+        hooks = command.hooks
+        with self._state.metrics.time_hook(hooks.name, observes_ir=hooks.observes_ir):
+            return call_hook(command, seen)
+
+    def _emit(self, command: Emit) -> Any:
+        is_shown = command.renders_module
+        return command.emit(self._state.load(command.mod) if is_shown else None)
+
+    async def _checked_stage(
+        self, command: RunStage, checker: ContractChecker
+    ) -> StageResult:
+        """Check the first pass and run it; the plan asks for the others."""
+        began = time.perf_counter()
+        first, step = command.first(1), command.steps[0]
+        mod = await self._backend.call(self._state.load, command.mod)
+        snapshot = await self._backend.call_shielded(Snapshot.take, self._state.context)
+        error = await self._backend.call(
+            checker.check, step, mod, self._state.adapter, snapshot
+        )
+        if error is None:
+            return await self._stages.run(first)
+        record = StepRecord(step.info.name, failure=error, function=error.function)
+        return StageResult(mod, [record], began, time.perf_counter())
+
+    def _module_pass(self, command: RunModulePass) -> StageResult | Suspended:
+        mod = self._state.load(command.mod)
+        name = command.pass_.info.name
+        with self._state.metrics.time_module_pass(name):
+            answer = run_module_pass(
+                command.pass_, mod, self._state.context, self._state.adapter
+            )
+        if isinstance(answer, StageResult):
+            return answer
+        return Suspended(
+            functools.partial(self._async_module_pass, name, answer.waiting)
+        )
+
+    async def _async_module_pass(
+        self, name: str, waiting: Generator[AsyncBody, Any, StageResult]
+    ) -> StageResult:
+        with self._state.metrics.time_module_pass(name):
+            return await self._drive_async_body(waiting)
+
+    async def _drive_async_body(
+        self, waiting: Generator[AsyncBody, Any, StageResult]
+    ) -> StageResult:
+        advance = waiting.__next__
+        while True:
+            # A StopIteration cannot come out of a coroutine, so it is caught below it.
+            answer = await self._backend.call(_step_body, advance)
+            if isinstance(answer, StageResult):
+                return answer
+            try:
+                value = await self._backend.wait(answer)
+            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+                advance = functools.partial(waiting.throw, error)
+            else:
+                advance = functools.partial(waiting.send, value)

@@ -1,0 +1,241 @@
+"""The probe of a stage in this process, and the handover of its rest to workers.
+
+A stage of passes whose cost is unknown is probed: its first pass runs here, as in a
+serial run, until workers would be done sooner with the rest, dispatch overhead
+included. The functions that it has been through go through the other passes here, and
+the others go to the workers. A module that is worth a pool loses a few milliseconds,
+once; a small one never pays for a pool, nor does a large one of small functions.
+
+Workers that are not started take longer to start than a small pipeline takes. So this
+process goes on with the functions until they are ready: a first run is not slower than
+a serial one, as far as there is a core to start them on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from parpass.errors import RuntimeUseError
+from parpass.fork_safety import fork_lock
+from parpass.runner.driver.state import RunState, StageInProgress
+from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
+from parpass.runner.ipc.messages import encode_message
+from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.placement import PlacementPolicy
+from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.budget import budgets_of
+from parpass.transform.capture.intercept import tagging_log_records
+from parpass.transform.capture.recorder import function_pass_body
+from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
+from parpass.transform.plan.commands import StageResult
+from parpass.transform.plan.serial import SerialStep
+
+_DEFAULT_PACE = 2e-5  # seconds for a pass on a node, until it has been measured
+_ALWAYS_COUNTED = 16  # first functions of which each is counted, and the clock read
+_SAMPLE_STRIDE = 8  # of the functions after them, of so many one is,
+_BRIEF_SECONDS = 1e-3  # if a function takes less
+# That workers must save on the rest to get it, when one of them has just become ready:
+# the others are to start yet, and this process loads what it speaks to them with.
+_HAND_OVER_SECONDS = 0.2
+
+
+class StopCriterion:
+    """Decides, before each function of a probe, whether workers would be faster.
+
+    Attributes:
+        nodes: The nodes of the functions so far, about.
+        done: How many functions that is.
+    """
+
+    def __init__(
+        self,
+        steps: int,
+        functions: int,
+        policy: PlacementPolicy,
+        store: ModuleStore,
+    ) -> None:
+        self._steps, self._functions = steps, functions
+        self._overhead = policy.dispatch_overhead(functions)
+        self._gain = policy.speedup()
+        self._store = store
+        self._adapter: ModuleAdapter = store.adapter
+        self._size = 0
+        self._began = time.perf_counter()
+        self._last = 0, 0.0  # function and time of the last look
+        self._each = math.inf  # seconds, at that look
+        self.nodes = 0
+        self.done = 0
+
+    def __call__(self, at: int, function: Any) -> bool:
+        """Return whether the probe goes on with a function."""
+        self.done = at
+        is_sampled = at >= _ALWAYS_COUNTED and self._each < _BRIEF_SECONDS
+        if is_sampled and at % _SAMPLE_STRIDE:
+            self.nodes += self._size
+            return True
+        self._store.check_open()
+        spent = self.seconds()
+        each = self._each = self._seconds_per_function(spent, at)
+        if self._hands_over(self._expected_saving(each, at)):
+            return False
+        pace = each * at / self.nodes if each else _DEFAULT_PACE
+        limit = int(min(self._overhead / (pace * self._steps or 1e-12), 1e9)) + 1
+        size = 1 + self._adapter.size(function, limit)
+        if size > limit:
+            return False
+        self._size = size
+        self.nodes += size
+        return True
+
+    def seconds(self) -> float:
+        """Return the seconds since the first function."""
+        return time.perf_counter() - self._began
+
+    def _hands_over(self, saving: float) -> bool:
+        """Return whether the workers get the rest, on which they would save so much."""
+        return saving > self._overhead
+
+    def _seconds_per_function(self, spent: float, at: int) -> float:
+        """Return the time of the pass on one function; 0 until it is known.
+
+        One function may take far longer, for an interruption or a late import.
+        """
+        last_at, last = self._last
+        self._last = at, spent
+        if last_at == 0:
+            return 0.0
+        return min(spent / at, (spent - last) / (at - last_at))
+
+    def _expected_saving(self, each: float, done: int) -> float:
+        """Return what the workers would save on the functions that are left.
+
+        The other passes are assumed to cost as much as the first one.
+        """
+        if not each:
+            return 0.0
+        gain = self._gain.seconds(each * done * self._steps, self.nodes, done)
+        return gain * (self._functions - done) / done
+
+
+class WarmUpCriterion(StopCriterion):
+    """Decides, before each function, whether the workers are ready for the rest.
+
+    It starts them once they would save more than their start costs; they are ready
+    when the first of them has loaded the passes.
+
+    Args:
+        stage: The stage, of which all passes run on each function.
+        state: The run.
+        policy: Knows the workers.
+        start: Whether to start them before the first function.
+
+    Attributes:
+        has_started: Whether it did.
+    """
+
+    def __init__(
+        self,
+        stage: StageInProgress,
+        state: RunState,
+        policy: PlacementPolicy,
+        *,
+        start: bool,
+    ) -> None:
+        functions = len(stage.outcomes.missing())
+        super().__init__(1, functions, policy, state.store)
+        self._executor, self._steps_to_load = policy.executor, stage.command.steps
+        self._start, config = start, state.context.config
+        self._start_seconds = config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
+        given = config.get(ASKING_WORKERS_SECONDS)
+        self._hand_over = _HAND_OVER_SECONDS if given is None else given
+        self._loading: list[Future[bytes]] = []
+        self._has_started_all = False
+        self.has_started = False
+
+    def start_others(self) -> None:
+        """Start the workers for which there was no core while others started.
+
+        If nothing is left for them they are there for the next stage.
+        """
+        if not self._has_started_all:
+            self._has_started_all = True
+            with contextlib.suppress(NoWorkersError, RuntimeUseError):
+                self._executor.start(self._start_seconds)
+
+    def cancel(self) -> None:
+        """Let the workers load nothing any more."""
+        for loading in self._loading:
+            self._executor.end(loading)
+
+    def _hands_over(self, saving: float) -> bool:
+        if not self.has_started and (self._start or saving > self._overhead):
+            self.has_started = True
+            try:
+                self._start_workers()
+            except Exception:  # noqa: BLE001 -- who sends them the rest reports it
+                return True
+        if not any(one.done() for one in self._loading):
+            return False
+        self.start_others()
+        return saving > self._hand_over
+
+    def _start_workers(self) -> None:
+        with fork_lock:
+            # Only where there are workers; it takes as long as a small run.
+            from parpass.runner.ipc.payload import encode_payload
+
+            # Likewise.
+            from parpass.runner.worker.jobs import load_payload
+
+        payload = encode_payload(self._steps_to_load, self._adapter, None)
+        message = encode_message((self._start_seconds, payload))
+        # One core is this process's; a pool starts as many processes as it has jobs.
+        for _ in range(max(1, self._gain.at_once - 1)):
+            self._loading.append(self._executor.submit(load_payload, message))
+
+
+class ProbeResult(NamedTuple):
+    """A pass that ran on the first functions of a module, as workers have the rest.
+
+    Attributes:
+        step: The pass, suspended.
+        done: How many functions it ran on.
+        nodes: The nodes of these functions, about.
+        seconds: The time on each of them, about.
+    """
+
+    step: SerialStep
+    done: int
+    nodes: int
+    seconds: float
+
+
+def probe_stage(
+    steps: Sequence[Pass], mod: Any, state: RunState, policy: PlacementPolicy
+) -> StageResult | ProbeResult:
+    """Run the first pass of a stage in this process until workers would be faster.
+
+    Returns:
+        The pass, suspended; or the result of a stage of that pass alone, if it came to
+        the end of the module.
+    """
+    began = time.perf_counter()
+    functions = len(state.adapter.functions(mod))
+    criterion = StopCriterion(len(steps), functions, policy, state.store)
+    (budget,) = budgets_of(steps[:1], state.context.config)
+    step = SerialStep(steps[0], budget, mod, state.context, state.adapter)
+    with function_pass_body(), tagging_log_records:
+        is_done = step.run(criterion)
+    done, nodes = criterion.done, criterion.nodes
+    if not is_done:
+        spent = time.perf_counter() - began
+        return ProbeResult(step, done, nodes, spent / max(1, done))
+    made, record = step.outcome(began)
+    if record.failure is None:
+        policy.update_from_probe(steps[:1], record.seconds, nodes, functions)
+    return StageResult(made, [record], began, time.perf_counter())

@@ -1,0 +1,312 @@
+"""Stage executor: runs a stage in this process, in workers, or in both.
+
+What workers cannot run, such as a pass that cannot be pickled, runs in this process,
+with one warning. The result is the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from typing import TYPE_CHECKING
+
+from parpass.errors import (
+    Hint,
+    HintedMessage,
+    RuntimeUseError,
+    SlowerRunWarning,
+    UnpicklablePassWarning,
+)
+from parpass.errors.warning import warn
+from parpass.fork_safety import fork_lock
+from parpass.runner.driver.local import LocalStageExecutor
+from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
+from parpass.runner.ipc.messages import Verdict
+from parpass.runner.ipc.module_store import StoredModule
+from parpass.runner.placement import Placement, PlacementEstimate, PlacementPolicy
+from parpass.runner.report.figures import LocalReason
+from parpass.runner.stage.outcomes import StageOutcomes, merge_records
+from parpass.transform.budget import budgets_of
+from parpass.transform.plan.commands import RunStage, StageResult
+from parpass.transform.plan.serial import Suspended, ends_stage
+
+if TYPE_CHECKING:
+    from parpass.runner.driver.remote import RemoteStageExecutor
+
+# Passes that go together at most: a pass that reads other functions has the passes
+# before it run on them, and those read others, as deep on Python's stack as this.
+_MAX_FUSED_STEPS = 16
+
+_FALLBACK_MESSAGES = {
+    LocalReason.NO_ROOM: (
+        "there is no room to share bytes with the workers ({})",
+        "; enlarge /dev/shm, or set TMPDIR to a folder with room",
+    ),
+    LocalReason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    LocalReason.UNLOADABLE: ("the workers cannot load {}", ""),
+    LocalReason.NO_PROCESSES: ("no processes can be started ({})", ""),
+}
+
+
+class StageExecutor:
+    """Runs the stages of one run, each where it is done soonest.
+
+    Attributes:
+        quarantined: The passes that killed a worker, or hung, by function and index of
+            the pass in the plan's present stage.
+    """
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._local = LocalStageExecutor(state)
+        self._policy = state.policy  # None from a fallback of the run on
+        self._no_policy_reason = LocalReason.NO_WORKERS
+        self._workers_slower = False  # in the last stage
+        self._finished_locally = False  # that stage
+        self.quarantined: dict[tuple[str, int], Verdict] = {}
+
+    def begin(self, command: RunStage) -> StageResult | Suspended:
+        """Run a stage here if that is known to be best, else return it to be awaited.
+
+        Most runs of small modules are nothing but this, and take what a serial run
+        takes.
+        """
+        if not command.done and self.quarantined:
+            self.quarantined = {}
+        policy = self._policy
+        if policy is None:
+            return self._local.run(command, self._no_policy_reason)
+        state, steps, mod = self._state, command.steps, command.mod
+        budgets = budgets_of(steps, state.context.config)
+        is_stored = type(mod) is StoredModule
+        functions = mod.handles if is_stored else state.adapter.functions(mod)
+        estimate = policy.choose(steps, budgets, functions)
+        if estimate.place is not Placement.LOCAL:
+            return Suspended(functools.partial(self._await, command, policy, estimate))
+        reason = policy.local_reason(len(functions))
+        outcome = self._local.run(command, reason, budgets)
+        if estimate.seconds:
+            policy.update(estimate, steps, mod, outcome)
+        return outcome
+
+    async def run(self, command: RunStage) -> StageResult:
+        """Run a stage."""
+        begun = await self._state.backend.call(self.begin, command)
+        return await begun.answer() if isinstance(begun, Suspended) else begun
+
+    async def _await(
+        self, command: RunStage, policy: PlacementPolicy, estimate: PlacementEstimate
+    ) -> StageResult:
+        """Run a stage that is probed, or that workers run."""
+        state = self._state
+        command = command.first(_MAX_FUSED_STEPS if state.optimizations.stages else 1)
+        began = time.perf_counter()
+        probed = None
+        if estimate.place is Placement.PROBE:
+            probed = await state.backend.call(self._local.probe, command, policy)
+            if isinstance(probed, StageResult):
+                return probed
+        module = await state.backend.call_shielded(state.store.wrap, command.mod)
+        outcomes = StageOutcomes(list(module.handles), len(command.steps))
+        stage = StageInProgress(command, module, outcomes, began)
+        was_warm = policy.executor.is_warm
+        if probed is not None:
+            await self._local.resume_probed(probed, stage)
+        # Without an estimate workers run it for other reasons than speed.
+        if not was_warm and (probed is not None or estimate.expected):
+            start = probed is None
+            await self._local.run_until_warm(stage, policy, start=start)
+            if not outcomes.missing():
+                return await self._complete_locally(stage, LocalReason.STARTING)
+        return await self._measured(
+            stage, policy, estimate, is_probed=probed is not None, was_warm=was_warm
+        )
+
+    async def _measured(
+        self,
+        stage: StageInProgress,
+        policy: PlacementPolicy,
+        estimate: PlacementEstimate,
+        *,
+        is_probed: bool,
+        was_warm: bool,
+    ) -> StageResult:
+        """Run the rest of a stage in workers, and learn from what that took."""
+        state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
+        missing = outcomes.missing()
+        rest = {name: stage.module.handles[name] for name in outcomes.missing_names()}
+        local_seconds = policy.local_seconds(steps, rest)
+        asked, started = time.perf_counter(), state.metrics.starting
+        self._workers_slower = self._finished_locally = False
+        is_told = is_probed or estimate.expected > 0
+        outcome = await self._remote(stage, policy, local_seconds if is_told else None)
+        was_remote = not (self._finished_locally or outcomes.missing())
+        if ends_stage(outcome.records[-1]):
+            # A serial run does not come to all of it.
+            state.metrics.record_counterfactual(None)
+        elif was_remote:
+            took = sum([outcomes.seconds[at] for at in missing])
+            state.metrics.record_counterfactual(local_seconds, took)
+            spent = outcome.ended - asked - (state.metrics.starting - started)
+            # Workers that were started just now had to load what passes use.
+            is_slower = was_warm and spent > (local_seconds or math.inf)
+            if is_probed and (self._workers_slower or is_slower):
+                update = policy.update_from_remainder
+                await state.backend.call(update, steps, rest, spent)
+        if estimate.seconds and not self._finished_locally:
+            args = estimate, steps, stage.command.mod, outcome
+            await state.backend.call(policy.update, *args)
+        return outcome
+
+    async def _remote(
+        self,
+        stage: StageInProgress,
+        policy: PlacementPolicy,
+        local_seconds: float | None = None,
+    ) -> StageResult:
+        """Run a stage in workers, on the functions without an outcome."""
+        state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
+        try:
+            remote = _remote_executor(state)
+            ran = await remote.run(stage, policy.executor, local_seconds)
+        except FallbackError as fallback:
+            return await self._fall_back(stage, policy, fallback)
+        if ran.is_reclaimed:
+            self._workers_slower = True
+            await self._local.run_remainder(stage, LocalReason.WORKERS_SLOWER)
+        else:
+            outcomes.mark_rechecked()
+        while outcomes.invalidate_dependents():
+            missing = {
+                name: stage.module.handles[name] for name in outcomes.missing_names()
+            }
+            args = steps, ran.budgets, missing
+            estimate = await state.backend.call(policy.choose, *args)
+            if outcomes.needs_worker_recheck or estimate.place is not Placement.LOCAL:
+                return await self._remote(stage, policy)
+            await self._local.run_remainder(stage, LocalReason.REVALIDATED)
+        return await self._merge_outcomes(stage)
+
+    async def _fall_back(
+        self, stage: StageInProgress, policy: PlacementPolicy, fallback: FallbackError
+    ) -> StageResult:
+        """Run here what workers cannot: some passes of a stage, or the rest of the run.
+
+        Raises:
+            RuntimeUseError: The run is isolated.
+        """
+        if fallback.passes is None:
+            self._policy, self._no_policy_reason = None, fallback.reason
+            self._warn_run_local(fallback)
+            return await self._finish_locally(stage, fallback.reason)
+        self._check_not_isolated(stage, fallback)
+        is_local = [reason is not None for reason in fallback.passes]
+        # The plan asks for the passes after those that go where the first one goes.
+        count = next(
+            (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
+        )
+        first = stage.first(count)
+        if is_local[0]:
+            self._warn_passes_local(first, fallback)
+            return await self._finish_locally(first, LocalReason.UNSENDABLE)
+        if first.outcomes.is_empty:
+            return await self.run(first.command)
+        begun = first.outcomes.partial
+        await self._local.run_remainder(first, LocalReason.SMALL, begun)
+        return await self._remote(first, policy)
+
+    async def _finish_locally(
+        self, stage: StageInProgress, reason: LocalReason
+    ) -> StageResult:
+        """Run the functions of a stage without an outcome in this process.
+
+        Effects that were emitted are not emitted again, and a pass that killed a worker
+        is not called on that function.
+        """
+        state, outcomes = self._state, stage.outcomes
+        self._finished_locally = True
+        if outcomes.is_empty:
+            return await state.backend.call(self._local.run, stage.command, reason)
+        state.metrics.record_counterfactual(None)  # workers may have run some of it
+        return await self._complete_locally(stage, reason)
+
+    async def _complete_locally(
+        self, stage: StageInProgress, reason: LocalReason
+    ) -> StageResult:
+        await self._local.run_remainder(stage, reason)
+        while stage.outcomes.invalidate_dependents():
+            await self._local.run_remainder(stage, reason)
+        return await self._merge_outcomes(stage)
+
+    async def _merge_outcomes(self, stage: StageInProgress) -> StageResult:
+        """Return the result of a stage of which every function has an outcome."""
+        state, command, outcomes = self._state, stage.command, stage.outcomes
+        for (name, at), verdict in outcomes.local_quarantine().items():
+            self.quarantined[name, command.done + at] = verdict
+        state.metrics.record_functions(outcomes)
+        made = StoredModule(stage.module.base, outcomes.by_name())
+        records = merge_records(command.steps, outcomes)
+        state.metrics.record_passes(records)
+        if not state.optimizations.retained_bytes:
+            await state.backend.call_shielded(state.store.decode_all, made)
+        return StageResult(made, records, stage.began, time.perf_counter())
+
+    def _check_not_isolated(
+        self, stage: StageInProgress, fallback: FallbackError
+    ) -> None:
+        assert fallback.passes is not None
+        for step, reason in zip(stage.command.steps, fallback.passes, strict=True):
+            if reason is not None and self._state.isolated:
+                raise _isolation_error(
+                    f"pass '{step.info.name}' cannot {fallback.detail}: {reason}"
+                )
+
+    def _warn_passes_local(
+        self, stage: StageInProgress, fallback: FallbackError
+    ) -> None:
+        assert fallback.passes is not None
+        for step, reason in zip(stage.command.steps, fallback.passes, strict=False):
+            name = step.info.name
+            self._state.metrics.record_unsendable(name, str(reason))
+            warn(
+                f"pass '{name}' cannot {fallback.detail}, so it runs in this process: "
+                f"{reason}",
+                UnpicklablePassWarning,
+            )
+
+    def _warn_run_local(self, fallback: FallbackError) -> None:
+        message, advice = _FALLBACK_MESSAGES[fallback.reason]
+        message = message.format(fallback.detail)
+        if self._state.isolated:
+            raise _isolation_error(message)
+        warn(
+            f"{message}, so the rest of this run stays in this process{advice}",
+            SlowerRunWarning,
+        )
+
+
+def _remote_executor(state: RunState) -> RemoteStageExecutor:
+    """Return what runs stages in workers, loaded now: small runs do without.
+
+    Raises:
+        FallbackError: The program is at its end, when no module can be loaded that
+            wants to learn of it.
+    """
+    try:
+        with fork_lock:
+            # Not before the first stage goes to workers: it loads trio.
+            from parpass.runner.driver.remote import RemoteStageExecutor
+    except RuntimeError as error:
+        raise FallbackError(LocalReason.NO_PROCESSES, str(error)) from error
+    return RemoteStageExecutor(state)
+
+
+def _isolation_error(why: str) -> RuntimeUseError:
+    return RuntimeUseError(
+        HintedMessage(
+            f"an isolated run has all function passes in workers, and {why}; mend "
+            "that, or ",
+            Hint.NOT_ISOLATED,
+        )
+    )

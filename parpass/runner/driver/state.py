@@ -1,0 +1,102 @@
+"""The state of a run and of a stage in progress, and the fallback to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from parpass.runner.ipc.module_store import ModuleStore, StoredModule
+from parpass.runner.placement import PlacementPolicy
+from parpass.runner.report.figures import LocalReason
+from parpass.runner.report.metrics import RunMetrics
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform import ModuleAdapter, PassContext
+from parpass.transform.config import Optimizations, optimizations_in
+from parpass.transform.plan.commands import RunStage
+
+if TYPE_CHECKING:
+    from parpass.runner.driver.backends import AsyncBackend
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """The state of one run, shared by the parts of the driver.
+
+    Attributes:
+        backend: The async backend: trio, asyncio, or blocking.
+        adapter: The adapter of the IR.
+        context: The settings in force.
+        store: The functions as objects and encoded, and the shared directory.
+        metrics: The metrics of the run.
+        policy: Chooses the process for each stage; None if there are no workers.
+        isolated: Whether every function pass runs in a worker.
+    """
+
+    backend: AsyncBackend
+    adapter: ModuleAdapter
+    context: PassContext
+    store: ModuleStore
+    metrics: RunMetrics
+    policy: PlacementPolicy | None
+    isolated: bool = False
+
+    @property
+    def optimizations(self) -> Optimizations:
+        """The optimizations in force."""
+        return optimizations_in(self.context.config)
+
+    @property
+    def checkpoint(self) -> Callable[..., object] | None:
+        """Raises in a run that was abandoned; None where none can be."""
+        return self.store.check_open if self.backend.abandons else None
+
+    def load(self, mod: Any) -> Any:
+        """Return a module as an object; one in the store is decoded."""
+        if type(mod) is not StoredModule:
+            return mod
+        if mod.built is not None:
+            return mod.built
+        with self.metrics.time_decoding():
+            return self.store.module(mod)
+
+
+class StageInProgress(msgspec.Struct, frozen=True):
+    """A stage of which some functions may have been through some passes.
+
+    Attributes:
+        command: The passes, and the module.
+        module: Its functions in the store.
+        outcomes: The results so far.
+        began: The start of the stage, by `time.perf_counter()`.
+    """
+
+    command: RunStage
+    module: StoredModule
+    outcomes: StageOutcomes
+    began: float
+
+    def first(self, count: int) -> StageInProgress:
+        """Return the stage of the first `count` passes, with their results so far."""
+        command, outcomes = self.command.first(count), self.outcomes.first(count)
+        return StageInProgress(command, self.module, outcomes, self.began)
+
+
+class FallbackError(Exception):
+    """Workers cannot run a stage, or some of its passes; this process can.
+
+    Args:
+        reason: Why.
+        detail: What cannot be done, for a message.
+        passes: For each pass why it cannot run in workers, None if it can; None where
+            it is no single pass, and the rest of the run stays in this process.
+    """
+
+    def __init__(
+        self,
+        reason: LocalReason,
+        detail: str,
+        passes: Sequence[str | None] | None = None,
+    ) -> None:
+        super().__init__()
+        self.reason, self.detail, self.passes = reason, detail, passes

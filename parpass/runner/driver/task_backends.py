@@ -1,0 +1,168 @@
+"""The async backends of tasks: under trio, and under asyncio."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import outcome
+import trio
+
+from parpass.errors import RuntimeUseError
+from parpass.fork_safety import fork_lock
+from parpass.runner.driver.async_util import (
+    TrioThread,
+    shielded_wait,
+    to_asyncio_thread,
+)
+from parpass.runner.driver.backends import (
+    AsyncBackend,
+    ContextAwaitable,
+    convert_stop_iteration,
+    restore_context,
+    running_async_library,
+)
+from parpass.runner.executor import Executor, submit_and_wait
+
+ResultT = TypeVar("ResultT")
+
+_in_thread = trio.to_thread.run_sync
+
+
+class TaskBackend:
+    """The backend of a task; its calls in threads share one contextvars context.
+
+    So a pass or hook sees the variables that earlier ones have set, and may reset them.
+    """
+
+    abandons = True
+
+    def __init__(self) -> None:
+        self._context = contextvars.copy_context()
+        self._entered: contextvars.Context | None = None  # by a thread
+
+    def call_sync(self, function: Callable[[], ResultT]) -> ResultT:
+        """Call in this task."""
+        return self._context.run(function)
+
+    async def wait(self, body: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Wait in this task."""
+        return await ContextAwaitable(self._context, body())
+
+    async def ask(
+        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Wait in this task."""
+        return await submit_and_wait(executor, run, job, self._wait_done)
+
+    async def _wait_done(self, answer: Future[Any]) -> None:
+        """Wait until there is an answer."""
+        raise NotImplementedError
+
+    def restore_context(self) -> None:
+        """Set in this task the contextvars that the calls have set."""
+        restore_context(self._context)
+
+    def _bound(
+        self, function: Callable[..., ResultT], *args: Any
+    ) -> Callable[[], ResultT]:
+        """Return a call to be made in the context."""
+
+        def run() -> ResultT:
+            # A call that was abandoned may still be in the context itself.
+            if self._entered is self._context:
+                self._context = self._context.copy()
+            self._entered = context = self._context
+            try:
+                return context.run(convert_stop_iteration, function, *args)
+            finally:
+                if self._entered is context:
+                    self._entered = None
+
+        return run
+
+
+class TrioBackend(TaskBackend):
+    """The backend under trio."""
+
+    async def call(self, function: Callable[..., ResultT], *args: Any) -> ResultT:
+        """Call in a thread, so that the event loop stays responsive."""
+        # What it raises is handed on, as trio's own way through threads writes to it.
+        call = functools.partial(outcome.capture, self._bound(function, *args))
+        return (await _in_thread(call, abandon_on_cancel=True)).unwrap()
+
+    async def call_shielded(
+        self, function: Callable[..., ResultT], *args: Any
+    ) -> ResultT:
+        """Call in a thread, shielded from cancellation."""
+        done: list[ResultT] = []
+        with trio.CancelScope(shield=True):
+            done.append(await _in_thread(self._bound(function, *args)))
+        return done[0]
+
+    async def _wait_done(self, answer: Future[Any]) -> None:
+        heard = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def wake(_: Future[Any]) -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(heard.set)
+
+        answer.add_done_callback(wake)
+        await heard.wait()
+
+    async def run(
+        self, function: Callable[..., Awaitable[ResultT]], *args: Any
+    ) -> ResultT:
+        """Run in this task."""
+        return await function(*args)
+
+
+class AsyncioBackend(TaskBackend):
+    """The backend under asyncio; a trio loop runs in a thread beside its loop."""
+
+    async def call(self, function: Callable[..., ResultT], *args: Any) -> ResultT:
+        """Call in a thread, so that the event loop stays responsive."""
+        return await to_asyncio_thread(self._bound(function, *args))
+
+    async def call_shielded(
+        self, function: Callable[..., ResultT], *args: Any
+    ) -> ResultT:
+        """Call in a thread, and wait for its end even if cancelled."""
+        run = self._bound(function, *args)
+        return await shielded_wait(to_asyncio_thread(run))
+
+    async def _wait_done(self, answer: Future[Any]) -> None:
+        with fork_lock:
+            import asyncio  # running by now
+
+        await asyncio.wait([asyncio.wrap_future(answer)])
+
+    async def run(
+        self, function: Callable[..., Awaitable[ResultT]], *args: Any
+    ) -> ResultT:
+        """Run a trio event loop in a thread; a cancellation is passed on to it."""
+        elsewhere = TrioThread(function, *args)
+        running = to_asyncio_thread(elsewhere.run)
+        return await shielded_wait(running, elsewhere.cancel)
+
+
+def current_backend() -> AsyncBackend:
+    """Return the backend for the event loop that is running here.
+
+    Raises:
+        RuntimeUseError: None that we know is running.
+    """
+    library = running_async_library()
+    if library == "trio":
+        return TrioBackend()
+    if library == "asyncio":
+        return AsyncioBackend()
+    raise RuntimeUseError(
+        f"run_pipeline can be awaited under trio and asyncio, not under {library}; "
+        "call parpass.run_pipeline_sync in a thread, since it blocks its caller"
+    )

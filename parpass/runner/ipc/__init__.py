@@ -1,0 +1,1 @@
+"""Interprocess communication: functions, blobs, settings, exceptions, status slots."""

@@ -1,0 +1,236 @@
+"""Functions as bytes, in batches whose common parts are encoded once.
+
+If the adapter is a `BatchCodec`, small functions that are encoded in succession share a
+batch. To decode one, all before it in the batch are decoded, so batches are small. A
+batch holds one function if the function is large, if the adapter is no `BatchCodec`, or
+if the function cannot be encoded along with others.
+"""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+from parpass.runner.ipc.blobs import BlobStore
+from parpass.runner.ipc.shared_dir import Extent
+from parpass.transform import BatchCodec, LargeValue, ModuleAdapter, Source
+
+_FULL_BATCH_BYTES = 16_384  # a batch that is larger is closed
+_ALONE_BYTES = 8_192  # a function that is larger has a batch of its own
+
+
+class FunctionBatch:
+    """Some functions as bytes, with references to their large values.
+
+    Attributes:
+        payload: The bytes; empty until the batch is complete.
+        ends: The offset in the payload at which each function ends; decoding does not
+            need them.
+        blobs: The extents of the large values.
+        decoder: The decoder of functions that are not decoded yet; None if there is no
+            need for one.
+    """
+
+    __slots__ = ("__weakref__", "blobs", "decoder", "ends", "payload")
+
+    def __init__(
+        self,
+        payload: bytes = b"",
+        ends: Sequence[int] = (),
+        blobs: Sequence[Extent] = (),
+    ) -> None:
+        self.payload = payload
+        self.ends = ends
+        self.blobs = blobs
+        self.decoder: _BatchDecoder | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FunctionBatch, (self.payload, tuple(self.ends), tuple(self.blobs))
+
+
+class EncodedFunction(NamedTuple):
+    """A function in a batch.
+
+    Attributes:
+        batch: The batch.
+        at: The number of the function in the batch; None if it was encoded alone.
+    """
+
+    batch: FunctionBatch
+    at: int | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the function, about: an equal share of those of its batch."""
+        return self.batch.ends[-1] // len(self.batch.ends)
+
+
+class FunctionEncoder:
+    """Encodes functions, small ones in batches.
+
+    Args:
+        adapter: The adapter of the IR.
+        blobs: Stores large values.
+        together: Whether a batch may have more than one function.
+    """
+
+    def __init__(
+        self, adapter: ModuleAdapter, blobs: BlobStore, *, together: bool = True
+    ) -> None:
+        self._adapter = adapter
+        self._blobs = blobs
+        has_batches = together and _is_batch_codec(type(adapter))
+        self._codec = cast("BatchCodec", adapter) if has_batches else None
+        self._encode: Callable[[Any], bytes | None] | None = None
+        self._batch = FunctionBatch()
+        self._chunks: list[bytes] = []
+        self._ends = array("q")
+        self._extents: list[Extent] = []
+
+    def encode(self, function: Any) -> EncodedFunction:
+        """Encode a function; its batch has a payload only after `close`.
+
+        Raises:
+            StorageError: There is no room for a large value.
+            Exception: The function cannot be encoded.
+        """
+        if self._codec is None:
+            return self.encode_alone(function)
+        if self._encode is None:
+            self._begin(self._codec)
+            assert self._encode is not None
+        extents = len(self._extents)
+        try:
+            chunk = self._encode(function)
+        except Exception:  # noqa: BLE001 -- `encode_function` raises it if it must
+            chunk = b""
+        if chunk is None:
+            return self.encode_alone(function)
+        if not chunk or (len(chunk) > _ALONE_BYTES and self._ends):
+            del self._extents[extents:]
+            self.close()
+            return self.encode_alone(function)
+        end = len(chunk) + (self._ends[-1] if self._ends else 0)
+        self._chunks.append(chunk)
+        self._ends.append(end)
+        encoded = EncodedFunction(self._batch, len(self._ends) - 1)
+        if end > _FULL_BATCH_BYTES or len(chunk) > _ALONE_BYTES:
+            self.close()
+        return encoded
+
+    def encode_alone(self, function: Any) -> EncodedFunction:
+        """Encode a function in a complete batch of its own.
+
+        Raises:
+            StorageError: There is no room for a large value.
+            Exception: The function cannot be encoded.
+        """
+        extents: list[Extent] = []
+        payload = self._adapter.encode_function(function, self._blob_sink(extents))
+        return EncodedFunction(FunctionBatch(payload, (len(payload),), extents), None)
+
+    def close(self) -> None:
+        """Complete the current batch; the next function begins a new one."""
+        if self._encode is not None:
+            self._batch.payload = b"".join(self._chunks)
+            self._encode = None
+
+    def _begin(self, codec: BatchCodec) -> None:
+        self._chunks, self._ends, self._extents = [], array("q"), []
+        self._batch = FunctionBatch(b"", self._ends, self._extents)
+        self._encode = codec.open_encoder(self._blob_sink(self._extents))
+
+    def _blob_sink(self, extents: list[Extent]) -> Callable[[LargeValue], int | None]:
+        put = self._blobs.put
+
+        def blob_sink(value: LargeValue) -> int | None:
+            extent = put(value)
+            if extent is None:
+                return None
+            extents.append(extent)
+            return len(extents) - 1
+
+        return blob_sink
+
+
+@functools.cache  # the check takes as long as encoding a function
+def _is_batch_codec(kind: type) -> bool:
+    return issubclass(kind, BatchCodec)
+
+
+def decode(
+    encoded: EncodedFunction, adapter: ModuleAdapter, blobs: BlobStore, mod: Any
+) -> Any:
+    """Return a function as an object, a member of `mod`.
+
+    Raises:
+        BatchDecodeError: A function before it in its batch cannot be decoded.
+        Exception: The function itself cannot be decoded.
+    """
+    batch, at = encoded
+    if at is None:
+        sources = [blobs.source(extent) for extent in batch.blobs]
+        return adapter.decode_function(batch.payload, sources, mod)
+    decoder = batch.decoder
+    if decoder is None or not decoder.can_decode(at, mod):
+        sources = [blobs.source(extent) for extent in batch.blobs]
+        decoder = batch.decoder = _BatchDecoder(batch, adapter, sources, mod)
+    try:
+        function = decoder.decode(at)
+    except BaseException:
+        batch.decoder = None
+        raise
+    if decoder.is_exhausted(len(batch.ends)):
+        batch.decoder = None  # it refers to all that it has decoded
+    return function
+
+
+class BatchDecodeError(Exception):
+    """A function cannot be decoded, because one before it in its batch cannot be.
+
+    Attributes:
+        at: The number in the batch of the function that cannot be decoded.
+        error: Why it cannot be.
+    """
+
+    def __init__(self, at: int, error: Exception) -> None:
+        super().__init__(at, error)
+        self.at = at
+        self.error = error
+
+
+class _BatchDecoder:
+    """Decodes the functions of a batch, each once, in any order."""
+
+    def __init__(
+        self,
+        batch: FunctionBatch,
+        adapter: ModuleAdapter,
+        sources: Sequence[Source],
+        mod: Any,
+    ) -> None:
+        codec = cast("BatchCodec", adapter)
+        self._decode = codec.open_decoder(batch.payload, sources, mod)
+        self._mod = mod
+        self._decoded: dict[int, Any] = {}  # and not returned yet
+        self._next = 0
+
+    def can_decode(self, at: int, mod: Any) -> bool:
+        return mod is self._mod and (at >= self._next or at in self._decoded)
+
+    def is_exhausted(self, count: int) -> bool:
+        return self._next == count and not self._decoded
+
+    def decode(self, at: int) -> Any:
+        while self._next < at:
+            try:
+                self._decoded[self._next] = self._decode()
+            except Exception as error:
+                raise BatchDecodeError(self._next, error) from error
+            self._next += 1
+        if self._next > at:
+            return self._decoded.pop(at)
+        self._next += 1
+        return self._decode()

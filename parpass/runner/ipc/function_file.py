@@ -1,0 +1,218 @@
+"""The file with the encoded functions of a stage, and the index of that file.
+
+The coordinator appends batches of functions to the file. The index is a second file,
+mapped by both sides, with one entry for each function, filled as soon as the function
+is written. So a worker that needs another function waits for that function only.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch, decode
+from parpass.runner.ipc.blobs import BlobStore
+from parpass.runner.ipc.shared_dir import Extent, FileWriter, SharedDirectory
+from parpass.transform import ModuleAdapter
+
+_CACHE_BYTES = 1 << 20  # of batches that a worker keeps for their other functions
+_ALONE = -1  # instead of a number in a batch
+_POLL_SECONDS = 0.001  # until an entry of the index is read again
+
+
+class IndexEntry(NamedTuple):
+    """The position of a function in the file of its stage.
+
+    Attributes:
+        offset: The offset of its batch in the file.
+        length: The bytes of the payload of the batch.
+        at: The number of the function in the batch; None if it was encoded alone.
+        size: The bytes of the function, about.
+        blob_bytes: The bytes right behind the payload that hold, pickled, the extents
+            of its large values.
+    """
+
+    offset: int
+    length: int
+    at: int | None
+    size: int
+    blob_bytes: int = 0
+
+    @property
+    def shares_batch(self) -> bool:
+        """Whether there are other functions in its batch."""
+        return self.size < self.length
+
+
+class FunctionIndex:
+    """The entries of the functions of a stage, by index, in memory that may be shared.
+
+    Args:
+        memory: Integers of 64 bits: an array for each field of `IndexEntry`, one after
+            the other, of equal length.
+    """
+
+    def __init__(self, memory: memoryview) -> None:
+        count = len(memory) // len(IndexEntry._fields)
+        self._fields = [
+            memory[at * count : (at + 1) * count]
+            for at in range(len(IndexEntry._fields))
+        ]
+
+    @staticmethod
+    def private(count: int) -> FunctionIndex:
+        """Return an empty index in the memory of this process."""
+        return FunctionIndex(memoryview(array("q", bytes(_index_bytes(count)))))
+
+    @staticmethod
+    def create(folder: SharedDirectory, name: str, count: int) -> FunctionIndex:
+        """Return an empty index in a new file of a shared directory.
+
+        Raises:
+            StorageError: There is no room for it.
+        """
+        if not count:
+            return FunctionIndex.private(0)
+        writer = folder.open_writer(name)
+        # Written at once, to claim the room: a store to a mapped page without room
+        # would kill the process.
+        writer.append(bytes(_index_bytes(count)))
+        return FunctionIndex(memoryview(writer.mapped()).cast("q"))
+
+    @staticmethod
+    def open(folder: SharedDirectory, name: str) -> FunctionIndex:
+        """Return the index in a file, which another process fills."""
+        return FunctionIndex(memoryview(folder.mapped(name)).cast("q"))
+
+    def __setitem__(self, function: int, entry: IndexEntry) -> None:
+        offsets, lengths, numbers, sizes, blobs = self._fields
+        offsets[function], sizes[function] = entry.offset, entry.size
+        numbers[function] = _ALONE if entry.at is None else entry.at
+        blobs[function] = entry.blob_bytes
+        lengths[function] = entry.length  # last: it marks the entry as filled
+
+    def __getitem__(self, function: int) -> IndexEntry:
+        offset, length, at, size, blobs = (field[function] for field in self._fields)
+        return IndexEntry(offset, length, None if at == _ALONE else at, size, blobs)
+
+    def __len__(self) -> int:
+        return len(self._fields[0])
+
+    def size(self, function: int) -> int:
+        """Return the bytes of a function, about."""
+        return self._fields[3][function]
+
+    def is_written(self, function: int) -> bool:
+        """Return whether the entry of a function is filled."""
+        return self._fields[1][function] > 0
+
+    def wait_for(self, function: int) -> IndexEntry:
+        """Return the entry of a function; block until it is filled."""
+        while not self.is_written(function):
+            time.sleep(_POLL_SECONDS)
+        return self[function]
+
+    def function_at(self, offset: int, number: int) -> int:
+        """Return the function with a number in the batch at an offset."""
+        offsets, lengths, numbers, _, _ = self._fields
+        entries = enumerate(zip(offsets, lengths, numbers, strict=True))
+        wanted = offset, number
+        return next(at for at, (o, n, m) in entries if n and (o, m) == wanted)
+
+
+def _index_bytes(count: int) -> int:
+    return 8 * count * len(IndexEntry._fields)
+
+
+def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
+    """Append a batch and the extents of its large values to a file.
+
+    Returns:
+        The entry of its functions, without their numbers.
+
+    Raises:
+        StorageError: There is no room for it.
+    """
+    payload = batch.payload
+    blobs = pickle.dumps(list(map(tuple, batch.blobs))) if batch.blobs else b""
+    offset = writer.append(payload + blobs if blobs else payload).offset
+    size = len(payload) // len(batch.ends)
+    return IndexEntry(offset, len(payload), None, size, len(blobs))
+
+
+class BatchFile:
+    """Reads the encoded functions of a stage; owns the descriptor of their file.
+
+    Args:
+        open_file: Returns the descriptor; called on the first read.
+    """
+
+    def __init__(self, open_file: Callable[[], int]) -> None:
+        self._open = open_file
+        self._file: int | None = None
+        self._batches: dict[int, FunctionBatch] = {}  # by offset; the oldest ones first
+        self._cached_bytes = 0
+
+    def read(self, entry: IndexEntry) -> EncodedFunction:
+        """Return the encoded function at an entry of the index."""
+        batch = self._batches.get(entry.offset)
+        if batch is None:
+            batch = self._read_batch(entry)
+            if entry.shares_batch:
+                self._cache(entry.offset, batch)
+        return EncodedFunction(batch, entry.at)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+
+    def _read_batch(self, entry: IndexEntry) -> FunctionBatch:
+        if self._file is None:
+            self._file = self._open()
+        content = os.pread(self._file, entry.length + entry.blob_bytes, entry.offset)
+        blobs: Sequence[Extent] = ()
+        if entry.blob_bytes:
+            blobs = [Extent(*one) for one in pickle.loads(content[entry.length :])]
+            content = content[: entry.length]
+        # The size of a function is read again from a batch that is sent on.
+        return FunctionBatch(content, (entry.size,), blobs)
+
+    def _cache(self, offset: int, batch: FunctionBatch) -> None:
+        self._batches[offset] = batch
+        self._cached_bytes += len(batch.payload)
+        while self._cached_bytes > _CACHE_BYTES:
+            oldest = self._batches.pop(next(iter(self._batches)))
+            self._cached_bytes -= len(oldest.payload)
+
+
+class FunctionFile(BatchFile):
+    """Reads and decodes the functions of a stage, in a worker.
+
+    Args:
+        open_file: Returns the descriptor; called on the first read.
+        adapter: The adapter of the IR.
+        blobs: The large values.
+        mod: The module that decoded functions are members of.
+    """
+
+    def __init__(
+        self,
+        open_file: Callable[[], int],
+        adapter: ModuleAdapter,
+        blobs: BlobStore,
+        mod: Any,
+    ) -> None:
+        super().__init__(open_file)
+        self._adapter = adapter
+        self._blobs = blobs
+        self._mod = mod
+
+    def function(self, source: IndexEntry | EncodedFunction) -> Any:
+        """Return a function as an object; errors are those of `decode`."""
+        encoded = self.read(source) if isinstance(source, IndexEntry) else source
+        return decode(encoded, self._adapter, self._blobs, self._mod)

@@ -1,0 +1,312 @@
+"""The wire protocol of coordinator and workers, and the outcome of a function.
+
+Messages are pickled, since both sides are processes of the same program. Functions are
+encoded by the adapter of the IR, and exceptions with their tracebacks. Passes are
+pickled by cloudpickle, so lambdas, closures and classes of `__main__` can be sent.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from parpass.diagnostic import Diagnostic
+from parpass.errors import AdapterError
+from parpass.errors.adapters import format_with_method
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
+from parpass.runner.ipc.payload import UnsendableError
+from parpass.runner.ipc.pickling import find_unpicklable, pickle_by_value
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.transform import ModuleAdapter, Pass
+from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, any_limited
+from parpass.transform.capture.emission import Emission
+from parpass.transform.capture.recorder import has_error
+
+# Of a function and a step that killed a worker or hung: the error to raise in place of
+# the call, or, if the call is to be skipped, the reason.
+Verdict = BaseException | str
+Verdicts = Mapping[tuple[str, int], Verdict]
+
+ANY_FUNCTION = -1  # in place of the index of a function
+
+
+class AbandonedError(BaseException):
+    """The run was cancelled while this thread worked for it; no pass or hook failed."""
+
+
+class Cutoff(NamedTuple):
+    """The last pass and function at which a serial run of a stage ends, if known.
+
+    Cutoffs compare in the order of a serial run. Calls after one never happen in a
+    serial run. They are not started in workers either, as they might do anything, such
+    as end their process or hang.
+
+    Attributes:
+        step: The index of the last pass.
+        function: The index of the last function that this pass is run on.
+    """
+
+    step: int
+    function: int = sys.maxsize
+
+    def steps_on(self, function: int) -> int:
+        """Return how many passes are run on a function, given by its index."""
+        return self.step + (function <= self.function)
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """The diagnostics, counters and emissions of one pass on one function."""
+
+    diagnostics: Sequence[Diagnostic] = ()
+    counters: Mapping[str, int] | None = None
+    emissions: Sequence[Emission] = ()
+
+
+class FunctionOutcome(msgspec.Struct):
+    """The outcome of a stage for one function.
+
+    Attributes:
+        function: The result; meaningless if the last step failed.
+        seconds: The time of each pass that was run on it.
+        effects: The effects of passes, by index of the pass; most have none.
+        failure: The exception that the last of the passes raised.
+        dependencies: The functions, by index, whose signatures were assumed to be those
+            at the start of the stage; `ANY_FUNCTION` if they are too many to list.
+        signature_changed: Whether the signature of the function changed.
+    """
+
+    function: Any
+    seconds: Sequence[float] = ()
+    effects: Mapping[int, Effects] = {}
+    failure: BaseException | None = None
+    dependencies: Collection[int] = ()
+    signature_changed: bool = False
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the last step failed or reported an error, which ends the run."""
+        return self.failure is not None or self._reported_error
+
+    @property
+    def _reported_error(self) -> bool:
+        last = self.effects.get(len(self.seconds) - 1)
+        return last is not None and has_error(last.diagnostics)
+
+    def cutoff(self, function: int) -> Cutoff | None:
+        """Return the cutoff that this outcome of a function sets; None if none."""
+        step = len(self.seconds) - 1
+        if self.failure is not None:
+            return Cutoff(step, function)
+        return Cutoff(step) if self._reported_error else None
+
+
+def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
+    """Return the error that names the part of a function that cannot be pickled."""
+    # A deep function can be sent, though not by pickle alone.
+    found = find_unpicklable(function, f"function '{name}'")
+    if found is None or RecursionError.__name__ in found:
+        found = f"function '{name}': {format_with_method(error)}"
+    return UnsendableError(found)
+
+
+class StageSpec(msgspec.Struct, frozen=True):
+    """The common part of the jobs of a stage, sent to each worker once.
+
+    Attributes:
+        steps: The passes.
+        snapshot: The settings in force.
+        adapter: The adapter of the IR.
+        shell: The module without functions, encoded.
+        names: The names of all functions, in module order.
+        budgets: The budgets of the steps.
+        limits: The limits of the call, for passes that the steps run themselves.
+        unstable: The functions that are not assumed to keep their signatures.
+    """
+
+    steps: Sequence[Pass]
+    snapshot: Snapshot
+    adapter: ModuleAdapter
+    shell: bytes
+    names: Sequence[str]
+    budgets: Sequence[Budget] | None = None
+    limits: Limits = UNSET
+    unstable: Collection[str] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An object takes as long to pickle as ten plain values. So there are few of
+        # them, and what nearly always has its default is left out.
+        budgets, limits = self.budgets, self.limits
+        return _spec_of, (
+            self.steps,
+            self.snapshot,
+            self.adapter,
+            self.shell,
+            self.names,
+            budgets if budgets is None or any_limited(budgets) else len(budgets),
+            None if limits is UNSET else limits,
+            self.unstable,
+        )
+
+
+def _spec_of(
+    steps: Sequence[Pass],
+    snapshot: Snapshot,
+    adapter: ModuleAdapter,
+    shell: bytes,
+    names: Sequence[str],
+    budgets: Sequence[Budget] | int | None,
+    limits: Limits | None,
+    unstable: Collection[str],
+) -> StageSpec:
+    return StageSpec(
+        steps,
+        snapshot,
+        adapter,
+        shell,
+        names,
+        (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
+        UNSET if limits is None else limits,
+        unstable,
+    )
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Some functions, and the stage to run on them.
+
+    Attributes:
+        folder: The path of the shared directory; empty in an inline stage.
+        stage: The number of the stage in the run, which names its files there.
+        functions: The functions, by index.
+        cutoff: The end of the stage, as far as it is known.
+        quarantined: The calls that killed a worker or hung, as far as they are known.
+        attached: Functions that are sent in the job, by index; all of the module in an
+            inline stage, as passes may read the others.
+    """
+
+    folder: str
+    stage: int
+    functions: Sequence[int]
+    cutoff: Cutoff
+    quarantined: Verdicts = {}
+    attached: Mapping[int, EncodedFunction] = {}
+
+
+class InlineStage(msgspec.Struct, frozen=True):
+    """A small stage as one message: its spec, and a job with all functions.
+
+    Attributes:
+        spec: The encoded payload.
+        job: The job, with all functions attached.
+        start_seconds: How long a worker may take to load the spec.
+    """
+
+    spec: bytes
+    job: Job
+    start_seconds: float
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        job = self.job
+        attached = [(at, *encoded) for at, encoded in job.attached.items()]
+        parts = job.functions, tuple(job.cutoff), job.quarantined, attached
+        return _inline_stage, (self.spec, self.start_seconds, *parts)
+
+
+def _inline_stage(
+    spec: bytes,
+    start_seconds: float,
+    functions: Sequence[int],
+    cutoff: tuple[int, int],
+    quarantined: Verdicts,
+    attached: Sequence[tuple[int, FunctionBatch, int | None]],
+) -> InlineStage:
+    encoded = {at: EncodedFunction(batch, number) for at, batch, number in attached}
+    job = Job("", 0, functions, Cutoff(*cutoff), quarantined, encoded)
+    return InlineStage(spec, job, start_seconds)
+
+
+class EncodedOutcome(msgspec.Struct, frozen=True):
+    """The outcome for one function as a message; see `FunctionOutcome`.
+
+    Attributes:
+        function: The index of the function.
+        result: The function as it is now; None if it did not change.
+        seconds: The time of each pass that was run on it.
+        effects: The effects of passes, by index of the pass.
+        failure: The encoded exception of the last pass.
+        dependencies: The functions whose signatures were assumed.
+        signature_changed: Whether the signature of the function changed.
+    """
+
+    function: int
+    result: EncodedFunction | None
+    seconds: Sequence[float]
+    effects: Mapping[int, Effects] = {}
+    failure: bytes | None = None
+    dependencies: Sequence[int] = ()
+    signature_changed: bool = False
+
+
+class JobTimes(msgspec.Struct, frozen=True):
+    """The times of a job, in seconds.
+
+    Attributes:
+        seconds: The elapsed time.
+        processor: The processor time; it adds up over the threads of a pass.
+        queued: The part of `seconds` spent ready to run, waiting for a processor.
+    """
+
+    seconds: float
+    processor: float = 0.0
+    queued: float = 0.0
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """The result of a job.
+
+    Attributes:
+        outcomes: The outcomes of its functions.
+        times: The times that it took.
+        written: The attributes that passes changed: pass name and attribute.
+        violations: Faults of adapter methods on which no result depends.
+    """
+
+    outcomes: Sequence[EncodedOutcome]
+    times: JobTimes
+    written: Sequence[tuple[str, str]]
+    violations: Sequence[AdapterError] = ()
+
+
+def encode_message(message: Any) -> bytes:
+    """Return a message as bytes, by value only if its classes cannot be imported.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(message, protocol=5)
+    except Exception:  # noqa: BLE001 -- a lambda, say, or a class pickled by value
+        return pickle_by_value(message)
+
+
+def decode_message(encoded: bytes) -> Any:
+    """Return the message that `encode_message` encoded."""
+    return pickle.loads(encoded)
+
+
+def spec_file_name(stage: int) -> str:
+    """Return the name of the file with the spec of a stage."""
+    return f"spec-{stage}"
+
+
+def function_file_name(stage: int) -> str:
+    """Return the name of the file with the functions of a stage."""
+    return f"functions-{stage}"
+
+
+def index_file_name(stage: int) -> str:
+    """Return the name of the file with the function index of a stage."""
+    return f"slots-{stage}"

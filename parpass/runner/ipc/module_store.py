@@ -1,0 +1,215 @@
+"""The functions of a run between stages, as objects or encoded, decoded on demand.
+
+A function that a worker returned stays encoded until a module pass, an instrument or
+the caller reads it. The next stage sends the same bytes again, unless the function was
+replaced meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from parpass.errors.adapters import function_note
+from parpass.errors.core import add_note
+from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder, decode
+from parpass.runner.ipc.blobs import BlobStore, CoordinatorBlobStore, NullBlobStore
+from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.transform import ModuleAdapter
+from parpass.transform.config import Optimizations
+from parpass.transform.process_patch import gc_paused
+
+
+class FunctionHandle:
+    """One function: as an object, encoded, or both."""
+
+    __slots__ = ("encoded", "function")
+
+    def __init__(
+        self, function: Any = None, encoded: EncodedFunction | None = None
+    ) -> None:
+        self.function = function
+        self.encoded = encoded
+
+
+class StoredModule:
+    """A module as function handles; it becomes an object when it is first read.
+
+    Attributes:
+        base: The module that went into the first stage; all but the functions is its.
+        handles: The functions by name, in module order.
+        built: The module as an object; None until it is first read.
+    """
+
+    def __init__(self, base: Any, handles: Mapping[str, FunctionHandle]) -> None:
+        self.base = base
+        self.handles = handles
+        self.built: Any = None
+
+
+_NO_BLOBS: BlobStore = NullBlobStore()
+
+
+class ModuleStore:
+    """Owns the functions of one run, its shared directory and its blob store.
+
+    Attributes:
+        adapter: The adapter of the IR.
+        stages: How many stages were given a number so far.
+        has_ended: Whether the run is over, and `check_open` raises.
+    """
+
+    def __init__(
+        self, adapter: ModuleAdapter, optimizations: Optimizations | None = None
+    ) -> None:
+        self.adapter = adapter
+        self._optimizations = optimizations or Optimizations()
+        self.stages = 0
+        self.has_ended = False
+        self._known: dict[int, FunctionHandle] = {}  # by identity of the function
+        self._folder: SharedDirectory | None = None
+        self._blobs: CoordinatorBlobStore | None = None
+
+    @property
+    def folder(self) -> SharedDirectory:
+        """The shared directory of the run, created on first use."""
+        if self._folder is None:
+            self._folder = SharedDirectory()
+        return self._folder
+
+    @property
+    def blobs(self) -> CoordinatorBlobStore:
+        """The large values of the run, created on first use."""
+        if self._blobs is None:
+            self._blobs = CoordinatorBlobStore(self.folder, self._optimizations)
+        return self._blobs
+
+    def wrap(self, mod: Any) -> StoredModule:
+        """Return a module as function handles; known encoded forms are kept."""
+        if isinstance(mod, StoredModule):
+            return mod if mod.built is None else self._rewrap(mod, mod.built)
+        handles: dict[str, FunctionHandle] = {}
+        for name, function in self.adapter.functions(mod).items():
+            known = self._known.get(id(function))
+            if known is None or known.function is not function:
+                known = FunctionHandle(function)
+            handles[name] = known
+        return StoredModule(mod, handles)
+
+    def encode_all(self, mod: Any) -> StoredModule:
+        """Return a module of which all functions are encoded, and none is an object."""
+        encoder = FunctionEncoder(self.adapter, NullBlobStore(math.inf), together=False)
+        handles: dict[str, FunctionHandle] = {}
+        with gc_paused:
+            for name, function in self.adapter.functions(mod).items():
+                try:
+                    encoded = encoder.encode(function)
+                except Exception as error:
+                    add_note(error, function_note(name))
+                    raise
+                handles[name] = FunctionHandle(encoded=encoded)
+        return StoredModule(mod, handles)
+
+    def _rewrap(self, mod: StoredModule, built: Any) -> StoredModule:
+        """Return a module that was read, and may have been changed since."""
+        known = mod.handles
+        again = StoredModule(
+            built,
+            {
+                name: known[name]
+                if name in known and known[name].function is function
+                else FunctionHandle(function)
+                for name, function in self.adapter.functions(built).items()
+            },
+        )
+        again.built = built
+        return again
+
+    def module(self, mod: Any) -> Any:
+        """Return a module as an object; one that is not stored is returned as it is."""
+        if not isinstance(mod, StoredModule):
+            return mod
+        if mod.built is None:
+            functions = {
+                name: self.load(handle, mod.base)
+                for name, handle in mod.handles.items()
+            }
+            mod.built = self.adapter.replace_functions(mod.base, functions)
+            self._known = {
+                id(handle.function): handle
+                for handle in mod.handles.values()
+                if handle.encoded is not None
+            }
+        return mod.built
+
+    def decode_all(self, mod: StoredModule) -> None:
+        """Decode all functions and drop their bytes, in a run that retains none."""
+        self.module(mod)
+        for handle in mod.handles.values():
+            handle.encoded = None
+
+    def load(self, handle: FunctionHandle, base: Any) -> Any:
+        """Return a function as an object, a member of `base`; decode it if needed.
+
+        Raises:
+            AbandonedError: The run is over.
+            Exception: The function cannot be decoded.
+        """
+        if handle.function is None:
+            self.check_open()  # the shared directory may be gone
+            encoded = handle.encoded
+            assert encoded is not None
+            # Without blobs the shared directory is not needed, nor created.
+            blobs = self.blobs if encoded.batch.blobs else _NO_BLOBS
+            with gc_paused:
+                handle.function = decode(encoded, self.adapter, blobs, base)
+        return handle.function
+
+    def encoder(self) -> FunctionEncoder:
+        """Return an encoder for functions of this run."""
+        together = self._optimizations.batches
+        return FunctionEncoder(self.adapter, self.blobs, together=together)
+
+    def encode(
+        self, handle: FunctionHandle, encoder: FunctionEncoder, *, keep: bool = True
+    ) -> EncodedFunction:
+        """Return a function encoded; with `keep`, the handle keeps that form.
+
+        Raises:
+            StorageError: There is no room for a large value.
+            Exception: The function cannot be encoded.
+        """
+        if handle.encoded is not None:
+            return handle.encoded
+        with gc_paused:
+            encoded = encoder.encode(handle.function)
+        if keep:
+            handle.encoded = encoded
+        return encoded
+
+    def check_open(self, *_: object) -> None:
+        """Raise in a thread that a cancelled run abandoned; else do nothing.
+
+        It serves as a checkpoint, whose arguments it ignores.
+
+        Raises:
+            AbandonedError: The run is over.
+        """
+        if self.has_ended:
+            raise AbandonedError
+
+    @property
+    def has_directory(self) -> bool:
+        """Whether the shared directory was created, and `close` has work to do."""
+        return self._folder is not None
+
+    def close(self) -> None:
+        """Close the blob store and remove the shared directory."""
+        self.has_ended = True
+        if self._blobs is not None:
+            self._blobs.close()
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None

@@ -1,0 +1,324 @@
+"""The shared directory of a run: a private folder of files that processes map.
+
+The coordinator opens one `SharedDirectory` for a run and publishes there what the
+workers need. The folder is in shared memory if the system has it (`/dev/shm`), has an
+unpredictable name, and can be entered by its user only. It is removed when the run
+ends; memory that was mapped from it stays valid as long as it is used.
+
+If the coordinator is killed, its workers remove the folder. If all of them are killed
+at once, as when a machine loses power or a container its memory, the next process
+removes it. That process knows stale folders by a lock that ends with its holder, not by
+process ids, which mean nothing if containers share a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import mmap
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from parpass.fork_safety import fork_lock
+from parpass.runner.ipc.file_lock import is_locked, lock_file
+from parpass.trusted_paths import UntrustedPathError, check_above, is_private_folder
+
+PREFIX = "parpass-"  # of the names of the folders
+_LOCK_NAME = "alive"
+_SHARED_MEMORY = Path("/dev/shm")
+# Bytes that must be free in it: containers often have 64 MiB, too few for weights.
+_MIN_FREE_BYTES = 1 << 30
+_REMOVE_SECONDS = 2.0  # until removing a folder is given up
+
+
+class StorageError(Exception):
+    """Bytes cannot be shared: no room, or no permission. The run goes on without."""
+
+
+class Extent(NamedTuple):
+    """A range of bytes in a file of a shared directory.
+
+    Attributes:
+        file: The name of the file.
+        offset: The offset of the first byte.
+        length: How many bytes it has.
+    """
+
+    file: str
+    offset: int
+    length: int
+
+
+def lock_directory(folder: str) -> int | None:
+    """Lock a new folder while the returned descriptor is open.
+
+    Returns:
+        The descriptor; None if files cannot be locked. Then the folder never counts as
+        stale, and no other process removes it.
+    """
+    draft = os.path.join(folder, f"{_LOCK_NAME}.draft")
+    try:
+        lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    try:
+        lock_file(lock)
+        # Renamed once it is locked: a folder without that name never counts as stale.
+        os.rename(draft, os.path.join(folder, _LOCK_NAME))
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+@functools.cache
+def remove_stale_once(*places: Path) -> None:
+    """Remove stale folders on the first call in this process; then do nothing."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            remove_stale(place.glob(f"{PREFIX}*"))
+
+
+def remove_stale(folders: Iterable[Path]) -> None:
+    """Remove those of the folders that are of this user and not locked any more."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.getuid() and _is_stale(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_stale(folder: Path) -> bool:
+    """Return whether a folder was locked once, and no process locks a file in it now.
+
+    Raises:
+        OSError: It was not locked (yet).
+    """
+    (folder / _LOCK_NAME).lstat()
+    # The coordinator locks a file, and so does each worker, which may outlive it.
+    for path in folder.iterdir():
+        if path.is_file():  # a socket cannot be opened, nor locked
+            with _opened(path) as file:
+                if is_locked(file):
+                    return False
+    return True
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[int]:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+class SharedDirectory:
+    """The private folder of one run; owns the folder, if it created it, and its lock.
+
+    Args:
+        path: An existing folder to open; without it, a new one is created.
+
+    Attributes:
+        path: The path of the folder.
+
+    Raises:
+        StorageError: No folder can be created, or the given one is not private; methods
+            that write raise it, too.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        if path is None:
+            with fork_lock:  # `tempfile` holds a lock while it makes a name
+                self.path = _create_directory()
+        else:
+            self.path = _checked_private(path)
+        self._lock = lock_directory(self.path) if path is None else None
+
+    def remove(self) -> None:
+        """Remove the folder and all files in it, and release its lock.
+
+        It tries again for two seconds: a worker whose job was cancelled may be creating
+        a file, and removing needs descriptors, which may be free a moment later.
+        """
+        until = time.monotonic() + _REMOVE_SECONDS
+        shutil.rmtree(self.path, ignore_errors=True)
+        while os.path.isdir(self.path) and time.monotonic() < until:
+            time.sleep(0.002)
+            shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def publish(self, name: str, content: bytes) -> None:
+        """Write a file atomically: readers see all of it, or no file."""
+        draft = self.open_writer(f"{name}.draft")
+        try:
+            draft.append(content)
+        finally:
+            draft.close()
+        Path(self.path, f"{name}.draft").rename(Path(self.path, name))
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a published file; None if there is no such file."""
+        try:
+            return Path(self.path, name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a published file of that name."""
+        return os.path.exists(os.path.join(self.path, name))
+
+    def discard(self, *names: str, are_mapped: bool = False) -> None:
+        """Remove the files that exist, and free their room.
+
+        Args:
+            names: Their names.
+            are_mapped: Whether other processes may map them. Then their room is freed
+                with the last map: truncating would kill a process that reads it.
+        """
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                if not are_mapped:  # a descriptor that is open would keep the room
+                    os.truncate(os.path.join(self.path, name), 0)
+                os.unlink(os.path.join(self.path, name))
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the names of the files that begin with a prefix."""
+        return [name for name in os.listdir(self.path) if name.startswith(prefix)]
+
+    def open_writer(self, name: str) -> FileWriter:
+        """Create a file to append to.
+
+        Raises:
+            FileExistsError: There is a file of that name.
+            StorageError: It cannot be created.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+        try:
+            return FileWriter(name, self._open(name, flags))
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise StorageError(f"{self.path}: {error.strerror}") from error
+
+    def open_reader(self, name: str) -> int:
+        """Return a descriptor of a file, to read from."""
+        return self._open(name, os.O_RDONLY)
+
+    def mapped(self, name: str) -> mmap.mmap:
+        """Return a file as read-only memory."""
+        fd = self.open_reader(name)
+        try:
+            return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+        finally:
+            os.close(fd)
+
+    def _open(self, name: str, flags: int) -> int:
+        return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)
+
+
+def _create_directory() -> str:
+    with contextlib.suppress(OSError):  # the temporary directory may not exist
+        remove_stale_once(_SHARED_MEMORY, Path(tempfile.gettempdir()))
+    prefix = f"{PREFIX}{os.getpid()}-"
+    if _is_roomy(_SHARED_MEMORY):
+        with contextlib.suppress(OSError, StorageError):  # out of inodes, for example
+            return _make_directory(prefix, _SHARED_MEMORY)
+    try:
+        return _make_directory(prefix)
+    except OSError as error:
+        where = error.filename or "the temporary folder"
+        raise StorageError(f"{where}: {error.strerror}") from error
+
+
+def _make_directory(prefix: str, place: Path | None = None) -> str:
+    """Create a folder, by default in the temporary directory, and return its path.
+
+    Raises:
+        StorageError: Another user could exchange it.
+        OSError: It cannot be created.
+    """
+    path = tempfile.mkdtemp(prefix=prefix, dir=place)
+    try:
+        check_above(Path(path))
+    except UntrustedPathError as error:
+        os.rmdir(path)
+        raise StorageError(str(error)) from error
+    return path
+
+
+def _checked_private(path: str) -> str:
+    """Return the path if the folder can be entered by this user only.
+
+    Files in it are unpickled, so no other user may be able to write them.
+
+    Raises:
+        StorageError: Other users can enter it.
+    """
+    if not is_private_folder(path):
+        raise StorageError(f"{path}: not a folder that this user alone can enter")
+    return path
+
+
+def _is_roomy(directory: Path) -> bool:
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError:
+        return False
+    return free > _MIN_FREE_BYTES and os.access(directory, os.W_OK)
+
+
+class FileWriter:
+    """A file of a shared directory that is appended to; owns its descriptor."""
+
+    def __init__(self, name: str, fd: int) -> None:
+        self.name = name
+        self._fd = fd
+        self._end = 0
+
+    def append(self, content: bytes | memoryview, align: int = 1) -> Extent:
+        """Write at the end, at a multiple of `align`; return the extent.
+
+        Raises:
+            StorageError: There is no room.
+        """
+        extent = self.reserve(memoryview(content).nbytes, align)
+        self.write(extent, content)
+        return extent
+
+    def reserve(self, length: int, align: int = 1) -> Extent:
+        """Reserve an extent at the end, to be written to later."""
+        start = -(-self._end // align) * align
+        self._end = start + length
+        return Extent(self.name, start, length)
+
+    def write(self, extent: Extent, content: bytes | memoryview) -> None:
+        """Write to a reserved extent.
+
+        Raises:
+            StorageError: There is no room.
+        """
+        at, rest = extent.offset, memoryview(content)
+        while rest.nbytes:
+            try:
+                written = os.pwrite(self._fd, rest, at)
+            except OSError as error:
+                raise StorageError(f"{self.name}: {error.strerror}") from error
+            at, rest = at + written, rest[written:]
+
+    def mapped(self) -> mmap.mmap:
+        """Map the file as writable memory, and close its descriptor."""
+        try:
+            return mmap.mmap(self._fd, self._end)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the descriptor; the file stays in the folder."""
+        os.close(self._fd)

@@ -1,1 +1,0 @@
-"""Where a stage is best run: one table of costs, and what is made of it."""

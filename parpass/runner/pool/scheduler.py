@@ -1,0 +1,384 @@
+"""The scheduler of a stage: decides which functions go into which job, and when.
+
+A state machine without a clock and without I/O. The coordinator feeds it events, and
+carries out the commands that it returns. The order of events never affects a result.
+
+Jobs are sized by measured cost. The largest functions go first, each worker has a few
+jobs in flight, and jobs get smaller towards the end, so that neither thousands of tiny
+functions nor a giant leave workers idle (guided self-scheduling; Polychronopoulos and
+Kuck, 1987).
+
+When a worker dies, only its job is lost. The function that it was running becomes a
+suspect: it runs again alone, while no other job runs. If the worker dies again, the
+function is at fault. A function whose worker was killed for being overdue is at fault
+without a second trial. The coordinator decides its outcome: a failure, or another run
+under other conditions. All other functions run in either case, so that the error that
+is raised does not depend on the order of events.
+
+A suspect that runs alone leaves all other workers idle. So if the function is not
+known, or a whole host died, on which a thousand may have run, no function becomes a
+suspect at first. If that happens to a function again, it becomes a suspect if it is
+known to have been running; else it runs in a job of one, beside other jobs.
+
+When a function fails in the first pass, a serial run does not reach the functions after
+it: these are dropped, and jobs of such functions only are cancelled, since they may
+hang. The remaining ones run only to find an earlier failure. So from the first failure
+on, in whatever pass, functions go in serial order, and none is queued behind a running
+job. By size, the next to fail would be anywhere among the rest: if all functions hang,
+each until its time limit, the first of them would be found after a number of limits
+that grows with the logarithm of their number. In serial order, it is the next that
+fails.
+
+If the workers are slower than the coordinator's process alone would be, functions in no
+job can be reclaimed, and run there.
+
+If a worker dies that runs no function (while it loads a stage, for example), only the
+job is lost. If workers exit like that several times and no job finishes in between, no
+worker can run here, and the scheduler aborts. If they are killed from outside, the
+limit is higher: that may stop, and workers may get further each time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from array import array
+from collections import deque
+from collections.abc import Collection, Sequence
+
+from parpass.runner.pool.scheduler_events import (
+    Abort,
+    CancelJob,
+    Command,
+    DeadlinePassed,
+    Event,
+    FailureResolved,
+    Finish,
+    FunctionsReady,
+    JobFinished,
+    JobLost,
+    Reclaimed,
+    ResolveFailure,
+    SubmitJob,
+    Superseded,
+    Truncated,
+    Withdraw,
+    Withdrawn,
+)
+
+TARGET_SECONDS = 0.25  # of a job: far above its overhead of 1 ms
+_EXPENSIVE_JOB_SECONDS = 0.5  # likewise, if the overhead of jobs is high
+_MIN_JOB_SECONDS = 0.004  # even at the end, when jobs get small
+_QUEUED_JOB_SECONDS = 0.02  # of a queued job, while functions are being encoded
+_UNKNOWN_COST_DIVISOR = 8  # of the size of jobs, until the cost is measured
+_JOBS_IN_FLIGHT = 2  # for each worker, so that none waits for the coordinator
+_MAX_UNEXPLAINED_DEATHS = 3  # in a row, attributed to no function
+_MAX_EXTERNAL_KILLS = 50  # likewise, of workers that were killed from outside
+_JOBS_PER_WORKER_LEFT = 1.25  # at least, of the size of the next one
+
+
+class Scheduler:
+    """Plans the jobs of one stage.
+
+    Args:
+        total: The number of functions of the stage.
+        workers: The number of workers.
+        pace: Seconds for each unit of weight, as known before the stage; None if not.
+        least: The shortest job in seconds, even if workers are idle.
+    """
+
+    def __init__(
+        self, total: int, workers: int, pace: float | None = None, least: float = 0.0
+    ) -> None:
+        self._least = least
+        self._left = total
+        self._not_ready = total
+        self._workers = workers
+        # A heap of (-weight, function); of (0, function) once they go in order.
+        self._waiting: list[tuple[int, int]] = []
+        self._in_serial_order = False
+        self._waiting_weight = 0
+        self._weights = array("q")  # by function; 0 until it is ready
+        self._known = 0  # functions that became ready, and their weight
+        self._known_weight = 0
+        self._in_flight: dict[int, tuple[int, ...]] = {}
+        self._urgent: list[int] = []  # a heap of those that may end the run
+        self._suspects: set[int] = set()
+        # Functions of jobs whose worker was killed, perhaps from outside.
+        self._in_killed_jobs: set[int] = set()
+        self._apart: deque[int] = deque()  # each in a job of one
+        self._suspect_job: int | None = None  # the job of a suspect
+        self._unresolved: set[int] = set()  # at fault, with no outcome yet
+        self._unexplained_deaths = 0
+        self._external_kills = 0
+        self._jobs = 0
+        self._done_weight = 0
+        self._done_seconds = 0.0
+        self._expected_pace = pace
+        self._is_reclaimed = False
+        self._last: float = math.inf  # function whose outcome is needed
+
+    def handle(self, event: Event) -> list[Command]:
+        """Handle an event; return the commands to carry out."""
+        match event:
+            case FunctionsReady():
+                # Functions encoded after the rest was reclaimed are there for passes
+                # that read them, and run in the caller's process.
+                if not self._is_reclaimed:
+                    self._add_ready(event)
+            case JobFinished():
+                functions = self._pop_job(event.job)
+                self._left -= len(functions)
+                self._done_weight += sum(self._weights[f] for f in functions)
+                self._done_seconds += event.seconds
+                self._least = event.least
+                self._unexplained_deaths = self._external_kills = 0
+            case JobLost():
+                return self._on_job_lost(event)
+            case DeadlinePassed():
+                self._put_back_all(self._pop_job(event.job), but=(event.function,))
+                return [*self._request_resolution(event.function), *self._next()]
+            case Truncated() | Superseded() | Withdrawn() | Reclaimed():
+                return [*self._shrink(event), *self._next()]
+            case FailureResolved():
+                return [*self._on_resolved(event), *self._next()]
+        return self._next()
+
+    def _shrink(
+        self, event: Truncated | Superseded | Withdrawn | Reclaimed
+    ) -> list[Command]:
+        """Drop functions or jobs; return the commands that end jobs."""
+        match event:
+            case Truncated():
+                return [*self._truncate_after(event.last), *self._use_serial_order()]
+            case Superseded():
+                self._put_back_all(self._pop_job(event.job))
+            case Withdrawn():
+                for job in event.jobs:
+                    self._put_back_all(self._pop_job(job))
+            case Reclaimed():
+                self._reclaim()
+        return []
+
+    def _on_resolved(self, event: FailureResolved) -> list[Command]:
+        self._unresolved.discard(event.function)
+        if not event.again:
+            self._left -= 1
+        elif event.may_truncate and event.function <= self._last:
+            heapq.heappush(self._urgent, event.function)
+        else:
+            self._put_back(event.function)
+        return self._use_serial_order() if event.may_truncate else []
+
+    def _use_serial_order(self) -> list[Command]:
+        """Submit functions in serial order from now on."""
+        if self._in_serial_order:
+            return []
+        self._in_serial_order = True
+        self._waiting = sorted((0, function) for _, function in self._waiting)
+        return [Withdraw()] if self._in_flight else []
+
+    def _truncate_after(self, last: float) -> list[Command]:
+        """Drop functions after the last one, and cancel jobs of such functions only."""
+        self._last = last
+        waiting, self._waiting = self._waiting, []
+        self._waiting_weight = 0
+        apart, self._apart = self._apart, deque[int]()
+        for function in [function for _, function in waiting]:
+            self._put_back(function)
+        for function in apart:
+            self._put_back(function, apart=True)
+        late = [function for function in self._suspects if function > last]
+        self._suspects.difference_update(late)
+        too_late = [function for function in self._urgent if function > last]
+        self._urgent = sorted(set(self._urgent).difference(too_late))
+        self._left -= len(late) + len(too_late)
+        # A job with a function before the end goes on; other results are dropped.
+        useless = [job for job, some in self._in_flight.items() if min(some) > last]
+        for job in useless:
+            self._left -= len(self._pop_job(job))
+        return [CancelJob(job) for job in useless]
+
+    def _reclaim(self) -> None:
+        self._is_reclaimed = True
+        self._left -= self._not_ready + len(self._waiting)
+        self._not_ready = self._waiting_weight = 0
+        self._waiting.clear()
+
+    def _add_ready(self, event: FunctionsReady) -> None:
+        missing = max(event.functions, default=-1) + 1 - len(self._weights)
+        self._weights.extend([0] * missing)
+        for function, weight in zip(event.functions, event.weights, strict=True):
+            self._weights[function] = max(1, weight)
+            self._known_weight += self._weights[function]
+            self._put_back(function)
+        self._known += len(event.functions)
+        self._not_ready -= len(event.functions)
+
+    def _on_job_lost(self, event: JobLost) -> list[Command]:
+        was_alone = self._suspect_job == event.job
+        functions = self._pop_job(event.job)
+        # The slot may be stale: of the job before, if the worker died before it wrote.
+        suspect = event.working_on if event.working_on in functions else None
+        again = self._in_killed_jobs.intersection(functions)
+        if event.host_died and not was_alone and suspect not in again:
+            suspect = None
+        if suspect is not None:
+            self._unexplained_deaths = self._external_kills = 0
+        elif event.killed:
+            self._external_kills += 1
+        else:
+            self._unexplained_deaths += 1
+        if (
+            self._unexplained_deaths > _MAX_UNEXPLAINED_DEATHS
+            or self._external_kills > _MAX_EXTERNAL_KILLS
+        ):
+            return [Abort()]
+        if was_alone and suspect is not None:
+            return [*self._request_resolution(suspect), *self._next()]
+        if was_alone:
+            # The worker died before it ran the suspect, which stays one.
+            self._suspects.update(functions)
+            return self._next()
+        is_unclear = event.killed and (suspect is None or event.host_died)
+        for function in functions:
+            if function == suspect:
+                self._suspects.add(function)
+            else:  # one that was in two such jobs may be the cause
+                self._put_back(function, apart=is_unclear and function in again)
+        if is_unclear:
+            self._in_killed_jobs.update(functions)
+        return self._next()
+
+    def _pop_job(self, job: int) -> tuple[int, ...]:
+        """Remove a job from those in flight; return its functions."""
+        if self._suspect_job == job:
+            self._suspect_job = None
+        return self._in_flight.pop(job)
+
+    def _put_back_all(
+        self, functions: Sequence[int], but: Collection[int] = ()
+    ) -> None:
+        for function in functions:
+            if function not in but:
+                self._put_back(function)
+
+    def _request_resolution(self, function: int) -> list[Command]:
+        self._unresolved.add(function)
+        return [ResolveFailure(function)]
+
+    def _next(self) -> list[Command]:
+        if self._left == 0:
+            return [Finish()]
+        # The run may end with one whose outcome is not decided yet.
+        if self._unresolved or self._suspect_job is not None:
+            return []
+        commands: list[Command] = []
+        while self._urgent and self._has_room:
+            commands.append(self._submit((heapq.heappop(self._urgent),)))
+        if self._suspects:
+            return commands or self._next_suspect()
+        while self._apart and self._has_room:
+            commands.append(self._submit((self._apart.popleft(),)))
+        while self._waiting and self._has_room:
+            all_busy = len(self._in_flight) >= self._workers
+            if (
+                all_busy
+                and self._not_ready
+                and self._waiting_weight < self._min_queued_weight()
+            ):
+                break  # more functions will be ready, and fewer jobs cost less
+            commands.append(self._submit(self._take()))
+        return commands
+
+    @property
+    def _has_room(self) -> bool:
+        # A job that is queued behind one that hangs would not run in order.
+        each = 1 if self._in_serial_order else _JOBS_IN_FLIGHT
+        return len(self._in_flight) < self._workers * each
+
+    def _next_suspect(self) -> list[Command]:
+        # Alone, so that a death is attributed to it: jobs in flight finish first.
+        if self._in_flight:
+            return []
+        first = min(self._suspects)
+        self._suspects.remove(first)
+        command = self._submit((first,), alone=True)
+        self._suspect_job = command.job
+        return [command]
+
+    def _submit(self, functions: tuple[int, ...], *, alone: bool = False) -> SubmitJob:
+        self._jobs += 1
+        self._in_flight[self._jobs] = functions
+        pace, weights = self.pace, self._weights
+        weight = sum([weights[function] for function in functions])
+        seconds = math.inf if pace is None else pace * weight
+        return SubmitJob(self._jobs, functions, alone, seconds)
+
+    def _put_back(self, function: int, *, apart: bool = False) -> None:
+        # It was in a job when the stage was truncated before it.
+        if function > self._last:
+            self._left -= 1
+            return
+        if apart:
+            self._apart.append(function)
+            return
+        weight = self._weights[function]
+        key = 0 if self._in_serial_order else -weight
+        heapq.heappush(self._waiting, (key, function))
+        self._waiting_weight += weight
+
+    def _take(self) -> tuple[int, ...]:
+        # Until the first job has finished, each may hang, and delay others in its job.
+        is_blind = self._in_serial_order and self.pace is None
+        limit = 0.0 if is_blind else self._limit()
+        taken: list[int] = []
+        weight = 0
+        while self._waiting:
+            heavier = weight + self._weights[self._waiting[0][1]]
+            if taken and heavier > limit:
+                break
+            taken.append(heapq.heappop(self._waiting)[1])
+            weight = heavier
+        self._waiting_weight -= weight
+        return tuple(taken)
+
+    def _min_queued_weight(self) -> float:
+        """Return the weight of waiting functions from which on a job is queued."""
+        pace = self.pace
+        enough = max(_QUEUED_JOB_SECONDS, self._least)
+        return min(self._limit(), enough / pace) if pace else self._limit()
+
+    def _limit(self) -> float:
+        """Return the maximum weight of the next job."""
+        not_ready = self._not_ready * self._known_weight / max(1, self._known)
+        share = (self._waiting_weight + not_ready) / (
+            self._workers * _JOBS_PER_WORKER_LEFT
+        )
+        pace = self.pace
+        if pace is None:
+            share /= _UNKNOWN_COST_DIVISOR
+        elif pace > 0:
+            target = max(
+                _EXPENSIVE_JOB_SECONDS if self._least else TARGET_SECONDS, self._least
+            )
+            least = max(_MIN_JOB_SECONDS, self._least)
+            share = min(max(share, least / pace), target / pace)
+        idle = self._workers - len(self._in_flight)
+        if idle > 0:  # each of them is to get a job
+            each = self._waiting_weight / idle
+            share = min(share, max(each, self._least / pace) if pace else each)
+        return share
+
+    @property
+    def fraction_done(self) -> float:
+        """The fraction of the work that is done, by estimated weight."""
+        not_ready = self._not_ready * self._known_weight / max(1, self._known)
+        return self._done_weight / max(1.0, self._known_weight + not_ready)
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds for each unit of weight, measured or as given; None if not known."""
+        if not self._done_weight:
+            return self._expected_pace
+        return self._done_seconds / self._done_weight

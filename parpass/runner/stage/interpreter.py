@@ -1,0 +1,359 @@
+"""The interpreter of a stage: it runs the passes on one function at a time.
+
+It runs in a worker and, for small work, in the process of the caller. Each pass gets
+what a serial run gives it: the function after the earlier passes, and a module in which
+the other functions have been through the same passes. Versions of other functions are
+made on demand, and cached.
+
+Making a version is expensive, and passes mostly need the signature of a callee, which
+passes seldom change. So signatures are assumed to be those at the start of the stage,
+and the functions that relied on that are recorded (optimistic validation). If the
+signature of a function changes after all, its dependents run again, and from then on
+the function is unstable: its signature is computed
+(`outcomes.StageOutcomes.invalidate_dependents`).
+
+A pass may cache an analysis with the module that it was given, and then not read the
+module for the next function. So a module whose answers relied on an assumption is not
+given to other functions. A module that was scanned as a whole is an exception, since
+scanning again is expensive: the functions that get it inherit its dependencies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from typing import Any
+
+from parpass.runner.ipc.messages import (
+    ANY_FUNCTION,
+    AbandonedError,
+    Cutoff,
+    Effects,
+    FunctionOutcome,
+    Verdicts,
+)
+from parpass.runner.ipc.status_board import Phase, StatusSlot
+from parpass.runner.stage.module_view import FunctionView
+from parpass.runner.stage.resource_limits import lift_memory_limit
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.budget import Budget, MemoryGuard, budgets_of, report_skipped
+from parpass.transform.capture.intercept import EmissionBuffer, capturing
+from parpass.transform.capture.recorder import Recorder, recording
+from parpass.transform.config import OnFailure, optimizations_in
+from parpass.transform.plan.invoke import applies_to, transform_function
+
+
+class FunctionCursor:
+    """The progress of one function through the steps of a stage.
+
+    Args:
+        name: The name of the function.
+        partial: Its outcome after the steps that have run already.
+
+    Attributes:
+        name: The name of the function.
+        outcome: The outcome so far.
+        original: The function at the start of the stage, if its first step ran by this.
+        emissions: Captures warnings and log records of its passes.
+    """
+
+    __slots__ = ("emissions", "name", "original", "outcome")
+
+    def __init__(self, name: str, partial: FunctionOutcome | None = None) -> None:
+        self.name = name
+        self.outcome = FunctionOutcome(None) if partial is None else copy.copy(partial)
+        self.original: Any = None
+        self.emissions: EmissionBuffer | None = None
+
+
+class StageInterpreter:
+    """Runs the steps of a stage on single functions; owns the versions of functions.
+
+    Args:
+        steps: The passes.
+        context: The settings in force.
+        adapter: The adapter of the IR.
+        module: The module, which gives all but the functions.
+        names: The names of all functions, in module order.
+        load: Returns a function as it was at the start of the stage.
+        slot: The status slot of a worker; None in the process of the caller.
+        guard: Limits memory while it is entered.
+        budgets: The budgets of the steps; by default those of passes and context.
+        unstable: The names of functions that are not assumed to keep their signatures.
+
+    Attributes:
+        adapter: The adapter of the IR.
+        cutoff: The end of the stage, as far as it is known.
+        quarantined: The calls that are not made, since they killed a worker or hung.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Pass],
+        context: PassContext,
+        adapter: ModuleAdapter,
+        module: Any,
+        names: Sequence[str],
+        load: Callable[[str], Any],
+        slot: StatusSlot | None = None,
+        guard: MemoryGuard | None = None,
+        *,
+        budgets: Sequence[Budget] | None = None,
+        unstable: Collection[str] = (),
+    ) -> None:
+        self._steps = steps
+        self._context = context
+        self.adapter = adapter
+        self._load = load
+        self._slot = slot
+        self._guard = guard
+        self._budgets = (
+            budgets_of(steps, context.config) if budgets is None else budgets
+        )
+        self._index = {name: at for at, name in enumerate(names)}
+        kept = optimizations_in(context.config).stable_signatures
+        self._unstable = frozenset(unstable if kept else names)
+        self.cutoff = Cutoff(len(steps) - 1)
+        self.quarantined: Verdicts = {}
+        self._on_demand_seconds = 0.0  # spent on versions of other functions
+        # Of the function, or the version of another function, that is being made.
+        self._dependencies: set[int] = set()
+        self._version_dependencies: dict[tuple[str, int], set[int]] = {}
+        self._signatures: dict[str, Any] = {}
+        self._versions: dict[tuple[str, int], Any] = {}
+        self._module = module
+        self._views: dict[int, tuple[Any, FunctionView]] = {}
+
+    def close(self) -> None:
+        """Drop the modules that passes were given.
+
+        They refer to the interpreter, a cycle that reference counts do not free.
+        """
+        self._views.clear()
+
+    def steps_on(self, name: str) -> int:
+        """Return how many steps are run on a function."""
+        return self.cutoff.steps_on(self._index[name])
+
+    def run(self, name: str) -> FunctionOutcome:
+        """Run the steps on a function, up to the cutoff."""
+        return self.resume(name, FunctionOutcome(None))
+
+    def resume(self, name: str, partial: FunctionOutcome) -> FunctionOutcome:
+        """Run the remaining steps on a function, up to the cutoff."""
+        cursor = FunctionCursor(name, partial)
+        while self.step(cursor):
+            pass
+        return cursor.outcome
+
+    def step(self, cursor: FunctionCursor) -> bool:
+        """Run the next step on a function; return False if there is none to run."""
+        name, outcome = cursor.name, cursor.outcome
+        self._update_cutoff(name, outcome)
+        at = len(outcome.seconds)
+        if at >= self.steps_on(name):
+            return False
+        self._dependencies = set(outcome.dependencies)
+        with capturing(cursor.emissions) as cursor.emissions:
+            if not at:
+                cursor.original = outcome.function = self._load(name)
+            began = time.perf_counter()
+            if self._slot is not None:
+                self._slot.write(self._index[name], at)
+            recorder = Recorder(self.module_before(at), self._steps[at].info.name)
+            with recording(recorder):
+                try:
+                    self._put(outcome, self._apply(at, name, outcome.function))
+                except AbandonedError:
+                    raise
+                except BaseException as error:
+                    if self._slot is None and isinstance(error, KeyboardInterrupt):
+                        raise  # the user interrupts the process of the caller
+                    outcome.failure = error
+            outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
+            said, counted = recorder.said, recorder.counted
+            emitted = cursor.emissions.take()
+        if said or counted or emitted:
+            outcome.effects = {**outcome.effects, at: Effects(said, counted, emitted)}
+        outcome.dependencies = self._dependencies
+        self._update_cutoff(name, outcome)
+        return True
+
+    def seed(self, name: str, function: Any, at: int) -> None:
+        """Set the version of a function at the start of step `at`."""
+        self._versions[name, at] = function
+
+    def _update_cutoff(self, name: str, outcome: FunctionOutcome) -> None:
+        cutoff = outcome.cutoff(self._index[name])
+        if cutoff is not None:
+            self.cutoff = min(self.cutoff, cutoff)
+
+    def _put(self, outcome: FunctionOutcome, after: Any) -> None:
+        """Set the function after a step."""
+        before, outcome.function = outcome.function, after
+        if after is not before and not outcome.signature_changed:
+            kept = self.adapter.keeps_signature(before, after)
+            outcome.signature_changed = not kept
+
+    def module_before(self, at: int) -> Any:
+        """Return the module, read-only, at the start of step `at`."""
+        return self._view(at)[0]
+
+    def _view(self, at: int) -> tuple[Any, FunctionView]:
+        view = self._views.get(at)
+        if view is None:
+            functions, reader = FunctionView(self, at), self._steps[at].info.name
+            module = self.adapter.read_only(self._module, functions, reader)
+            self._views[at] = view = module, functions
+        return view
+
+    def _track_reads(self, at: int, functions: FunctionView) -> None:
+        """Keep or drop a module that a step has read, and may cache analyses with."""
+        if not (functions.was_read and self._dependencies):
+            return
+        if functions.was_scanned:
+            functions.add_dependencies(self._dependencies)
+        else:
+            self._views.pop(at, None)
+
+    def names(self) -> Mapping[str, int]:
+        """Return the names of all functions, in module order, with their indices."""
+        return self._index
+
+    def signature(self, name: str, at: int) -> Any | None:
+        """Return the signature of a function at the start of a step, if it has one."""
+        if self._assumes_stable_signature(name, at):
+            if name not in self._signatures:
+                first = self.adapter.signature(self._load_on_demand(name, at))
+                self._signatures[name] = first
+            if self._signatures[name] is not None:
+                self._dependencies.add(self._index[name])
+                return self._signatures[name]
+        return self.adapter.signature(self.version(name, at))
+
+    def _assumes_stable_signature(self, name: str, at: int) -> bool:
+        is_known = name not in self._index or (name, at) in self._versions
+        return not is_known and name not in self._unstable
+
+    def version(self, name: str, at: int) -> Any:
+        """Return a function at the start of step `at`; run earlier steps if needed.
+
+        Raises:
+            KeyError: There is no function of that name.
+        """
+        if name not in self._index:
+            raise KeyError(name)
+        versions = self._versions
+        known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
+        if (name, known) not in versions:
+            versions[name, known] = self._load_on_demand(name, at)
+        for step in range(known, at):
+            with self._tracking_dependencies(name, step):
+                self._materialize_next(name, step)
+        self._dependencies |= self._version_dependencies.get((name, at), set())
+        return versions[name, at]
+
+    def _materialize_next(self, name: str, step: int) -> None:
+        """Make the version of a function after a step from the version before."""
+        versions = self._versions
+        # Effects are discarded: the job of that function has them, too.
+        recorder = Recorder(self.module_before(step))
+        with self._on_demand(name, step), recording(recorder), capturing():
+            versions[name, step + 1] = self._apply(step, name, versions[name, step])
+
+    @contextlib.contextmanager
+    def _tracking_dependencies(self, name: str, step: int) -> Generator[None]:
+        """Record the dependencies of a version; its readers inherit them."""
+        outer = self._dependencies
+        self._dependencies = set(self._version_dependencies.get((name, step), ()))
+        try:
+            yield
+            if self._dependencies:
+                self._version_dependencies[name, step + 1] = self._dependencies
+        finally:
+            self._dependencies = outer | self._dependencies
+
+    def _load_on_demand(self, name: str, at: int) -> Any:
+        with self._on_demand(name, at, Phase.UNPICKLE):
+            return self._load(name)
+
+    @contextlib.contextmanager
+    def _on_demand(
+        self, name: str, step: int, phase: Phase = Phase.PASS
+    ) -> Generator[None]:
+        """Record work on demand, and do not charge the current pass for the block."""
+        before, began = self._on_demand_seconds, time.perf_counter()
+        outer = None
+        if self._slot is not None:
+            outer = self._slot.enter(self._index[name], step, phase)
+        try:
+            with lift_memory_limit():
+                yield
+        finally:
+            if self._slot is not None and outer is not None:
+                self._slot.leave(outer)
+            self._on_demand_seconds = before + time.perf_counter() - began
+
+    def _restart_clock(self) -> None:
+        if self._slot is not None:
+            self._slot.restart_clock()
+
+    def _apply(self, at: int, name: str, function: Any) -> Any:
+        """Return a version of a function after a step."""
+        step = self._steps[at]
+        if not applies_to(step, function, self.adapter):
+            return function
+        key = (name, at)
+        verdict = self.quarantined.get(key)
+        if verdict is not None:
+            if at:  # it is unknown what the call read before its worker ended
+                self._dependencies.add(ANY_FUNCTION)
+            if isinstance(verdict, BaseException):
+                raise verdict
+            report_skipped(step.info.name, name, verdict)
+            return function
+        known = key in self._versions
+        transfers_ownership = self.adapter.consumes_functions and not self._is_wanted(
+            at, name, function
+        )
+        if not transfers_ownership:
+            self._versions[key] = function  # the pass may read it from the module
+        module, functions = self._view(at)
+        self._dependencies |= functions.dependencies
+        try:
+            return transform_function(
+                step,
+                name,
+                function,
+                module,
+                self._context,
+                self.adapter,
+                self._budgets[at],
+                self._guard,
+                lambda: self._on_demand_seconds,
+                self._restart_clock,
+                transfers_ownership=transfers_ownership,
+            )
+        finally:
+            self._track_reads(at, functions)
+            if not (known or transfers_ownership):
+                del self._versions[key]
+
+    def _is_wanted(self, at: int, name: str, function: Any) -> bool:
+        """Return whether a function may be read after a step has consumed it.
+
+        In a worker only the interpreter refers to it. A pass that reads the function
+        that it runs on gets a new object, decoded again.
+        """
+        if self._slot is None or self._budgets[at].on_failure is not OnFailure.FAIL:
+            return True
+        return self.is_cached(name, function)
+
+    def is_cached(self, name: str, function: Any) -> bool:
+        """Return whether an object is cached as one of the versions of a function."""
+        versions = self._versions
+        return any(
+            versions.get((name, at)) is function for at in range(len(self._steps) + 1)
+        )

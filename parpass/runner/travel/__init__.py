@@ -1,1 +1,0 @@
-"""What goes between the processes: functions, values, settings, errors, notes."""

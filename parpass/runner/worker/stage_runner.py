@@ -1,0 +1,325 @@
+"""The stage runner of a worker: decodes functions, runs the passes, encodes results."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Protocol
+
+from parpass.errors import InternalError
+from parpass.fork_safety import cached_property
+from parpass.replicated_tables import take_missing
+from parpass.runner.ipc.batch import BatchDecodeError, EncodedFunction, FunctionEncoder
+from parpass.runner.ipc.blobs import NullBlobStore, WorkerBlobStore
+from parpass.runner.ipc.function_file import FunctionFile, FunctionIndex, IndexEntry
+from parpass.runner.ipc.messages import (
+    EncodedOutcome,
+    Job,
+    JobResult,
+    StageSpec,
+    encode_message,
+    unsendable_error,
+)
+from parpass.runner.ipc.payload import StagePayload, UnloadableError
+from parpass.runner.ipc.pickling import encode_error
+from parpass.runner.ipc.shared_dir import StorageError
+from parpass.runner.ipc.status_board import NullStatusSlot, Phase, StatusSlot
+from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
+from parpass.runner.stage.resource_limits import limit_memory
+from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
+from parpass.transform.budget import setting_limits
+from parpass.transform.capture.intercept import allowing_capture
+from parpass.transform.capture.recorder import function_pass_body
+from parpass.transform.checked_adapter import overrides, take_violations
+from parpass.transform.config import optimizations_in
+
+_BATCH_BYTES = 131_072  # of small functions that go through a step together
+
+_Entries = Sequence[tuple[int, IndexEntry | EncodedFunction]]
+
+
+class RunResources(Protocol):
+    """The state of a run that its stages use."""
+
+    @property
+    def values(self) -> WorkerBlobStore | NullBlobStore:
+        """The large values of the run."""
+        ...
+
+    @property
+    def slot(self) -> StatusSlot:
+        """The status slot of this worker."""
+        ...
+
+    @property
+    def on_other_machine(self) -> bool:
+        """Whether the worker does not share the file system of the coordinator."""
+        ...
+
+    @property
+    def is_short(self) -> bool:
+        """Whether jobs are likely to take some microseconds only."""
+        ...
+
+    def slots(self, number: int) -> FunctionIndex:
+        """Return the index of the functions of a stage."""
+        ...
+
+    def functions(self, number: int) -> int:
+        """Return the descriptor of the file with the functions of a stage."""
+        ...
+
+
+class InlineResources:
+    """The resources of an inline stage: no files, no blobs, no status slot."""
+
+    is_short = True
+    on_other_machine = False
+
+    def __init__(self) -> None:
+        self.values = NullBlobStore(math.inf)
+        self.slot = NullStatusSlot()
+
+    def slots(self, number: int) -> FunctionIndex:
+        """Raise InternalError: an inline stage has its functions in its message."""
+        raise InternalError("an inline stage has no function files")
+
+    functions: Any = slots
+
+
+class StageRunner:
+    """Runs the jobs of one stage in a worker; owns the payload and decoded functions.
+
+    Args:
+        number: The number of the stage in its run.
+        run: The state of the run.
+        published: The encoded payload.
+        is_own_process: Whether the process runs only this worker, so that process-wide
+            state may be set; False in a thread that acts as a worker.
+
+    Attributes:
+        number: The number of the stage in its run.
+
+    Raises:
+        UnloadableError: A part of the payload cannot be loaded in this process.
+    """
+
+    def __init__(
+        self, number: int, run: RunResources, published: bytes, *, is_own_process: bool
+    ) -> None:
+        self._is_own_process = is_own_process
+        self.number = number
+        self._run = run
+        self._payload = StagePayload(
+            published, follows=is_own_process, other_machine=run.on_other_machine
+        )
+        self._spec: StageSpec = self._payload.spec
+        self._context = self._spec.snapshot.context()
+        self._optimizations = optimizations_in(self._context.config)
+        run.values.min_bytes = self._optimizations.large_value_bytes
+        try:
+            self._module = self._spec.adapter.decode_shell(self._spec.shell)
+            self._environment = self._spec.adapter.worker_environment(self._module)
+        except Exception as error:
+            raise UnloadableError.of("the module", error) from error
+        self._given: dict[str, IndexEntry | EncodedFunction] = {}  # of jobs run here
+        self._loaded: dict[str, Any] = {}
+        self._work = StageInterpreter(
+            self._spec.steps,
+            self._context,
+            self._spec.adapter,
+            self._module,
+            self._spec.names,
+            self._load,
+            run.slot,
+            limit_memory if is_own_process else None,
+            budgets=self._spec.budgets,
+            unstable=self._spec.unstable,
+        )
+        self._file = FunctionFile(
+            functools.partial(run.functions, number),
+            self._spec.adapter,
+            run.values,
+            self._module,
+        )
+        self._unloadable: UnloadableError | None = None
+        self._discards = overrides(self._spec.adapter, "discard")
+
+    def close(self) -> None:
+        """Release the payload and all decoded functions."""
+        self._work.close()
+        self._environment = None
+        self._payload.close()
+        self._file.close()
+
+    def run_job(self, job: Job) -> bytes:
+        """Run the passes on the functions of a job; return the encoded `JobResult`.
+
+        A batch of functions goes through the passes together, each pass on all of them
+        in turn.
+
+        Raises:
+            UnloadableError: A function, or an entry of a replicated table, cannot be
+                loaded in this process.
+            StorageError: The shared directory is full, or cannot be read or written.
+        """
+        timer = JobTimer(
+            is_own_process=self._is_own_process, is_short=self._run.is_short
+        )
+        self._payload.activate()
+        state = PassStateMonitor(self._spec.steps)
+        outcomes: list[EncodedOutcome] = []
+        together = self._optimizations.batches
+        encoder = FunctionEncoder(
+            self._spec.adapter, self._run.values, together=together
+        )
+        self._accept(job)
+        with self._in_force():
+            for batch in _batches(self._entries(job)):
+                cursors = [self._begin(index, given) for index, given in batch]
+                # On the first function passes may set attributes lazily. If there are
+                # others to compare with, the state is sampled after it, too.
+                has_others = not outcomes and len(job.functions) > 1
+                first = cursors[0] if has_others else None
+                under_way = deque(cursors)
+                while under_way:
+                    cursor = under_way.popleft()
+                    if self._work.step(cursor):
+                        under_way.append(cursor)
+                        self._check()
+                    if cursor is first:
+                        state.sample()
+                for (index, _), cursor in zip(batch, cursors, strict=True):
+                    outcomes.append(self._outcome(index, cursor, encoder))
+        encoder.close()
+        wrong = take_violations(self._spec.adapter)
+        return encode_message(JobResult(outcomes, timer.times(), state.sample(), wrong))
+
+    def _accept(self, job: Job) -> None:
+        """Note what a job says of the stage: functions, quarantined calls, the end."""
+        names = self._spec.names
+        self._given.update({names[at]: one for at, one in job.attached.items()})
+        self._work.quarantined = job.quarantined
+        self._work.cutoff = min(self._work.cutoff, job.cutoff)
+
+    @contextlib.contextmanager
+    def _in_force(self) -> Generator[None]:
+        """Apply the settings of the run to pass bodies in the block."""
+        snapshot = self._spec.snapshot
+        if self._is_own_process:
+            snapshot.logging.apply()
+        with (
+            snapshot.activated(self._context),
+            setting_limits(self._spec.limits),
+            function_pass_body(),
+            allowing_capture(),
+        ):
+            yield
+
+    @cached_property
+    def _slots(self) -> FunctionIndex:
+        return self._run.slots(self.number)
+
+    def _entries(self, job: Job) -> _Entries:
+        """Return the functions of a job: the index of each, and its entry or bytes."""
+        return [(at, job.attached.get(at) or self._slots[at]) for at in job.functions]
+
+    def _begin(self, index: int, given: IndexEntry | EncodedFunction) -> FunctionCursor:
+        """Decode a function, if a step is run on it; return its cursor."""
+        name = self._spec.names[index]
+        self._given[name] = given
+        if self._work.steps_on(name):
+            self._run.slot.write(index, 0, Phase.UNPICKLE)
+            self._loaded[name] = self._load(name)
+        return FunctionCursor(name)
+
+    def _check(self) -> None:
+        """Raise the error that prevents the job from running here, if there is one."""
+        if self._run.values.failure is not None:
+            raise self._run.values.failure
+        missed = take_missing()
+        if missed is not None:
+            raise UnloadableError(*missed)
+        if self._unloadable is not None:  # a pass body may have swallowed it
+            raise self._unloadable
+
+    def _outcome(
+        self, index: int, cursor: FunctionCursor, encoder: FunctionEncoder
+    ) -> EncodedOutcome:
+        name, slot, outcome = cursor.name, self._run.slot, cursor.outcome
+        original = self._loaded.pop(name, cursor.original)
+        result, failure = None, outcome.failure
+        is_same = outcome.function is original
+        is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
+        if is_done and not is_same:
+            slot.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
+            try:
+                result = encoder.encode(outcome.function)
+            except StorageError:
+                raise
+            except Exception as error:
+                raise unsendable_error(name, outcome.function, error) from error
+        if self._discards:
+            self._discard(name, original, outcome.function)
+        failed = None if failure is None else encode_error(failure)
+        return EncodedOutcome(
+            index,
+            result,
+            outcome.seconds,
+            outcome.effects,
+            failed,
+            tuple(outcome.dependencies),
+            outcome.signature_changed,
+        )
+
+    def _discard(self, name: str, *functions: Any) -> None:
+        for one in {id(one): one for one in functions if one is not None}.values():
+            if not self._work.is_cached(name, one):
+                self._spec.adapter.discard(one)
+
+    def _load(self, name: str) -> Any:
+        if name in self._loaded:
+            # A pass that consumes its argument owns it: it is given to no other.
+            boxes = self._spec.adapter.consumes_functions
+            return self._loaded.pop(name) if boxes else self._loaded[name]
+        given = self._given[name] if name in self._given else self._awaited(name)
+        try:
+            return self._file.function(given)
+        except StorageError:
+            raise
+        except BatchDecodeError as failed:  # an earlier function of the same batch
+            assert isinstance(given, IndexEntry)
+            index = self._slots.function_at(given.offset, failed.at)
+            name, error = self._spec.names[index], failed.error
+        except Exception as raised:  # noqa: BLE001 -- raised again
+            error = raised
+        self._unloadable = UnloadableError.of(f"function '{name}'", error)
+        raise self._unloadable from error
+
+    def _awaited(self, name: str) -> IndexEntry:
+        """Return the entry of a function; wait until the coordinator has written it."""
+        index = self._work.names()[name]
+        if self._slots.is_written(index):
+            return self._slots[index]
+        outer = self._run.slot.wait()
+        entry = self._slots.wait_for(index)
+        self._run.slot.leave(outer)
+        return entry
+
+
+def _batches(functions: _Entries) -> Iterator[_Entries]:
+    """Yield the functions in batches: small ones together, large ones alone.
+
+    Batches keep the caches warm: unpickling is twice as fast directly after unpickling
+    as after a pass, and a pass is faster by a twentieth directly after itself.
+    """
+    begin, size = 0, 0
+    for at, (_, given) in enumerate(functions):
+        size += given.size
+        if size > _BATCH_BYTES and at > begin:
+            yield functions[begin:at]
+            begin, size = at, given.size
+    yield functions[begin:]

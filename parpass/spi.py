@@ -1,0 +1,193 @@
+"""The service provider interface: all that an integration imports of parpass.
+
+An integration adds an IR, an executor, or both. It imports this module, and the public
+packages `parpass`, `parpass.transform`, `parpass.instrument`, `parpass.errors` and
+`parpass.diagnostic`; nothing else of parpass is stable for it. Each name is defined in
+a module of the core, and is loaded from there when it is first used.
+
+IR
+    How modules of a type are handled: `ModuleAdapter` and `register_adapter`, with the
+    protocols of the codecs and of values that travel apart from a function's bytes; and
+    `IR`, the record of an entry point.
+
+Program format
+    How the command line reads, writes and reduces the programs of an IR.
+
+Executor
+    `Executor` is the protocol of a pool of workers; `JobLostError`,
+    `JobCancelledError` and `NoWorkersError` are what its futures fail with.
+
+Worker
+    What the processes of an executor call: `begin_worker` once, then `run_job` for each
+    job; or `serve`, which does both over a connection.
+
+Shared directory
+    What a run shares with its workers, for an executor whose workers have another file
+    system: the messages and file names of jobs, the table of encoded functions, the
+    status board on which a worker records what it runs, and large values by digest.
+
+Tables
+    `ReplicatedTable` is a registry whose entries follow a program to its workers;
+    `dumps` and `warn` are pickling by value and warnings as passes have them, and
+    `attach_lazy` defers the imports of a package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parpass.lazy_loader import attach_lazy
+
+if TYPE_CHECKING:
+    from parpass.entry_points import IR
+    from parpass.errors.warning import warn
+    from parpass.replicated_tables import ReplicatedTable, importable
+    from parpass.runner import (
+        Executor,
+        JobCancelledError,
+        JobLostError,
+        NoWorkersError,
+        begin_worker,
+    )
+    from parpass.runner.executor import DEFAULT_START_SECONDS, worker_env
+    from parpass.runner.ipc.batch import EncodedFunction
+    from parpass.runner.ipc.blob_server import BlobServer, socket_path
+    from parpass.runner.ipc.blobs import (
+        WorkerBlobStore,
+        blob_file_name,
+        mark_fetch_all,
+    )
+    from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
+    from parpass.runner.ipc.messages import (
+        Job,
+        decode_message,
+        encode_message,
+        function_file_name,
+        index_file_name,
+        spec_file_name,
+    )
+    from parpass.runner.ipc.shared_dir import (
+        Extent,
+        FileWriter,
+        SharedDirectory,
+        StorageError,
+    )
+    from parpass.runner.ipc.status_board import (
+        FAULT_PREFIX,
+        Activity,
+        Phase,
+        StatusBoard,
+        StatusSlot,
+    )
+    from parpass.runner.worker.jobs import run_job
+    from parpass.runner.worker.main import decode_result, encode_call, serve
+    from parpass.transform import (
+        BatchCodec,
+        BlobSink,
+        LargeValue,
+        ModuleAdapter,
+        Mutability,
+        ProgramFormat,
+        ProgramSlice,
+        ReductionPattern,
+        Source,
+        register_adapter,
+        register_programs,
+        register_wrapping,
+    )
+    from parpass.transform.code_pickler import dumps
+    from parpass.transform.program_format import first_difference
+
+__all__ = [
+    "DEFAULT_START_SECONDS",
+    "FAULT_PREFIX",
+    "IR",
+    "Activity",
+    "BatchCodec",
+    "BatchFile",
+    "BlobServer",
+    "BlobSink",
+    "EncodedFunction",
+    "Executor",
+    "Extent",
+    "FileWriter",
+    "FunctionIndex",
+    "IndexEntry",
+    "Job",
+    "JobCancelledError",
+    "JobLostError",
+    "LargeValue",
+    "ModuleAdapter",
+    "Mutability",
+    "NoWorkersError",
+    "Phase",
+    "ProgramFormat",
+    "ProgramSlice",
+    "ReductionPattern",
+    "ReplicatedTable",
+    "SharedDirectory",
+    "Source",
+    "StatusBoard",
+    "StatusSlot",
+    "StorageError",
+    "WorkerBlobStore",
+    "attach_lazy",
+    "begin_worker",
+    "blob_file_name",
+    "decode_message",
+    "decode_result",
+    "dumps",
+    "encode_call",
+    "encode_message",
+    "first_difference",
+    "function_file_name",
+    "importable",
+    "index_file_name",
+    "mark_fetch_all",
+    "register_adapter",
+    "register_programs",
+    "register_wrapping",
+    "run_job",
+    "serve",
+    "socket_path",
+    "spec_file_name",
+    "warn",
+    "worker_env",
+]
+
+_SECTIONS = {
+    # IR
+    "entry_points": "IR",
+    "transform": "BatchCodec BlobSink LargeValue ModuleAdapter Mutability ProgramSlice "
+    "Source register_adapter register_wrapping",
+    # Program format
+    "transform.program_format": "ProgramFormat ReductionPattern first_difference "
+    "register_programs",
+    # Executor
+    "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
+    "NoWorkersError worker_env",
+    # Worker
+    "runner.worker.jobs": "begin_worker run_job",
+    "runner.worker.main": "decode_result encode_call serve",
+    # Shared directory
+    "runner.ipc.batch": "EncodedFunction",
+    "runner.ipc.blob_server": "BlobServer socket_path",
+    "runner.ipc.blobs": "WorkerBlobStore blob_file_name mark_fetch_all",
+    "runner.ipc.function_file": "BatchFile FunctionIndex IndexEntry",
+    "runner.ipc.messages": "Job decode_message encode_message function_file_name "
+    "index_file_name spec_file_name",
+    "runner.ipc.shared_dir": "Extent FileWriter SharedDirectory StorageError",
+    "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
+    # Tables
+    "errors.warning": "warn",
+    "replicated_tables": "ReplicatedTable importable",
+    "transform.code_pickler": "dumps",
+}
+
+_HOMES = {
+    name: f"parpass.{module}"
+    for module, names in _SECTIONS.items()
+    for name in names.split()
+}
+
+__getattr__, __dir__ = attach_lazy(__name__, _HOMES)

@@ -1,1 +1,0 @@
-"""Elementary functions by polynomials: the same on every machine, and in vectors."""

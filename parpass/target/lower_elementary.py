@@ -1,0 +1,331 @@
+"""Elementary functions by polynomials: the same on every machine, and in vectors.
+
+Polynomials near functions, and what is needed to come near where they are good.
+
+Coefficients were found by Remez's algorithm, those of `erf` by linear least squares on
+Chebyshev's points, with 60 digits. They are for values of float64 that become float32:
+their errors, relative to the function, are below 2**-28, where a float32 has 24 bits.
+
+Elementary functions of float64 as expressions, good enough to be rounded to float32.
+
+There are no calls, no branches and no tables in them, and nothing that a vector cannot
+do: an int is taken from a float by its bits, where it stands when a large float has
+been added. Products are not fused with sums, so that all machines give the same bits.
+How powers of two are split off is as in Muller, "Elementary Functions" (2016),
+chapters 5 and 11.
+
+LowerElementary: calls of elementary functions become arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from parpass.ir.module import IRModule
+from parpass.ir.node import Node
+from parpass.ir.op_table import Op
+from parpass.runtime.dtypes import name_of
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import Call, Cast, Let, Select, Var
+from parpass.tir.function import PrimFunc
+from parpass.tir.op import add, const, left_shift, logical_or, right_shift, subtract
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt
+from parpass.tir.stmt_expr_functor import StmtExprMutator
+from parpass.tir.transform import PrimFuncPass
+from parpass.transform import PassContext, PassInfo, register_pass
+
+
+def _floats(*texts: str) -> tuple[float, ...]:
+    return tuple(map(float.fromhex, texts))
+
+
+# (exp(r) - 1) / r for r from -log(2) / 2 to log(2) / 2: exp is wrong by less than
+# 2**-40.
+EXP = _floats(
+    *("0x1.ffffffffdab23p-1", "0x1.0000000064e32p-1", "0x1.5555559c89f4cp-3"),
+    *("0x1.5555543068aefp-5", "0x1.111086107eb6dp-7", "0x1.6c188a3995348p-10"),
+    *("0x1.a1a4a3433c0c5p-13", "0x1.9ef4b054a7bebp-16"),
+)
+
+# 2 * atanh(s) / s of s * s, for s from 3 - sqrt(8) down to minus that: by less than
+# 2**-44. The logarithm of m is that of s = (m - 1) / (m + 1), times s.
+LOG = _floats(
+    *("0x1.fffffffffff0ep+0", "0x1.5555555675522p-1", "0x1.99999622ef541p-2"),
+    *("0x1.24943bb062d38p-2", "0x1.c61fca8eb14f8p-3", "0x1.91a32b0f2606cp-3"),
+)
+
+# erf(x) / x of x * x, for x from -4 to 4, is the first divided by the second: by less
+# than 2**-28.
+ERF = _floats(
+    *("0x1.20dd751074717p+0", "0x1.7afd565590044p-3", "0x1.bd64e14b37dd7p-5"),
+    *("0x1.f908463adac76p-9", "0x1.913e730640741p-12", "0x1.4000930b3232ep-18"),
+    *("-0x1.d3f12efdc685dp-27",),
+)
+ERF_BELOW = _floats(
+    *("0x1.0000000000000p+0", "0x1.fd44d1da87a40p-2", "0x1.d2c85c41504d5p-4"),
+    *("0x1.fb3a78db7baabp-7", "0x1.580a8e27ee1e5p-10", "0x1.0c0c9d7cc304dp-14"),
+)
+
+
+def polynomial(x: PrimExpr, coefficients: Sequence[float]) -> PrimExpr:
+    """Return a polynomial by Horner's rule, the constant coefficient first."""
+    *rest, last = coefficients
+    found = const(last, x.dtype)
+    for one in reversed(rest):
+        found = found * x + const(one, x.dtype)
+    return found
+
+
+_LN2 = math.log(2)
+_LAST_IS_ONE = 1.5 * 2.0**52  # at which neighbours of float64 differ by one
+_ITS_BITS = 0x4338000000000000
+_MANTISSA = 52  # bits
+_LEAST = 0x3FE6A09E667F3BCD  # the bits of sqrt(1 / 2)
+
+
+class Elementary:
+    """Builds functions of one value, or of vectors of so many lanes.
+
+    Args:
+        lanes: How many.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._dtype = name_of("float", 64, lanes)
+        self._ints = name_of("int", 64, lanes)
+        self._bound: list[tuple[Var, PrimExpr]] = []
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of values."""
+        return self._dtype
+
+    def compute(self, name: str, args: Sequence[PrimExpr]) -> PrimExpr:
+        """Return a function of arguments; what is used twice is bound to variables."""
+        given = [self._named(arg, "x") for arg in args]
+        result: PrimExpr = getattr(self, f"_{name}")(*given)
+        for var, value in reversed(self._bound):
+            result = Let(var, value, result)
+        return result
+
+    def _named(self, expr: PrimExpr, name: str) -> Var:
+        var = Var(name, expr.dtype)
+        self._bound.append((var, expr))
+        return var
+
+    def _const(self, value: float) -> PrimExpr:
+        return const(value, self._dtype)
+
+    def _bits(self, value: PrimExpr) -> PrimExpr:
+        return Call(self._ints, Op.get("tir.reinterpret"), (value,))
+
+    def _float(self, bits: PrimExpr) -> PrimExpr:
+        return Call(self._dtype, Op.get("tir.reinterpret"), (bits,))
+
+    def _within(self, x: PrimExpr, most: float) -> Var:
+        """Return `x`, no further from 0 than that; what is no number stays so."""
+        above = Select(x > self._const(most), self._const(most), x)
+        low = self._const(-most)
+        return self._named(Select(x < low, low, above), "within")
+
+    def _size(self, x: PrimExpr) -> Var:
+        return self._named(Select(x < self._const(0), self._const(0) - x, x), "size")
+
+    # Powers.
+
+    def _power(self, shifted: PrimExpr, rest: PrimExpr) -> Var:
+        """Return `exp(rest)` times two to the power of an int.
+
+        Args:
+            shifted: That int, after a large float was added to it.
+            rest: From -log(2) / 2 to log(2) / 2.
+        """
+        r = self._named(rest, "r")
+        near = self._const(1) + r * polynomial(r, EXP)
+        exponent = left_shift(self._bits(shifted), const(_MANTISSA, self._ints))
+        return self._named(self._float(add(self._bits(near), exponent)), "power")
+
+    def _exp(self, x: PrimExpr) -> PrimExpr:
+        x = self._within(x, 200)
+        shifted = self._shifted(x * self._const(1 / _LN2))
+        return self._power(shifted, x - self._whole(shifted) * self._const(_LN2))
+
+    def _exp2(self, x: PrimExpr) -> PrimExpr:
+        x = self._within(x, 300)
+        shifted = self._shifted(x)
+        return self._power(shifted, (x - self._whole(shifted)) * self._const(_LN2))
+
+    def _exp10(self, x: PrimExpr) -> PrimExpr:
+        x = self._within(x, 90)
+        shifted = self._shifted(x * self._const(math.log2(10)))
+        whole = self._whole(shifted) * self._const(_LN2)
+        return self._power(shifted, x * self._const(math.log(10)) - whole)
+
+    def _shifted(self, x: PrimExpr) -> Var:
+        return self._named(x + self._const(_LAST_IS_ONE), "shifted")
+
+    def _whole(self, shifted: PrimExpr) -> PrimExpr:
+        return shifted - self._const(_LAST_IS_ONE)
+
+    def _sigmoid(self, x: PrimExpr) -> PrimExpr:
+        one = self._const(1)
+        return one / (one + self._exp(self._const(0) - x))
+
+    def _tanh(self, x: PrimExpr) -> PrimExpr:
+        size = self._size(x)
+        one, two = self._const(1), self._const(2)
+        ratio = self._named(one - two / (self._exp(size * two) + one), "ratio")
+        signed = Select(x < self._const(0), self._const(0) - ratio, ratio)
+        near = x - x * x * x * self._const(1 / 3)
+        return Select(size < self._const(2.0**-9), near, signed)
+
+    def _cosh(self, x: PrimExpr) -> PrimExpr:
+        power = self._exp(self._size(x))
+        return (power + self._const(1) / power) * self._const(0.5)
+
+    def _sinh(self, x: PrimExpr) -> PrimExpr:
+        power = self._exp(x)
+        far = (power - self._const(1) / power) * self._const(0.5)
+        square = self._named(x * x, "square")
+        more = square * (self._const(1 / 6) + square * self._const(1 / 120))
+        is_near = self._size(x) < self._const(2.0**-6)
+        return Select(is_near, x + x * more, far)
+
+    # Logarithms.
+
+    def _parts(self, x: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """Return the exponent of a positive float, and the logarithm of the rest."""
+        bits = self._named(self._bits(x), "bits")
+        above = subtract(bits, const(_LEAST, self._ints))
+        exponent = self._named(
+            right_shift(above, const(_MANTISSA, self._ints)), "exponent"
+        )
+        rest = subtract(bits, left_shift(exponent, const(_MANTISSA, self._ints)))
+        m = self._named(self._float(rest), "m")
+        one = self._const(1)
+        s = self._named((m - one) / (m + one), "s")
+        square = self._named(s * s, "square")
+        whole = self._float(add(exponent, const(_ITS_BITS, self._ints)))
+        return self._whole(whole), s * polynomial(square, LOG)
+
+    def _of_positive(self, x: PrimExpr, value: PrimExpr) -> PrimExpr:
+        """Return a logarithm of `x`, which may be 0, infinite, negative or none."""
+        zero, inf = self._const(0), self._const(math.inf)
+        low = Select(x.equal(zero), self._const(-math.inf), self._const(math.nan))
+        return Select(x > zero, Select(x.equal(inf), inf, value), low)
+
+    def _log(self, x: PrimExpr) -> PrimExpr:
+        exponent, rest = self._parts(x)
+        return self._of_positive(x, exponent * self._const(_LN2) + rest)
+
+    def _log2(self, x: PrimExpr) -> PrimExpr:
+        exponent, rest = self._parts(x)
+        return self._of_positive(x, exponent + rest * self._const(1 / _LN2))
+
+    def _log10(self, x: PrimExpr) -> PrimExpr:
+        exponent, rest = self._parts(x)
+        natural = exponent * self._const(_LN2) + rest
+        return self._of_positive(x, natural * self._const(1 / math.log(10)))
+
+    def _log1p(self, x: PrimExpr) -> PrimExpr:
+        one = self._const(1)
+        more = self._named(x + one, "more")
+        exponent, rest = self._parts(more)
+        lost = (x - (more - one)) / more
+        natural = exponent * self._const(_LN2) + rest + lost
+        return self._of_positive(more, natural)
+
+    # Others.
+
+    def _erf(self, x: PrimExpr) -> PrimExpr:
+        x = self._within(x, 4)
+        square = self._named(x * x, "square")
+        return x * polynomial(square, ERF) / polynomial(square, ERF_BELOW)
+
+    def _hypot(self, x: PrimExpr, y: PrimExpr) -> PrimExpr:
+        inf = self._const(math.inf)
+        root = Call(self._dtype, Op.get("tir.sqrt"), (x * x + y * y,))
+        has_inf = logical_or(self._size(x).equal(inf), self._size(y).equal(inf))
+        return Select(has_inf, inf, root)
+
+    def _pow(self, x: PrimExpr, y: PrimExpr) -> PrimExpr:
+        zero, one = self._const(0), self._const(1)
+        size = self._size(x)
+        magnitude = self._exp2(y * self._log2(size))
+        is_one = logical_or(y.equal(zero), size.equal(one))
+        power = self._named(Select(is_one, one, magnitude), "power")
+        half = self._named(y * self._const(0.5), "half")
+        is_int = self._floor(y).equal(y)
+        is_even = self._floor(half).equal(half)
+        none = self._const(math.nan)
+        # Of what is infinite, or 0, a root of any degree has no sign, as C has it.
+        is_bound = logical_or(size.equal(zero), size.equal(self._const(math.inf)))
+        of_ints = Select(is_even, power, zero - power)
+        of_negative = Select(is_int, of_ints, Select(is_bound, power, none))
+        is_negative = self._bits(x) < const(0, self._ints)
+        of_unlike_one = Select(is_negative, of_negative, power)
+        # One to any power is one, and any number to the power of none.
+        always = logical_or(y.equal(zero), x.equal(one))
+        is_none = logical_or(x != x, y != y)
+        return Select(always, one, Select(is_none, none, of_unlike_one))
+
+    def _floor(self, x: PrimExpr) -> PrimExpr:
+        return Call(self._dtype, Op.get("tir.floor"), (x,))
+
+
+# Units in the last place by which a float32 is wrong at most, where rounding alone
+# makes it 0.5; of bfloat16 and float16 it is the same.
+MOST_ULP = 0.6
+
+FUNCTIONS = (
+    *("cosh", "erf", "exp", "exp10", "exp2", "hypot", "log", "log10", "log1p", "log2"),
+    *("pow", "sigmoid", "sinh", "tanh"),
+)
+_LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
+
+
+@register_pass("target.LowerElementary")
+class LowerElementary(PrimFuncPass):
+    """Compute exp, log, tanh and others of floats of 16 and 32 bits by polynomials.
+
+    ::
+
+        B[i] = exp(A[i])
+
+    becomes::
+
+        B[i] = float32(let x = float64(A[i]) in ... polynomial ...)
+
+    So they need no library, give the same bits on every machine, and are vectors where
+    loops are vectorised. They are computed in float64 and rounded once, by which a
+    result is wrong by at most 0.6 units in its last place. Those of float64 stay calls
+    of C's mathematics, as do the other functions.
+    """
+
+    pass_info = PassInfo(0, "target.LowerElementary")
+
+    def transform_function(
+        self, func: PrimFunc, mod: IRModule, ctx: PassContext
+    ) -> PrimFunc:
+        """Return the function without such calls."""
+        body = ElementaryLowerer().visit(func.body)
+        assert isinstance(body, Stmt)
+        return func.with_body(body)
+
+
+class ElementaryLowerer(StmtExprMutator):
+    """Rewrites calls, those in arguments first."""
+
+    def visit_call_(self, op: Call) -> Node:
+        """Compute a function by polynomials."""
+        new = self.visit_default(op)
+        assert isinstance(new, Call)
+        name = _LOWERED.get(new.op.name) if isinstance(new.op, Op) else None
+        kind = data_type(new.dtype)
+        if name is None or not kind.is_floating or kind.bits > 32:
+            return new
+        functions = Elementary(kind.lanes)
+        wide = [Cast(functions.dtype, arg) for arg in new.args]
+        return Cast(new.dtype, functions.compute(name, wide), new.span)

@@ -1,0 +1,261 @@
+"""The table of SQLite that a store of objects is, and which of its files may be used.
+
+Each transaction has a connection of its own, so that a process may end at any time. A
+fork waits for it: SQLite has locks of the process, and notes of the files that it has
+locked, which a child would take for its own. What is in the file is run, so whether it
+can be trusted is looked at each time. A file that cannot be written to is read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from errno import EACCES
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from parpass.fork_safety import fork_lock
+from parpass.trusted_paths import (
+    has_trusted_file,
+    make_private_file,
+    make_private_folder,
+    trusted_folder,
+)
+
+_NAME = "objects.sqlite"
+_BESIDE = ("-journal", "-wal", "-shm")  # files that SQLite has beside it
+_FORMAT = 1  # files that say none have 0: their digests are of objects without keys
+# A table that is its own index: else damage to an index leads from one key to the row
+# of another, and what is put in its place leaves the index as it is.
+_CREATE = """
+create table object (
+  key text primary key, used real not null, digest blob not null, data blob not null
+) without rowid
+"""
+# What SQLite says of a file of its own that was damaged.
+_DAMAGED = (
+    *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_TOOBIG),
+    *(sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH),
+)
+# A journal has to be played back, which takes writing, or files cannot be locked.
+_NOT_SO = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
+_T = TypeVar("_T")
+
+
+class ReadOnlyTableError(Exception):
+    """The table can be read, and not be written to."""
+
+
+class DamagedTableError(Exception):
+    """The table is so damaged that SQLite does not find its way in it."""
+
+
+class Patience:
+    """The total time to wait for other processes.
+
+    Attributes:
+        seconds: The time that is left.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    @contextmanager
+    def spent(self) -> Generator[float]:
+        """Take off how long the block takes; it is given what is left."""
+        begin = time.monotonic()
+        try:
+            yield self.seconds
+        finally:
+            self.seconds = max(0.0, self.seconds + begin - time.monotonic())
+
+    def halved(self) -> Patience:
+        """Return half of what is left, and keep the other half."""
+        self.seconds /= 2
+        return Patience(self.seconds)
+
+
+class ObjectTable:
+    """The table in a folder, as it is now.
+
+    Args:
+        folder: The folder, which need not be there.
+
+    Attributes:
+        path: Its file, which need not be there either.
+        exists: Whether it is.
+
+    Raises:
+        UntrustedPathError: The folder or a file in it is not to be trusted.
+        OSError: They cannot be looked at.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = file_of(trusted_folder(folder))
+        self.exists = has_trusted_file(self.path)
+        for beside in _files(self.path.parent)[1:]:  # SQLite plays a journal back
+            has_trusted_file(beside)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it is there, and this process may not write to it."""
+        # The folder is for the journal.
+        return self.exists and not (
+            _may(os.W_OK, self.path) and _may(os.W_OK, self.path.parent)
+        )
+
+    def read(
+        self,
+        work: Callable[[sqlite3.Connection], _T],
+        otherwise: _T,
+        patience: Patience,
+    ) -> _T:
+        """Look something up; return `otherwise` if there is no table, or an older one.
+
+        Raises:
+            DamagedTableError: It is damaged.
+            PermissionError: This process may not read it.
+            sqlite3.Error: That cannot be done: SQLITE_BUSY if it takes too long.
+        """
+        with _telling_damage():
+            return self._read(work, otherwise, patience)
+
+    def _read(
+        self,
+        work: Callable[[sqlite3.Connection], _T],
+        otherwise: _T,
+        patience: Patience,
+    ) -> _T:
+        if not self.exists:
+            return otherwise
+        if not _may(os.R_OK, self.path):  # of which SQLite tells no more than of others
+            raise PermissionError(EACCES, os.strerror(EACCES), str(self.path))
+        is_read_only = self.is_read_only
+        mode = "ro" if is_read_only else "rw"
+        try:
+            with self._transaction(mode, "begin", patience) as table:
+                return work(table) if _has_format(table) else otherwise
+        except sqlite3.Error as error:
+            if not is_read_only or error_code(error) not in _NOT_SO:
+                raise
+        # So the file is read as it is; of what is half of a change digests tell.
+        with self._transaction("ro&immutable=1", "begin", patience) as table:
+            return work(table) if _has_format(table) else otherwise
+
+    def write(self, work: Callable[[sqlite3.Connection], _T], patience: Patience) -> _T:
+        """Change the table, whole or not at all; it is made if it is not there.
+
+        Raises:
+            ReadOnlyTableError: It can only be read.
+            UntrustedPathError: Another user made something in its place meanwhile.
+            OSError: It cannot be made.
+            DamagedTableError: It is damaged.
+            sqlite3.Error: That cannot be done: SQLITE_BUSY if it takes too long.
+        """
+        if self.is_read_only:
+            raise ReadOnlyTableError
+        if not self.exists:
+            make_private_folder(self.path.parent)
+            trusted_folder(self.path.parent)  # another user may have made it meanwhile
+            make_private_file(self.path)
+            has_trusted_file(self.path)
+        with _telling_damage():
+            try:
+                return self._written(work, patience)
+            except sqlite3.Error as error:
+                if error_code(error) == sqlite3.SQLITE_READONLY:
+                    raise ReadOnlyTableError from error
+                raise
+
+    def _written(
+        self, work: Callable[[sqlite3.Connection], _T], patience: Patience
+    ) -> _T:
+        # Behind this lock nothing is waited for any more.
+        with self._transaction("rw", "begin exclusive", patience) as table:
+            if not _has_format(table):
+                table.execute("drop table if exists object")
+                table.execute(_CREATE)
+                table.execute(f"pragma user_version = {_FORMAT}")
+            done = work(table)
+            table.execute("commit")
+            return done
+
+    @contextmanager
+    def _transaction(
+        self, mode: str, begin: str, patience: Patience
+    ) -> Generator[sqlite3.Connection]:
+        """Give a connection that has its lock; what is not committed is undone."""
+        path = "/" + self.path.as_posix().removeprefix("/")  # "C:/" has none
+        address = f"file://{quote(os.fsencode(path))}?mode={mode}"
+        with fork_lock:
+            with patience.spent() as seconds:
+                table = _opened(address, begin, seconds)
+            with closing(table):
+                yield table
+
+
+def _opened(address: str, begin: str, seconds: float) -> sqlite3.Connection:
+    """Return a connection that has its lock, for which it may wait so long."""
+    table = sqlite3.connect(address, timeout=seconds, uri=True, isolation_level=None)
+    try:
+        table.text_factory = bytes  # for text, damaged, may be no text
+        # Processes that end at any time do no harm. To wait for the disk, 10 ms an
+        # object, would help against a loss of power; what that damages is not given.
+        table.execute("pragma synchronous = off")
+        table.execute(begin)
+        _has_format(table)  # now it is read, which takes the lock
+    except BaseException:
+        table.close()
+        raise
+    return table
+
+
+def file_of(folder: Path) -> Path:
+    """Return where the table of a folder is."""
+    return folder / _NAME
+
+
+def remove_table(folder: Path) -> None:
+    """Remove the files in a folder, whatever they are.
+
+    Raises:
+        OSError: One cannot be removed.
+    """
+    for path in _files(folder):
+        path.unlink(missing_ok=True)
+
+
+def error_code(error: sqlite3.Error) -> int:
+    """Return the code of an error, without what tells more; 0 if it has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+@contextmanager
+def _telling_damage() -> Generator[None]:
+    """Raise a `DamagedTableError` for errors that tell of damage."""
+    try:
+        yield
+    except UnicodeDecodeError as error:  # damaged names are in SQLite's messages
+        raise DamagedTableError("its text is no text") from error
+    except sqlite3.Error as error:
+        if error_code(error) in _DAMAGED:
+            raise DamagedTableError(str(error)) from error
+        raise
+
+
+def _files(folder: Path) -> list[Path]:
+    file = file_of(folder)
+    return [file, *(file.with_name(f"{_NAME}{end}") for end in _BESIDE)]
+
+
+def _has_format(table: sqlite3.Connection) -> bool:
+    return table.execute("pragma user_version").fetchone() == (_FORMAT,)
+
+
+def _may(mode: int, path: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    return os.access(path, mode, effective_ids=effective)

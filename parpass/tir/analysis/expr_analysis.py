@@ -1,0 +1,67 @@
+"""Analyses of expressions: structural equality, and side effects of evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from parpass.ir.node import Node, children, post_order
+from parpass.ir.op_table import Op
+from parpass.ir.structural import structural_equal
+from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
+from parpass.tir.buffer import BufferLoad
+from parpass.tir.builtin import CallEffectKind, call_effect
+from parpass.tir.expr import Call, Load
+from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
+
+
+def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
+    """Return whether two expressions compute the same of the same variables.
+
+    A number is the constant that it makes in an expression.
+    """
+    return lhs is rhs or structural_equal(as_prim_expr(lhs), as_prim_expr(rhs))
+
+
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+
+
+def side_effect(expr: PrimExpr) -> CallEffectKind:
+    """Return what evaluating an expression does at most, as TVM's `SideEffect`."""
+    return max(map(_effect, post_order(expr)))
+
+
+def is_pure(expr: PrimExpr, known: set[Node]) -> bool:
+    """Return whether evaluating an expression reads and changes nothing.
+
+    Args:
+        expr: The expression.
+        known: Nodes of which that is known, which are not gone into; others are added.
+    """
+    order = post_order(expr, lambda node: () if node in known else children(node))
+    if any(_effect(node) > CallEffectKind.Pure for node in order):
+        return False
+    known.update(order)
+    return True
+
+
+def _effect(node: Node) -> CallEffectKind:
+    """Return what a node does by itself."""
+    if isinstance(node, Load | BufferLoad):
+        return CallEffectKind.ReadState
+    if isinstance(node, Call):
+        is_known = isinstance(node.op, Op)
+        return call_effect(node.op) if is_known else CallEffectKind.Opaque
+    return CallEffectKind.Pure
+
+
+def may_be_speculated(expr: PrimExpr) -> bool:
+    """Return whether an expression may be evaluated earlier, or where it was not.
+
+    It reads no memory then, and divides by nothing that may be 0.
+    """
+    if side_effect(expr) > CallEffectKind.Pure:
+        return False
+    divisions = [node for node in post_order(expr) if isinstance(node, _DIVISIONS)]
+    return all(
+        isinstance(one.b, IntImm | FloatImm) and one.b.value != 0 for one in divisions
+    )

@@ -1,1 +1,0 @@
-"""Indices that are made of iterators by splitting and fusing them."""

@@ -1,1 +1,0 @@
-"""Systems of equations and inequalities that are linear in variables."""

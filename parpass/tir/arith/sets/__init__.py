@@ -1,1 +1,0 @@
-"""Sets of ints whose ends are expressions, and what arithmetic makes of them."""

@@ -1,1 +1,0 @@
-"""Sums of quotients and remainders, in a canonical form."""

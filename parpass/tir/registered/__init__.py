@@ -1,1 +1,0 @@
-"""Loop programs as the base of IRs knows them."""

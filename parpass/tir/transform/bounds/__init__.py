@@ -1,1 +1,0 @@
-"""What `InstrumentBoundCheckers` is made of."""

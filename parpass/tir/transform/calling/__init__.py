@@ -1,1 +1,0 @@
-"""What a function that is called from outside does first: arguments, checks."""

@@ -1,1 +1,0 @@
-"""Which variables and indices fit in fewer bits, and the rewrite."""

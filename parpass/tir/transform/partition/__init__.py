@@ -1,1 +1,0 @@
-"""Where conditions cut a loop, and the parts."""

@@ -1,0 +1,175 @@
+"""The registry of adapters by type of module, and the lifting of values to modules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from parpass.errors import AdapterError, ArgumentError, PassInputError
+from parpass.errors.adapters import describe_value
+from parpass.errors.core import describe_kind
+from parpass.replicated_tables import ReplicatedTable
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.checked_adapter import (
+    adapter_name,
+    check_attributes,
+    checked,
+    unchecked,
+)
+from parpass.transform.passes import Pass, Sequential
+from parpass.transform.program_format import register_programs
+
+_adapters: ReplicatedTable[type, ModuleAdapter] = ReplicatedTable("adapter of")
+
+_UNNAMED = Sequential([]).info.name
+_MAX_NAMED = 4  # passes of a pipeline that a message names
+
+_module_types: dict[str, type] = {}  # the module type of a package's passes
+
+
+def register_adapter(
+    module_type: type, adapter: ModuleAdapter, *, passes_in: Sequence[str] = ()
+) -> None:
+    """Register the adapter of a type of modules and its subclasses.
+
+    Args:
+        module_type: The type.
+        adapter: The adapter.
+        passes_in: Packages whose passes, and subclasses of these, apply to such modules
+            alone. Passes of other packages apply to any module.
+
+    Raises:
+        ArgumentError: `module_type` is no class, or `adapter` no adapter.
+        AdapterError: An attribute of the adapter is wrong.
+    """
+    if not isinstance(cast("object", module_type), type):
+        raise ArgumentError(
+            f"expected a class of modules, got {describe_value(module_type)}"
+        )
+    check_attributes(adapter)
+    _adapters[module_type] = adapter
+    _module_types.update(dict.fromkeys(passes_in, module_type))
+    _module_type_of.cache_clear()
+    if adapter.ir_name:
+        register_programs(adapter)
+
+
+def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | None:
+    """Return the error for a pass that is called on modules of another IR, or None.
+
+    Args:
+        pass_: The pass.
+        adapter: The adapter of the modules.
+    """
+    for kind in type(pass_).__mro__:
+        expected = _module_type_of(kind.__module__)
+        if expected is not None:
+            break
+    else:
+        return None
+    adapter = unchecked(adapter)
+    if _adapters.find(expected) is adapter:
+        return None
+    given = [kind for kind in _adapters if _adapters.find(kind) is adapter]
+    if not given or any(issubclass(kind, expected) for kind in given):
+        return None
+    name = pass_.info.name
+    return PassInputError(
+        f"pass '{name}' expected {expected.__name__}, got {given[0].__name__}: it is a "
+        "pass of another IR; name one of this, or give the pass a program of its own",
+        pass_name=name,
+    )
+
+
+@functools.cache
+def _module_type_of(module: str) -> type | None:
+    """Return the module type of the passes that a Python module defines, if any."""
+    package = module
+    while package:
+        if package in _module_types:
+            return _module_types[package]
+        package = package.rpartition(".")[0]
+    return None
+
+
+Unwrap = Callable[[Any], Any]
+
+_lifts: ReplicatedTable[type, Callable[[Any], tuple[Any, Unwrap]]] = ReplicatedTable(
+    "wrapping of"
+)
+
+
+def register_wrapping(
+    part_type: type, wrap: Callable[[Any], tuple[Any, Unwrap]]
+) -> None:
+    """Register how values of a type, parts of a module, are lifted to a module.
+
+    `wrap` returns a module that contains the value, and a function that extracts the
+    value from the resulting module.
+    """
+    _lifts[part_type] = wrap
+
+
+def lift_to_module(value: Any) -> tuple[Any, Unwrap]:
+    """Return a pass's argument as a module, and a function that extracts the result."""
+    for kind in type(value).__mro__:
+        wrap = _lifts.find(kind)
+        if wrap is not None:
+            return wrap(value)
+    return value, lambda mod: mod
+
+
+def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
+    """Return the adapter, in its checked form, of a module that a pass is called on.
+
+    Raises:
+        PassInputError: No adapter is registered for its type.
+    """
+    adapter = _find_adapter(mod)
+    if adapter is None:
+        raise _no_adapter_error(mod, f"pass '{pass_name}'", pass_name)
+    return checked(adapter)
+
+
+def adapter_for(root: Pass, mod: Any) -> ModuleAdapter:
+    """Return the adapter, in its checked form, of a module for a pass or pipeline.
+
+    Raises:
+        PassInputError: No adapter is registered for its type.
+        AdapterError: `is_module` of the adapter is false for it.
+    """
+    found = _find_adapter(mod)
+    if found is None:
+        raise _no_adapter_error(mod, _describe_pass(root), root.info.name)
+    adapter = checked(found)
+    if not adapter.is_module(mod):
+        expected = f"True for the {type(mod).__name__} that it is registered for"
+        raise AdapterError(adapter_name(adapter), "is_module", expected, False)
+    return adapter
+
+
+def _describe_pass(root: Pass) -> str:
+    """Return a pass's name for a message; of an unnamed list, those of its passes."""
+    name = root.info.name
+    if not (isinstance(root, Sequential) and name == _UNNAMED):
+        return f"pass '{name}'"
+    named = [one.info.name for one in root.passes if one is not None]
+    more = ", ..." if len(named) > _MAX_NAMED else ""
+    return f"the pipeline [{', '.join(named[:_MAX_NAMED])}{more}]"
+
+
+def _find_adapter(mod: Any) -> ModuleAdapter | None:
+    for kind in type(mod).__mro__:
+        adapter = _adapters.find(kind)
+        if adapter is not None:
+            return adapter
+    return None
+
+
+def _no_adapter_error(mod: Any, caller: str, pass_name: str) -> PassInputError:
+    expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
+    hint = "; modules of other types need an adapter: see register_adapter"
+    message = f"{caller} expected {expected}, got {describe_kind(mod)}"
+    is_plain = type(mod).__module__ == "builtins"
+    return PassInputError(message if is_plain else message + hint, pass_name=pass_name)

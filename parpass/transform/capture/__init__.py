@@ -1,0 +1,1 @@
+"""Captured output of passes: diagnostics, counters, log records and warnings."""

@@ -1,0 +1,328 @@
+"""Interception of `logging` and `warnings` in pass bodies, to tag or capture them.
+
+Both are process-wide. While bodies run, log records are tagged with the pass; while
+bodies run out of their turn, log records and warnings are captured. Other code, in
+other contextvars contexts, is unaffected. The process-wide patch is reference-counted,
+and undone on the last exit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+import operator
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import ContextVar, Token
+from types import FunctionType
+from typing import Any, TextIO
+from weakref import WeakKeyDictionary
+
+from parpass.diagnostic import DiagnosticContext, rendering_capture
+from parpass.transform.capture.emission import (
+    BufferedLogRecord,
+    BufferedRegistryReset,
+    BufferedRendering,
+    BufferedWarning,
+    Emission,
+)
+from parpass.transform.capture.recorder import current_recorder
+from parpass.transform.process_patch import ProcessPatch
+
+_buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_tape", default=None)
+
+
+class EmissionBuffer:
+    """Buffers the emissions of a body."""
+
+    __slots__ = ("_as_it_was", "_filters", "_kept", "forgot")
+
+    def __init__(self) -> None:
+        self._kept: list[Emission] = []
+        self._filters: Any = warnings.filters
+        self._as_it_was = tuple(self._filters)
+        self.forgot = False
+
+    def keep(self, emission: Emission) -> None:
+        """Add an emission."""
+        self._kept.append(emission)
+
+    def add_rendering(self, diag_ctx: DiagnosticContext) -> None:
+        """Add rendered diagnostics."""
+        self._kept.append(BufferedRendering.of(diag_ctx))
+
+    def add_registry_reset(self) -> None:
+        """Add a reset of the warning registry, unless it is the last emission."""
+        if warnings.showwarning is _installed.here:
+            _probe()
+            if self.forgot:
+                self.forgot = False
+                self._kept.append(BufferedRegistryReset.of_body())
+
+    def take(self) -> tuple[Emission, ...]:
+        """Return the emissions since the last call, and remove them."""
+        self.add_registry_reset()
+        if not self._kept:
+            return ()
+        kept = tuple(self._kept)
+        self._kept.clear()
+        return kept
+
+    def defers_filtering(self) -> bool:
+        """Return whether the warning filters are those at the start of the body.
+
+        If so, they are applied when the warnings are emitted; else the filters that the
+        body installed are applied at once.
+        """
+        filters: Any = warnings.filters
+        return filters is self._filters and tuple(filters) == self._as_it_was
+
+
+class capturing:  # noqa: N801 -- used like a function, as contextlib's own
+    """Captures the emissions of the block; enters as the buffer.
+
+    It takes effect inside `allowing_capture`.
+
+    Args:
+        tape: The buffer of earlier blocks; by default a new one.
+    """
+
+    __slots__ = ("_rendering", "_tape", "_token")
+
+    def __init__(self, tape: EmissionBuffer | None = None) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> EmissionBuffer:
+        tape = self._tape or EmissionBuffer()
+        self._token: Token[EmissionBuffer | None] = _buffer.set(tape)
+        self._rendering = rendering_capture.set(tape.add_rendering)
+        return tape
+
+    def __exit__(self, *_: object) -> None:
+        rendering_capture.reset(self._rendering)
+        _buffer.reset(self._token)
+
+
+def emit_all(
+    emissions: Sequence[Emission], mod: Any
+) -> tuple[Emission, Exception] | None:
+    """Emit in order the emissions of a pass that ran on a module.
+
+    Returns:
+        The error of a handler or filter, which ends a body, too, and the emission at
+        which it was raised; None if there was none.
+    """
+    with tagging_log_records:
+        for emission in emissions:
+            try:
+                emission.emit(mod)
+            except Exception as error:  # noqa: BLE001 -- it is returned
+                return emission, error
+    return None
+
+
+# What is put in the place of the process's own functions, with what that leads to. It
+# is made anew each time, as somebody who has wrapped an earlier one may still hold it.
+_originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def unwrap_patched(value: Any) -> Any:
+    """Return the function that one of ours replaces; any other value as it is.
+
+    The program may have restored an earlier one, so patches may be nested.
+    """
+    while type(value) is FunctionType and value in _originals:
+        value = _originals[value]
+    return value
+
+
+def _patch_logging() -> Callable[[], None]:
+    found = unwrap_patched(logging.Logger.handle)
+
+    def handle(self: logging.Logger, record: logging.LogRecord) -> None:
+        recorder = current_recorder()
+        if recorder is not None and not hasattr(record, "parpass_pass"):
+            record.parpass_pass = recorder.pass_name
+            record.parpass_function = recorder.function_name
+        tape = _buffer.get()
+        if tape is None:
+            found(self, record)
+        else:
+            tape.keep(BufferedLogRecord.of(record))
+
+    def undo() -> None:
+        if logging.Logger.handle is handle:
+            logging.Logger.handle = found
+
+    _originals[handle] = found
+    logging.Logger.handle = handle
+    return undo
+
+
+class _InstalledHook:
+    """The function that shows warnings, while it is replaced here; else None."""
+
+    here: Any = None
+
+
+_installed = _InstalledHook()
+
+
+def _patch_warnings() -> Callable[[], None]:
+    found = unwrap_patched(warnings.showwarning)
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        tape = _buffer.get()
+        if category is _Probe:
+            if tape is not None:
+                tape.forgot = True
+        elif tape is None or file is not None:
+            found(message, category, filename, lineno, file, line)
+        else:
+            instance = message if isinstance(message, Warning) else category(message)
+            decided, frame = not tape.defers_filtering(), inspect.currentframe()
+            tape.add_registry_reset()
+            tape.keep(
+                BufferedWarning.of(
+                    instance, filename, lineno, frame, is_decided=decided
+                )
+            )
+
+    _originals[show] = found
+    _installed.here = warnings.showwarning = show
+    put_back = _guard_filters()
+    _probe()
+
+    def undo() -> None:
+        _installed.here = None
+        put_back()
+        if warnings.showwarning is show:
+            warnings.showwarning = found
+
+    return undo
+
+
+# Records of bodies say which pass was running on which function.
+tagging_log_records = ProcessPatch(_patch_logging)
+_patching_warnings = ProcessPatch(_patch_warnings)
+
+
+@contextlib.contextmanager
+def allowing_capture() -> Generator[None]:
+    """Enable `capturing` in the block; several threads may enter it."""
+    with tagging_log_records, _patching_warnings:
+        yield
+
+
+class _Guard(type):
+    """The metaclass of categories that replace others while warnings are captured.
+
+    A filter that shows a warning once would count one that is captured as shown. So a
+    filter that always shows precedes it, for capturing contexts.
+    """
+
+    stands_for: type[Warning]
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        tape = _buffer.get()
+        return (
+            tape is not None
+            and issubclass(subclass, cls.stands_for)
+            and subclass is not _Probe
+            and tape.defers_filtering()
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _guard_for(category: type[Warning]) -> type[Warning]:
+    names = {"stands_for": category, "__module__": __name__}
+    return _Guard(category.__name__, (Warning,), names)
+
+
+_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []
+
+
+def _cached_guards(filters: tuple[Any, ...]) -> list[Any]:
+    """Return filters with guards, which must not be changed; cached for the last ones.
+
+    They are compared one by one, since equal filters may differ in their classes.
+    """
+    global _last_guarded
+    known, guarded = _last_guarded
+    if len(known) != len(filters) or not all(map(operator.is_, known, filters)):
+        guarded = [*_with_guards(filters)]
+        _last_guarded = filters, guarded
+    return guarded
+
+
+def _with_guards(filters: Sequence[Any]) -> Iterator[Any]:
+    yield ("default", None, _Probe, None, 0)
+    for one in filters:
+        action, message, category, module, lineno = one
+        if action not in ("error", "ignore"):
+            yield ("always", message, _guard_for(category), module, lineno)
+        yield one
+    yield ("always", None, _guard_for(Warning), None, 0)  # where no filter matches
+
+
+def _guard_filters() -> Callable[[], None]:
+    """Add guards to the filters; return the function that restores the list."""
+    # A new list, as others may be going through the one that is there. What warnings
+    # remember as shown, they forget when told of a change: they are not.
+    found: Any = warnings.filters
+    plain = active_filters()
+    as_made = _cached_guards(tuple(plain))
+    warnings.filters = ours = list(as_made)
+
+    def put_back() -> None:
+        nonlocal plain
+        current: Any = warnings.filters
+        if ours != as_made:  # somebody has changed the filters in force
+            found[:] = plain = _without_guards(ours)
+        # Somebody may have put a copy in its place, and mean to put it back.
+        ours[:] = plain
+        if current is ours:
+            warnings.filters = found
+        elif len(without := _without_guards(current)) < len(current):
+            current[:] = without
+
+    return put_back
+
+
+def _without_guards(filters: Sequence[Any]) -> list[Any]:
+    # In one go, as it is asked for each stage, and several times for small ones.
+    return [
+        one for one in filters if type(one[2]) is not _Guard and one[2] is not _Probe
+    ]
+
+
+def active_filters() -> list[Any]:
+    """Return the warning filters without the guards."""
+    found: Any = warnings.filters
+    return _without_guards(found)
+
+
+class _Probe(Warning):
+    """A category issued to detect that the registry was reset."""
+
+
+_probing = _Probe("")
+_probed: dict[Any, Any] = {}
+
+
+def _probe() -> None:
+    try:
+        warnings.warn_explicit(_probing, _Probe, __name__, 1, __name__, _probed)
+    except _Probe:  # all warnings are errors
+        tape = _buffer.get()
+        if tape is not None:
+            tape.forgot = True

@@ -1,0 +1,140 @@
+"""The recorder of a pass body: its diagnostics and counters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar, Token
+from typing import Any
+
+from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
+
+_in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
+_recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
+
+
+class Recorder:
+    """Records the diagnostics and counters of a pass body.
+
+    One is created for each body, and most bodies emit nothing, so its parts are created
+    on first use.
+
+    Args:
+        module: The module that the pass runs on.
+        pass_name: The name of the pass.
+
+    Attributes:
+        module: The module that the pass runs on.
+        pass_name: The name of the pass.
+        function_name: The function that a function pass is running on.
+        said_before: The number of diagnostics of the pass before this body, as far as
+            it is known in this process.
+    """
+
+    __slots__ = (
+        "_counters",
+        "_diag_ctx",
+        "function_name",
+        "module",
+        "pass_name",
+        "said_before",
+    )
+
+    def __init__(self, module: Any, pass_name: str | None = None) -> None:
+        self.module = module
+        self.pass_name = pass_name
+        self._diag_ctx: DiagnosticContext | None = None
+        self._counters: Counter[str] | None = None
+        self.function_name: str | None = None
+        self.said_before = 0
+
+    @property
+    def diag_ctx(self) -> DiagnosticContext:
+        """The diagnostic context that the body emits to."""
+        if self._diag_ctx is None:
+            # A body that renders ends itself by an error; what it said is shown later.
+            self._diag_ctx = DiagnosticContext(self.module, _deferred)
+        return self._diag_ctx
+
+    @property
+    def counters(self) -> Counter[str]:
+        """The counters that the body keeps by `PassContext.count`."""
+        if self._counters is None:
+            self._counters = Counter()
+        return self._counters
+
+    @property
+    def said(self) -> Sequence[Diagnostic]:
+        """The diagnostics so far."""
+        return () if self._diag_ctx is None else self._diag_ctx.diagnostics
+
+    @property
+    def counted(self) -> Mapping[str, int] | None:
+        """The counters so far, None if there are none."""
+        return self._counters
+
+    @property
+    def said_so_far(self) -> int:
+        """The number of diagnostics that the pass has emitted."""
+        return self.said_before + len(self.said)
+
+    def take_over(self, other: Recorder) -> None:
+        """Add the diagnostics and counters of another recorder."""
+        if other.said:
+            self.diag_ctx.diagnostics.extend(other.said)
+        if other.counted:
+            self.counters.update(other.counted)
+
+
+def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Return whether one of these is an error: it ends the run after the pass."""
+    return any(one.level == DiagnosticLevel.ERROR for one in diagnostics)
+
+
+def _deferred(_diag_ctx: DiagnosticContext) -> None:
+    pass
+
+
+def current_recorder() -> Recorder | None:
+    """Return the recorder of the pass that is running here, None outside of passes."""
+    return _recorder.get()
+
+
+# What `recording` does, in two parts: where each pass comes by, a frame shows.
+start_recording = _recorder.set
+stop_recording = _recorder.reset
+
+
+class recording:  # noqa: N801 -- used like a function, as contextlib's own
+    """Make `recorder` the current one while the block runs."""
+
+    __slots__ = ("_recorder", "_token")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        self._token: Token[Recorder | None] = _recorder.set(self._recorder)
+
+    def __exit__(self, *_: object) -> None:
+        _recorder.reset(self._token)
+
+
+def inside_function_pass() -> bool:
+    """Return whether this is called from the body of a function pass.
+
+    Nested passes of such a body are not shown to instruments: they run in workers.
+    """
+    return _in_function_pass.get()
+
+
+class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
+    """Marks the block as the body of a function pass."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token: Token[bool] = _in_function_pass.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _in_function_pass.reset(self._token)

@@ -1,0 +1,163 @@
+"""The clock that instruments read.
+
+Passes that the runner fused were run together, function by function; the hooks around
+each of them are called afterwards, in the serial order. Then this clock shows the time
+at which the pass would have begun or ended, by the shares of time that it took in the
+workers. Otherwise it is `time.perf_counter`.
+
+How contexts and pipelines call instruments: the hooks, their order, their errors.
+
+`parpass.instrument` has the base class and the instruments; this is the other side of
+the same contract (contract section 4).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any, cast
+
+import msgspec
+
+from parpass.errors import ArgumentError, InstrumentError
+from parpass.errors.core import add_note
+from parpass.errors.tracebacks import calls_user_code
+
+replayed_time: ContextVar[float | None] = ContextVar(
+    "parpass_replayed_time", default=None
+)
+
+
+def now() -> float:
+    """Return the time in seconds, of the moment that the current hook stands for."""
+    moment = replayed_time.get()
+    return time.perf_counter() if moment is None else moment
+
+
+Hook = Callable[..., Any]
+
+
+class Hooks(msgspec.Struct, frozen=True, eq=False):
+    """The hooks that an instrument overrides, bound to it; None for the others.
+
+    Attributes:
+        name: The instrument's name, for messages.
+        observes_ir: Whether the hooks around a pass look at the module. If no
+            instrument does, the runner may run several passes without a barrier, and
+            the hooks are given None for the module.
+    """
+
+    name: str
+    observes_ir: bool
+    enter_pass_ctx: Hook | None = None
+    exit_pass_ctx: Hook | None = None
+    should_run: Hook | None = None
+    run_before_pass: Hook | None = None
+    run_after_pass: Hook | None = None
+    run_after_failed_pass: Hook | None = None
+
+
+def hooks_of(instrument: Any) -> Hooks:
+    """Return the hooks of an instrument."""
+    return instrument.bound_hooks
+
+
+def checked_instruments(instruments: Iterable[Any] | None) -> tuple[Any, ...]:
+    """Return instruments as a tuple.
+
+    Raises:
+        ArgumentError: One of them is no instrument.
+    """
+    try:
+        found = tuple(instruments or ())
+    except TypeError:
+        raise ArgumentError(
+            f"expected a list of instruments; {instruments!r} is not iterable"
+        ) from None
+    for one in found:
+        if not _is_instrument(one):
+            raise ArgumentError(
+                f"expected pass instruments, got {one!r}; derive from PassInstrument "
+                "or decorate the class with @pass_instrument, and give an instance"
+            )
+    return found
+
+
+def _is_instrument(value: Any) -> bool:
+    return not isinstance(value, type) and hasattr(
+        cast("object", type(value)), "bound_hooks"
+    )
+
+
+def enter_instruments(instruments: Sequence[Any]) -> None:
+    """Call `enter_pass_ctx` of each, in order.
+
+    If one raises, those already entered are exited in reverse order and the error is
+    raised, together with those of the exits, if any.
+    """
+    for at, instrument in enumerate(instruments):
+        try:
+            _call_context_hook(instrument, "enter_pass_ctx")
+        except BaseException as error:  # noqa: BLE001 -- rolled back, then raised
+            entered = instruments[:at][::-1]
+            _raise_all([error, *_exit_all(entered)], "entering a PassContext")
+
+
+def exit_instruments(instruments: Sequence[Any]) -> None:
+    """Call `exit_pass_ctx` of each, in order; all are called, whichever raises."""
+    _raise_all(_exit_all(instruments), "leaving a PassContext")
+
+
+def _exit_all(instruments: Sequence[Any]) -> list[BaseException]:
+    errors: list[BaseException] = []
+    for instrument in instruments:
+        try:
+            _call_context_hook(instrument, "exit_pass_ctx")
+        except BaseException as error:  # noqa: BLE001 -- raised with the others
+            errors.append(error)
+    return errors
+
+
+def _raise_all(errors: Sequence[BaseException], when: str) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise BaseExceptionGroup(f"several instruments failed while {when}", errors)
+
+
+def _call_context_hook(instrument: Any, hook_name: str) -> None:
+    hooks = hooks_of(instrument)
+    hook = getattr(hooks, hook_name)
+    if hook is None:
+        return
+    try:
+        hook()
+    except Exception as error:
+        add_note(error, f"in {hook_name} of instrument '{hooks.name}'")
+        raise
+
+
+@calls_user_code
+def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
+    """Call a hook around a pass: `args` are the module and the PassInfo, at least.
+
+    Raises:
+        Exception: What the hook raised, with a note that names instrument and pass.
+        InstrumentError: `should_run` returned something that is no bool.
+    """
+    info = args[1]
+    try:
+        answer = getattr(hooks, hook_name)(*args)
+    except Exception as error:
+        add_note(
+            error,
+            f"in {hook_name} of instrument '{hooks.name}', around pass '{info.name}'",
+        )
+        raise
+    if hook_name == "should_run" and not isinstance(answer, int):
+        raise InstrumentError(
+            f"should_run of instrument '{hooks.name}' must return a bool, got "
+            f"{answer!r} for pass '{info.name}'"
+        )
+    return answer

@@ -1,0 +1,153 @@
+"""Passes in the global function registry: by name, for `required` and pipeline text.
+
+PrintIR: a pass that prints the module, to stand anywhere in a pipeline.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from parpass.errors import ArgumentError, UnknownPassError
+from parpass.function_registry import (
+    get_global_func,
+    global_func_names,
+    known_func,
+    register_func,
+)
+from parpass.replicated_tables import ReplicatedTable
+from parpass.transform.context import PassContext
+from parpass.transform.info import PassInfo
+from parpass.transform.passes import ModulePass, Pass
+
+FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
+
+_TVM_PREFIXES = ("transform.", "relay._transform.")  # where TVM looks for passes
+
+_keys: ReplicatedTable[str, None] = ReplicatedTable("key of a pass")
+
+
+def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
+    """Register a pass class, a factory or a pass under a key; a decorator.
+
+    The last part of the key is the name by which pipelines and `required` find it.
+    TVM's keys are `transform.NAME` and `relay._transform.NAME`; what `register_func`
+    registers under such a key is taken for a factory of passes, too. Put above
+    `@function_pass(...)` this registers the pass that that makes.
+
+    Raises:
+        ArgumentError: The key is taken.
+    """
+
+    def register(factory: FactoryT) -> FactoryT:
+        given = cast("object", factory)
+        register_func(
+            key, ConstantFactory(given) if isinstance(given, Pass) else factory
+        )
+        _keys[key] = None
+        return factory
+
+    return register
+
+
+class ConstantFactory:
+    """The factory of a pass that was registered itself, without options."""
+
+    def __init__(self, made: Pass) -> None:
+        self.made = made
+
+    def __call__(self) -> Pass:
+        """Return the pass."""
+        return self.made
+
+
+def registered_passes() -> Mapping[str, Callable[..., Pass]]:
+    """Return the factories of all registered passes by short name, sorted."""
+    keys = global_func_names(_is_pass_key)
+    return {
+        _short_name(key): get_global_func(key).body for key in sorted(keys, key=_rank)
+    }
+
+
+def pass_factory(name: str) -> Callable[..., Any] | None:
+    """Return what makes a pass, by a name as for `create_pass`; None if none does.
+
+    Modules of passes that were declared are imported only if it is not known yet: none
+    of them registers a name that something else has.
+    """
+    known = global_func_names(
+        lambda key: _short_name(key) == name and _is_pass_key(key), declared=False
+    )
+    function = known_func(max(known, key=_rank)) if known else None
+    if function is not None:
+        return function.body
+    found = registered_passes().get(name)
+    if found is not None:
+        return found
+    of, _, short = name.rpartition(".")
+    for key in (name, f"{of}.transform.{short}", f"{of}._transform.{short}"):
+        function = get_global_func(key, allow_missing=True)
+        if function is not None:
+            return function.body
+    return None
+
+
+def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
+    """Return a new pass by its name, by its whole key, or as TVM names it in an IR.
+
+    TVM's name `tir.Simplify` is for the key `tir.transform.Simplify`.
+
+    Raises:
+        UnknownPassError: There is none; the message has the nearest names.
+        ArgumentError: The pass does not take these options, or what is registered
+            under that name gives no pass.
+    """
+    factory = pass_factory(name)
+    if factory is None:
+        raise UnknownPassError(name, registered_passes())
+    try:
+        made = cast("object", factory(**(options or {})))
+    except TypeError as error:
+        raise ArgumentError(
+            f"pass '{name}' cannot be made with options {dict(options or {})}: {error}"
+        ) from error
+    if not isinstance(made, Pass):
+        raise ArgumentError(
+            f"expected a function that gives a pass under the name '{name}'; the one "
+            f"that is registered gives {made!r:.80}"
+        )
+    return made
+
+
+def _is_pass_key(key: str) -> bool:
+    return key in _keys or key in _keys.missing or key.startswith(_TVM_PREFIXES)
+
+
+def _short_name(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _rank(key: str) -> tuple[str, bool, bool]:
+    # Of several keys with one short name the last counts: TVM's `transform.NAME`, or
+    # else what the program registered, as it may not know of what is shipped.
+    return _short_name(key), key.startswith("transform."), key in _keys.added
+
+
+@register_pass("transform.PrintIR")
+class PrintIR(ModulePass):
+    """Print the module to standard error and return it unchanged.
+
+    Args:
+        header: Comes first, to tell several printings apart.
+    """
+
+    pass_info = PassInfo(opt_level=0, name="PrintIR")
+
+    def __init__(self, header: str = "") -> None:
+        self.header = header
+
+    def transform_module(self, mod: Any, ctx: PassContext) -> Any:
+        """Print the module."""
+        sys.stderr.write(f"PrintIR({self.header}):\n{mod}\n")
+        return mod

@@ -1,0 +1,272 @@
+"""The tree of pipeline text: what was written, without knowing any pass.
+
+From pipeline text to its tree; and what is wrong with text, shown in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from parpass.diagnostic import excerpt
+from parpass.errors import PipelineSyntaxError
+from parpass.fork_safety import fork_lock
+
+if TYPE_CHECKING:
+    from lark import UnexpectedInput  # by those alone who read text
+
+
+_NUMBER = re.compile(r"-?\d")
+
+# What unquoted words mean where nothing is known of the option.
+WORDS: dict[str, Any] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "inf": float("inf"),
+    "-inf": float("-inf"),
+    "nan": float("nan"),
+    "-nan": float("-nan"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A word, a number or a string.
+
+    Attributes:
+        value: What it means where nothing is known of the option.
+        word: The text if it is not quoted, which is meant where a string is expected.
+    """
+
+    value: Any
+    word: str | None
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list; `depth` is the number of lists in each other, this one included."""
+
+    elements: Sequence[Value]
+    depth: int
+
+
+Value = Scalar | Items
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a pass, at an offset in the text."""
+
+    at: int
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A pass, at an offset in the text.
+
+    Attributes:
+        children: The passes in parentheses; None if there are no parentheses.
+        depth: The number of passes or lists in each other, this pass included.
+    """
+
+    at: int
+    name: str
+    options: Sequence[Option]
+    children: Sequence[Item] | None
+    depth: int
+
+
+class TreeBuilder:
+    """Called by the parser with the parts of each rule, from the inside out."""
+
+    def pipeline(self, parts: list[Any]) -> list[Any]:
+        """Return the passes."""
+        return parts
+
+    children = options = pipeline
+
+    def item(self, parts: list[Any]) -> Item:
+        """Return a pass with its options and children."""
+        name, options, children = parts
+        inside = [option.value for option in options or ()] + (children or [])
+        depth = 1 + max((part.depth for part in inside), default=0)
+        return Item(name.start_pos, str(name), options or (), children, depth)
+
+    def option(self, parts: list[Any]) -> Option:
+        """Return an option; without a value it is true."""
+        key, *value = parts
+        name = key.replace("-", "_")
+        return Option(key.start_pos, name, value[0] if value else Scalar(True, None))
+
+    def bracketed(self, parts: list[Any]) -> Items:
+        """Return a list."""
+        return Items(parts, 1 + max((part.depth for part in parts), default=0))
+
+    flat_list = bracketed
+
+    def word(self, parts: list[Any]) -> Scalar:
+        """Return a word that is not quoted."""
+        word = str(parts[0])
+        if word in WORDS:
+            return Scalar(WORDS[word], word)
+        if _NUMBER.match(word):
+            try:
+                return Scalar(json.loads(word), word)
+            except ValueError:
+                pass  # such as a version, 1.2.3
+        return Scalar(word, word)
+
+    def string(self, parts: list[Any]) -> Scalar:
+        """Return the string between quotes."""
+        quoted = str(parts[0])
+        if quoted[0] == "'":
+            return Scalar(quoted[1:-1], None)
+        return Scalar(json.loads(quoted, strict=False), None)
+
+
+MAX_DEPTH = 100  # of passes in passes and of lists in lists
+MAX_FAULTS = 10  # after which no more are looked for
+_MAX_LINE_CHARS = 72  # characters of a line
+_MAX_CACHED_CHARS = 1_000  # characters of a text that is not read again
+
+_TERMINALS = {
+    # in the order in which messages list them
+    "NAME": "a pass name",
+    "KEY": "an option name",
+    "WORD": "a value",
+    "LSQB": "'['",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "RSQB": "']'",
+    "RBRACE": "'}'",
+    "LBRACE": "'{'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "$END": "the end",
+}
+
+_GOT = re.compile(r"[\w.-]+|.")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with the text at an offset."""
+
+    at: int
+    message: str
+
+
+def read_items(text: str) -> Sequence[Item]:
+    """Return the passes that pipeline text names.
+
+    A service runs the same few texts again and again, and reading one leaves 84 kB of
+    garbage behind: so what short ones came to is kept.
+
+    Raises:
+        PipelineSyntaxError: The text is not of the grammar; it has the faults.
+    """
+    return _read_cached(text) if len(text) <= _MAX_CACHED_CHARS else _read(text)
+
+
+def _read(text: str) -> Sequence[Item]:
+    with fork_lock:
+        from lark import UnexpectedInput  # by those alone who read text
+
+    faults: list[Fault] = []
+    last = 0  # where the parser had to skip something, whether reported or not
+
+    def on_error(error: UnexpectedInput) -> bool:
+        nonlocal last
+        at = _error_offset(error, text)
+        # What was wrong may go on; after the next comma it is a fault of its own.
+        if not faults or "," in text[last + 1 : at]:
+            faults.append(_fault(error, text, at))
+        last = at
+        return at < len(text) and len(faults) < MAX_FAULTS
+
+    items: list[Item] = []
+    with contextlib.suppress(UnexpectedInput):  # taken down by on_error
+        items = _parser().parse(text, on_error=on_error)
+    faults += [
+        Fault(item.at, f"passes are nested more than {MAX_DEPTH} deep")
+        for item in items
+        if item.depth > MAX_DEPTH
+    ]
+    if faults:
+        raise syntax_error(text, faults)
+    return tuple(items)
+
+
+_read_cached = functools.lru_cache(maxsize=128)(_read)
+
+
+def syntax_error(text: str, faults: Iterable[Fault]) -> PipelineSyntaxError:
+    """Return the error that tells of all faults, in the order of the text."""
+    located: list[tuple[int, int, str]] = []
+    shown: list[str] = []
+    for fault in sorted(faults, key=lambda fault: fault.at):
+        start = text.rfind("\n", 0, fault.at) + 1
+        line, column = text.count("\n", 0, start) + 1, fault.at - start + 1
+        located.append((line, column, fault.message))
+        place = f"line {line}, column {column}" if "\n" in text else f"column {column}"
+        excerpt = _excerpt(text, start, fault.at)
+        shown.append(f"{place}: {fault.message}\n{excerpt}")
+    return PipelineSyntaxError("\n".join(shown), faults=located)
+
+
+def _excerpt(text: str, start: int, at: int) -> str:
+    line = re.sub(r"\s", " ", text[start:].partition("\n")[0])
+    shown, place = excerpt(line, at - start, _MAX_LINE_CHARS)
+    return f"  {shown}\n  {' ' * place}^"
+
+
+@functools.cache
+def _parser() -> Any:
+    with fork_lock:
+        # Loaded here, because workers need none of it.
+        from lark import Lark
+
+    parser: Any = Lark  # whose annotations are not complete
+    return parser.open(
+        "grammar.lark",
+        rel_to=__file__,
+        start="pipeline",
+        parser="lalr",
+        transformer=TreeBuilder(),
+    )
+
+
+def _error_offset(error: Any, text: str) -> int:
+    token = getattr(error, "token", None)
+    at_end = token is not None and token.type == "$END"
+    return len(text.rstrip()) if at_end else error.pos_in_stream
+
+
+def _fault(error: Any, text: str, at: int) -> Fault:
+    allowed: set[str] = getattr(error, "accepts", None) or error.allowed
+    words = [_TERMINALS[name] for name in _TERMINALS if name in allowed]
+    expected = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    found = _GOT.match(text, at)
+    got = f"'{found[0]}'" if found else "the end"
+    return Fault(at, f"expected {expected}, got {got}{_hint(got, allowed)}")
+
+
+def _hint(got: str, allowed: Iterable[str]) -> str:
+    match got:
+        case "'<'" if "LBRACE" in allowed:
+            return "; options are written in braces, as in 'Name{option=value}'"
+        case "'='":
+            return "; options are separated by blanks, and lists by commas"
+        case "'\"'":
+            return "; a string ends with '\"' and has JSON's escapes"
+        case _:
+            return ""

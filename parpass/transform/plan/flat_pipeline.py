@@ -1,0 +1,232 @@
+"""The flat pipeline: the events that the plan interprets, and the cursor in a stage."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, final
+
+import msgspec
+
+from parpass.errors import (
+    ArgumentError,
+    ParpassError,
+    UndefinedPassError,
+    UnknownPassError,
+)
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter_registry import pass_input_error
+from parpass.transform.config import STRICT_REQUIRED
+from parpass.transform.context import PassContext
+from parpass.transform.pass_registry import create_pass, registered_passes
+from parpass.transform.passes import FunctionPass, Pass, Sequential
+from parpass.transform.plan.commands import RunStage, StageResult, StepRecord
+
+
+@final
+class Enter(msgspec.Struct, eq=False, gc=False):
+    """A pass begins; `end` is the index after its Leave, where a vetoed pass goes."""
+
+    pass_: Pass
+    end: int = 0
+
+
+@final
+class Leave(msgspec.Struct, frozen=True, gc=False):
+    """A pass ends."""
+
+    pass_: Pass
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """The body of a pass that works function by function.
+
+    Attributes:
+        pass_: The pass.
+        is_counted: Whether bisection counts it; False for passes that others run, that
+            the context requires, and that restore the IR's invariants.
+        restores: The pass after which it restores the IR's invariants, if it does.
+    """
+
+    pass_: Pass
+    is_counted: bool = True
+    restores: Pass | None = None
+
+
+class ModuleStep(msgspec.Struct, frozen=True, gc=False):
+    """The body of a pass that works on the whole module; see `Step`."""
+
+    pass_: Pass
+    is_counted: bool = True
+
+
+@final
+class Unresolved(msgspec.Struct, frozen=True):
+    """A pass that cannot be run; an error if the run reaches it."""
+
+    error: ParpassError
+
+
+Body = Step | ModuleStep
+Event = Enter | Leave | Body | Unresolved
+
+
+def flatten(root: Pass, context: PassContext, adapter: ModuleAdapter) -> list[Event]:
+    """Return the events of running `root`, with required and restoring passes."""
+    made = _Flattener(context, adapter)
+    made.add(root, is_counted=True)
+    return made.events
+
+
+class _Flattener:
+    def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
+        self.events: list[Event] = []
+        self._context = context
+        self._required = context.required_pass
+        self._adapter = adapter
+        self._restoring_passes: dict[str, Pass | None] = {}
+        self._is_strict = context.config.get(STRICT_REQUIRED, False)
+
+    def add(
+        self, pass_: Pass, *, is_counted: bool, restores: Pass | None = None
+    ) -> None:
+        events = self.events
+        enter = Enter(pass_)
+        events.append(enter)
+        if isinstance(pass_, Sequential):
+            for child in pass_.passes:
+                self._add_child(child, pass_, is_counted=is_counted)
+        else:
+            wrong = pass_input_error(pass_, self._adapter)
+            if wrong is not None:
+                events[-1] = Unresolved(wrong)
+                return
+            is_counted = is_counted and not self._is_required(pass_)
+            if pass_.is_functionwise:
+                events.append(Step(pass_, is_counted, restores))
+                restoring = self._restoring(pass_)
+                if isinstance(pass_, FunctionPass) and restoring is not None:
+                    self.add(restoring, is_counted=False, restores=pass_)
+            else:
+                events.append(ModuleStep(pass_, is_counted))
+        events.append(Leave(pass_))
+        enter.end = len(events)
+
+    def _restoring(self, pass_: Pass) -> Pass | None:
+        kind, known = pass_.function_kind, self._restoring_passes
+        if kind not in known:
+            known[kind] = self._adapter.restoring_pass(kind)
+        return known[kind]
+
+    def _is_required(self, pass_: Pass) -> bool:
+        if type(pass_) is type(self._restoring(pass_)):
+            return True
+        return bool(self._required) and pass_.info.name in self._required
+
+    def _add_child(
+        self, child: Pass | None, parent: Sequential, *, is_counted: bool
+    ) -> None:
+        if child is None:
+            name = parent.info.name
+            error = UndefinedPassError(
+                f"'{name}' holds None for a pass", pass_name=name
+            )
+            self.events.append(Unresolved(error))
+            return
+        info = child.info
+        if not self._context.pass_enabled(info):
+            return
+        for name in info.required:
+            self._add_required(name, child)
+        self.add(child, is_counted=is_counted)
+
+    def _add_required(self, name: str, child: Pass) -> None:
+        # A required pass runs whatever its level, each time anew, and what it requires
+        # itself does not count (contract items 7.7 and 7.8).
+        try:
+            required = create_pass(name)
+        except UnknownPassError:
+            unknown = UnknownPassError(
+                name, registered_passes(), wanted_by=child.info.name
+            )
+            self.events.append(Unresolved(unknown))
+        except ArgumentError as error:
+            self.events.append(Unresolved(error))
+        else:
+            if not (
+                self._is_strict and required.info.name in self._context.disabled_pass
+            ):
+                self.add(required, is_counted=False)
+
+
+class StageCursor:
+    """The current stage, which may have run ahead of the plan; also of a module pass.
+
+    Attributes:
+        steps: The bodies of the stage.
+        given: The module at its start.
+        moment: The time of the plan within the time in which the steps ran; None when
+            the plan has caught up.
+    """
+
+    def __init__(self) -> None:
+        self.steps: Sequence[Body] = ()
+        self.given: Any = None
+        self.moment: float | None = None
+        self._command: RunStage | None = None
+        self._ran = 0  # steps that have run
+        self._records: deque[StepRecord] = (
+            deque()
+        )  # of steps that the plan has not reached
+        self._pace = 0.0  # seconds of the clock for each second in workers
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the stage has steps that the plan has not reached."""
+        return self._ran - len(self._records) < len(self.steps)
+
+    @property
+    def at(self) -> int:
+        """The number of steps that the plan has completed."""
+        return self._ran - len(self._records)
+
+    def begin(
+        self, steps: Sequence[Body], mod: Any, command: RunStage | None = None
+    ) -> None:
+        """Begin a stage, with the command that runs it."""
+        self.steps, self.given, self._command, self._ran = steps, mod, command, 0
+
+    def is_over(self) -> bool:
+        """Return whether the plan has completed the stage."""
+        return self._ran == len(self.steps)
+
+    def remaining_command(self, mod: Any) -> RunStage:
+        """Return the command for the steps that the driver has not run."""
+        command = self._command
+        assert command is not None
+        if not self._ran:
+            return command
+        left = command.steps[self._ran :]
+        return msgspec.structs.replace(command, steps=left, mod=mod, done=self._ran)
+
+    def take(self, result: StageResult) -> StepRecord:
+        """Return the first record of a result; keep the others for `next_record`."""
+        first, *others = result.records
+        self._ran += len(result.records)
+        if others:
+            self._records.extend(others)
+            total = sum([record.seconds for record in result.records])
+            self._pace = (result.ended - result.began) / total if total else 0.0
+            self.moment = result.began + first.seconds * self._pace
+        return first
+
+    def next_record(self) -> StepRecord | None:
+        """Return the record of the next step, if it has run; else None."""
+        if not self._records:
+            return None
+        record = self._records.popleft()
+        if not self._records:
+            self.moment = None
+        elif self.moment is not None:
+            self.moment += record.seconds * self._pace
+        return record

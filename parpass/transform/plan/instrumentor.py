@@ -1,0 +1,110 @@
+"""The instrumentation of one run: the hooks that are called around its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from parpass.errors.core import add_note
+from parpass.transform.context import PassContext
+from parpass.transform.instrument_hooks import Hooks, hooks_of
+from parpass.transform.passes import Pass
+from parpass.transform.plan.commands import CallHook, Command
+from parpass.transform.plan.flat_pipeline import StageCursor
+
+
+class ActivePass(msgspec.Struct):
+    """A pass that has begun, and the instruments to be notified of its end.
+
+    Each instrument whose before-hook ran has its after-hook or failure hook called
+    once.
+    """
+
+    pass_: Pass
+    given: Any
+    watchers: list[Hooks] = []
+
+
+class PassInstrumentor:
+    """Yields the commands that call the hooks around passes.
+
+    Args:
+        context: The context, with its instruments.
+        ahead: The current stage, from which the clock for hooks is computed.
+        instrumented: Whether hooks are called at all.
+
+    Attributes:
+        opened: The passes that have begun, the innermost last.
+        calling: The instrument whose hook was called last; None if a body ran since.
+    """
+
+    def __init__(
+        self, context: PassContext, ahead: StageCursor, *, instrumented: bool
+    ) -> None:
+        self._context = context
+        self._ahead = ahead
+        self._instrumented = instrumented
+        self.opened: list[ActivePass] = []
+        self.calling: Hooks | None = None
+
+    def present(self) -> list[Hooks]:
+        """Return the hooks of the current instruments, in order.
+
+        Call it each time: a hook or a pass may override the instruments.
+        """
+        instruments = self._context.instruments
+        if not instruments or not self._instrumented:
+            return []
+        return [hooks_of(one) for one in instruments]
+
+    def enter(
+        self, pass_: Pass, mod: Any, *, may_veto: bool
+    ) -> Generator[Command, Any, bool]:
+        """Begin a pass; return False if an instrument vetoes it."""
+        should_run = True
+        if may_veto and pass_.info.name not in self._context.required_pass:
+            for hooks in self.present():
+                if hooks.should_run is not None:
+                    answer = yield self._call(hooks, "should_run", pass_, mod)
+                    should_run = bool(answer) and should_run
+        if should_run:
+            opened = ActivePass(pass_, mod)
+            self.opened.append(opened)
+            for hooks in self.present():
+                if hooks.run_before_pass is not None:
+                    yield self._call(hooks, "run_before_pass", pass_, mod)
+                opened.watchers.append(hooks)
+        return should_run
+
+    def leave(self, mod: Any) -> Generator[Command, Any, None]:
+        """End the innermost pass."""
+        opened = self.opened[-1]
+        for hooks in self.present():
+            if hooks in opened.watchers:
+                opened.watchers.remove(hooks)
+            if hooks.run_after_pass is not None:
+                yield self._call(hooks, "run_after_pass", opened.pass_, mod)
+        self.opened.pop()
+
+    def call_failure_hooks(self, error: BaseException) -> Generator[Command, Any, None]:
+        """Call the failure hooks of all passes that are open, the innermost first."""
+        while self.opened:
+            opened = self.opened.pop()
+            watchers = [hooks for hooks in self.present() if hooks in opened.watchers]
+            for hooks in watchers:
+                if hooks.run_after_failed_pass is None:
+                    continue
+                failed = (hooks, "run_after_failed_pass", opened.pass_, opened.given)
+                try:
+                    yield self._call(*failed, error)
+                except Exception as second:  # noqa: BLE001 -- attached to the first error
+                    add_note(error, f"then {type(second).__name__}: {second}")
+
+    def _call(
+        self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
+    ) -> CallHook:
+        self.calling = hooks
+        seen = mod if hooks.observes_ir else None
+        return CallHook(hooks, hook_name, seen, (pass_.info, *args), self._ahead.moment)

@@ -1,0 +1,336 @@
+"""Invocation of pass bodies: function-wise on one function, module passes on a module.
+
+Functions that can be changed in place are best boxes: a pass takes the content out of
+one, changes it, and puts it into a new box. If the old function may be read again, the
+pass has to keep a copy, which may take as long as the pass. That is so if other
+functions read it, if the pass is retried or skipped on failure, and in a serial run,
+whose modules are values. Otherwise, mostly in workers, the pass owns its argument (move
+semantics).
+
+A process may die in a body. `observing_bodies` reports each body before it begins and
+after it ends, so that the report outlives the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import time
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from typing import Any, cast
+
+import msgspec
+
+from parpass.errors import InputChangedError, PassResultError
+from parpass.errors.tracebacks import calls_user_code
+from parpass.transform.adapter import (
+    ModuleAdapter,
+    Mutability,
+    round_trip,
+    round_trip_changed,
+)
+from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
+from parpass.transform.capture.intercept import tagging_log_records
+from parpass.transform.capture.recorder import (
+    Recorder,
+    current_recorder,
+    recording,
+    start_recording,
+    stop_recording,
+)
+from parpass.transform.checked_adapter import function_fault
+from parpass.transform.config import IMMUTABLE_MODULE
+from parpass.transform.context import PassContext, in_force
+from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
+from parpass.transform.plan.commands import StageResult, StepRecord
+
+_owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
+
+
+def owns(function: Any) -> bool:
+    """Return whether the pass that runs here may consume this function.
+
+    True if the function is its argument, and is not read again, however the pass ends.
+    """
+    return function is not None and _owned.get() is function
+
+
+@contextlib.contextmanager
+def transferring(function: Any) -> Generator[None]:
+    """Transfer a function to the bodies that are called in the block; None for none."""
+    token = _owned.set(function)
+    try:
+        yield
+    finally:
+        _owned.reset(token)
+
+
+# The pass, and the function that it is on; None for a module pass.
+ActiveBody = tuple[str, str | None]
+
+_observer: Callable[[ActiveBody | None], object] | None = None
+_current: ActiveBody | None = None
+
+
+@contextlib.contextmanager
+def observing_bodies(
+    callback: Callable[[ActiveBody | None], object],
+) -> Generator[None]:
+    """Call `callback` at the start of each body of this process in the block.
+
+    At the end of a body it is called with the enclosing body, or with None.
+    """
+    global _observer
+    before, _observer = _observer, callback
+    try:
+        yield
+    finally:
+        _observer = before
+
+
+def begin_body(pass_name: str, function: str | None) -> ActiveBody | None:
+    """Report the start of a body; return the token for `end_body`."""
+    global _current
+    if _observer is None:
+        return None
+    outer, _current = _current, (pass_name, function)
+    _observer(_current)
+    return outer
+
+
+def end_body(outer: ActiveBody | None) -> None:
+    """Report the end of a body."""
+    global _current
+    if _observer is not None:
+        _current = outer
+        _observer(outer)
+
+
+def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
+    """Return whether a function-wise pass is run on a function."""
+    if pass_.function_kind != adapter.kind_of(function):
+        return False
+    return not (isinstance(pass_, FunctionPass) and adapter.is_skipped(function))
+
+
+@calls_user_code
+def transform_function(
+    pass_: Pass,
+    name: str,
+    function: Any,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    budget: Budget = UNLIMITED,
+    guard: MemoryGuard | None = None,
+    *watch: Callable[[], Any],
+    transfers_ownership: bool = False,
+) -> Any:
+    """Return the result of a function-wise pass on one function.
+
+    It is encoded and decoded if the adapter has `round_trip_between_passes`.
+
+    `watch` are the last arguments of `budget.run_within`. A function whose ownership is
+    transferred is not read again: see `transferring`.
+
+    Raises:
+        PassResultError: The pass returned an object that is no function.
+        AdapterError: So did `functions` of the adapter, and the body could not do with
+            that.
+        InputChangedError: It changed the function in place, and must not.
+        BaseException: The exception of the body, or of the codec.
+    """
+    recorder = current_recorder()
+    if recorder is not None:
+        recorder.function_name = name
+
+    def call_body() -> Any:
+        body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
+        mutability = adapter.mutability
+        if adapter.consumes_functions:
+            with transferring(function if transfers_ownership else None):
+                result = body(function, mod, context)
+        elif mutability is None:
+            result = body(function, mod, context)
+        else:
+            about = mutability, pass_, name, function
+            result = _run_mutable(*about, lambda given: body(given, mod, context))
+        if result is not function and not adapter.is_function(result):
+            raise _result_type_error(pass_, name, function, result)
+        return result
+
+    outer = begin_body(pass_.info.name, name)
+    try:
+        if budget == UNLIMITED:  # not `is`: it may have been unpickled
+            result = call_body()
+        else:
+            about = budget, pass_.info.name, name, function
+            result = run_within(*about, call_body, guard, *watch)
+    except Exception as error:
+        fault = function_fault(adapter, function, name)
+        if fault is None:
+            raise
+        raise fault from error
+    finally:
+        end_body(outer)
+    if result is not function and adapter.round_trip_between_passes:
+        return round_trip(adapter, result, mod)
+    return result
+
+
+def _run_mutable(
+    mutability: Mutability,
+    pass_: Pass,
+    name: str,
+    function: Any,
+    body: Callable[[Any], Any],
+) -> Any:
+    """Run a body on a function that it can change in place.
+
+    Returns:
+        The result; `function` itself if the body returned its argument unchanged.
+
+    Raises:
+        InputChangedError: The body changed `function`, and must not.
+    """
+    given = mutability.to_change(function)
+    before = mutability.fingerprint(given)
+    result = body(given)
+    is_changed = mutability.fingerprint(given) != before
+    if is_changed and given is function:
+        raise _changed_error(pass_, name)
+    return function if result is given and not is_changed else result
+
+
+def _result_type_error(
+    pass_: Pass, name: str, function: Any, result: Any
+) -> PassResultError:
+    """Return the error for a result of a pass that is no function."""
+    return PassResultError(
+        f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
+        f"function '{name}', got {type(result).__name__}",
+        pass_name=pass_.info.name,
+        function=name,
+    )
+
+
+def _changed_error(pass_: Pass, name: str) -> InputChangedError:
+    """Return the error for a body that has changed a shared function in place."""
+    return InputChangedError(
+        f"pass '{pass_.info.name}' changed function '{name}' in place, which functions "
+        "of this IR must not be; return a new function",
+        pass_name=pass_.info.name,
+        function=name,
+    )
+
+
+@calls_user_code
+def run_module_pass(
+    pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
+) -> StageResult | PendingModulePass:
+    """Run a module pass; if its body is async, return it to be awaited."""
+    name = pass_.info.name
+    recorder = Recorder(mod, name)
+    config = context.config
+    watched = config and config.get(IMMUTABLE_MODULE, False)
+    content = _content(mod, adapter) if watched else None
+    result = mod
+    failure: BaseException | None = None
+    began = time.perf_counter()
+    token = start_recording(recorder)
+    outer = begin_body(name, None)
+    try:
+        result = cast("ModulePass", pass_).transform_module(mod, context)
+    except BaseException as error:  # noqa: BLE001 -- raised by the plan
+        failure = error
+    finally:
+        end_body(outer)
+        stop_recording(token)
+    is_module = adapter.is_module(result)
+    is_plain = not (watched or adapter.round_trip_between_passes)
+    if failure is None and is_module and is_plain:
+        record = StepRecord.of(recorder, began)
+        return StageResult(result, (record,), began, began + record.seconds)
+    running = _ModuleRun(pass_, mod, adapter, recorder, content, began)
+    if not is_module and hasattr(result, "__await__"):
+        return PendingModulePass(_wait_for(result, running, context))
+    return _result(running, result, failure)
+
+
+class PendingModulePass(msgspec.Struct, frozen=True):
+    """The body of an async module pass, not awaited yet.
+
+    Attributes:
+        waiting: A generator that yields an async callable, is sent its value or thrown
+            its error, and returns the StageResult. It keeps the two ways to wait, in
+            place and on an event loop, apart from what a module pass is.
+    """
+
+    waiting: Generator[Any, Any, StageResult]
+
+
+class _ModuleRun(msgspec.Struct, frozen=True):
+    pass_: Pass
+    mod: Any
+    adapter: ModuleAdapter
+    recorder: Recorder
+    content: Any  # of the argument, if changes of it are detected
+    began: float
+
+
+def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> StageResult:
+    if failure is None:
+        failure = _result_error(run, result)
+    if failure is None and run.adapter.round_trip_between_passes:
+        try:
+            result = round_trip_changed(run.adapter, run.mod, result)
+        except Exception as error:  # noqa: BLE001 -- raised by the plan
+            failure = error
+    record = StepRecord.of(run.recorder, run.began, failure)
+    return StageResult(result, (record,), run.began, run.began + record.seconds)
+
+
+def _result_error(run: _ModuleRun, result: Any) -> Exception | None:
+    name = run.pass_.info.name
+    if not run.adapter.is_module(result):
+        return PassResultError(
+            f"module pass '{name}' must return a module, got {type(result).__name__}",
+            pass_name=name,
+        )
+    if run.content is not None and _content(run.mod, run.adapter) != run.content:
+        return InputChangedError(
+            f"module pass '{name}' changed the module that it was given",
+            pass_name=name,
+        )
+    return None
+
+
+def _wait_for(
+    body: Any, run: _ModuleRun, context: PassContext
+) -> Generator[Any, Any, StageResult]:
+    try:
+        result = yield functools.partial(_awaited, body, run.recorder, context)
+    except Exception as error:  # noqa: BLE001 -- raised by the plan
+        return _result(run, run.mod, error)
+    finally:
+        if inspect.iscoroutine(body):
+            body.close()  # a driver that cannot await it has not begun it
+    return _result(run, result, None)
+
+
+@calls_user_code
+async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
+    # It is awaited in a task of its own, where the context may not be the current one.
+    outer = begin_body(recorder.pass_name or "", None)
+    try:
+        with recording(recorder), tagging_log_records, in_force(context):
+            return await body
+    finally:
+        end_body(outer)
+
+
+def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:
+    # Functions are values, so a module that has the same ones is the same.
+    return list(adapter.functions(mod).items()), adapter.encode_shell(mod)

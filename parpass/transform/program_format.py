@@ -1,0 +1,101 @@
+"""The program format of an IR: parsing, printing and reduction, for the command line.
+
+No pipeline needs it. A module adapter is a program format, with defaults whose errors
+name the missing method; it is a separate object if IRs share one type of module.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Protocol
+
+from parpass.errors import ParseError
+from parpass.replicated_tables import ReplicatedTable
+
+
+class ReductionPattern(Protocol):
+    """A kind of change that makes a module smaller, as in mlir-reduce."""
+
+    @property
+    def many(self) -> bool:
+        """Whether removing several items at once is tried."""
+        ...
+
+    def items(self, mod: Any) -> Sequence[Any]:
+        """Return the removable items, those with the largest effect first."""
+        ...
+
+    def without(self, mod: Any, items: Sequence[Any]) -> Any:
+        """Return the module without some of its items; `mod` if that is no change."""
+        ...
+
+
+class ProgramFormat(ABC):
+    """Parser, printer and reduction patterns for the programs of an IR.
+
+    Attributes:
+        ir_name: The IR's name for `--ir` and in reproducers; empty if its programs
+            cannot be parsed.
+        suffixes: The suffixes of files with such programs, such as `.relay`.
+    """
+
+    ir_name: str = ""
+    suffixes: Sequence[str] = ()
+
+    def parse(self, text: str, source_name: str) -> Any:
+        """Parse a module; `source_name` is the name of the text in diagnostics.
+
+        Any exception is reported as a parse error; the diagnostics of a `ParseError`
+        are shown with their places.
+        """
+        del text, source_name
+        kind = type(self).__qualname__
+        raise ParseError(
+            f"programs of IR '{self.ir_name}' cannot be read: {kind} has no method "
+            "'parse(text, source_name)'"
+        )
+
+    def astext(self, mod: Any, *, show_meta_data: bool = True) -> str:
+        """Return a module as text that `parse` reads.
+
+        Without `show_meta_data`, large parts that a reader does not need, such as
+        weights, are left out.
+        """
+        del show_meta_data
+        return str(mod)
+
+    def reduction_patterns(self) -> Sequence[ReductionPattern]:
+        """Return the reduction patterns besides the removal of whole functions.
+
+        Those with the largest effect come first.
+        """
+        return ()
+
+    @abstractmethod
+    def module_size(self, mod: Any) -> tuple[int, ...]:
+        """Return the size of a module; tuples are compared, the first number first."""
+        ...
+
+
+def first_difference(one: str, other: str) -> str | None:
+    """Return the first line in which two texts differ; None if they are equal."""
+    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+    for number, (left, right) in enumerate(pairs, 1):
+        if left != right:
+            return f"line {number}: '{left.strip()}' and '{right.strip()}'"
+    return None
+
+
+_programs: ReplicatedTable[str, ProgramFormat] = ReplicatedTable("programs of")
+
+
+def register_programs(programs: ProgramFormat) -> None:
+    """Register a program format under its `ir_name`."""
+    _programs[programs.ir_name] = programs
+
+
+def registered_programs() -> Mapping[str, ProgramFormat]:
+    """Return the registered program formats, by the names of their IRs."""
+    return dict(_programs)

@@ -1,1 +1,0 @@
-"""What passes say: diagnostics, counters, logs, warnings, output."""

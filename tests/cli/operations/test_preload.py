@@ -1,0 +1,80 @@
+"""Much text of a slow IR is for workers that load while the command still does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from parpass.cli import main
+from parpass.cli.operations.preload import modules_to_preload
+from parpass.integrations.xdsl.xdsl_plugin import MLIR, worker_modules
+
+FUNCTION = """\
+func.func @f{at}(%a: i32) -> i32 {{
+  %zero = arith.constant 0 : i32
+  %0 = arith.addi %a, %zero : i32
+{uses}  func.return %0 : i32
+}}
+"""
+USE = '  "odd.op"(%0) : (i32) -> ()\n'
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A long program, which is read soon."""
+    path = tmp_path / "long.mlir"
+    uses = USE * (MLIR.preload_characters // len(USE) // 8)
+    path.write_text("".join(FUNCTION.format(at=at, uses=uses) for at in range(9)))
+    return path
+
+
+@pytest.mark.slow
+def test_what_comes_out_is_what_comes_out_of_one_process(program: Path):
+    command = [sys.executable, "-m", "parpass", "opt", "-pcanonicalize", str(program)]
+    shown = subprocess.run(
+        [*command, "-j2", "--explain-speed"], capture_output=True, text=True, check=True
+    )
+    alone = CliRunner().invoke(main, [*command[3:], "-j0"])
+    assert shown.stdout == alone.stdout
+    assert "here: small work" not in shown.stderr
+    assert "in the workers" in shown.stderr
+
+
+def test_nothing_else_loads_before_workers_begin_to():
+    """Neither in the command nor in workers, which load what it begins with."""
+    begins = "import sys, parpass.cli.entry, parpass.cli.supervisor\n"
+    begins += "import parpass.cli.operations.preload\n"
+    shown = "print({'click', 'inspect', 'parpass.transform', 'xdsl'} & {*sys.modules})"
+    made = subprocess.run(
+        [sys.executable, "-c", begins + shown],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout == "set()\n"
+
+
+def test_little_text_one_process_and_a_pipe_need_none(program: Path, tmp_path: Path):
+    assert modules_to_preload([program], None, 2)
+    assert (
+        modules_to_preload([program], None, 1)
+        == modules_to_preload([program], None, 0)
+        == ()
+    )
+    assert modules_to_preload([program, program], None, 2) == ()
+    assert modules_to_preload([program], "relay", 2) == ()
+    assert modules_to_preload([Path("-")], "mlir", 2) == ()
+    small = tmp_path / "small.mlir"
+    small.write_text(FUNCTION.format(at=0, uses=""))
+    assert modules_to_preload([small], None, 2) == ()
+
+
+def test_dialects_are_told_by_the_names_of_operations():
+    text = "%c.d = arith.addi %a, %b\n #map.x memref.load\n"
+    found = worker_modules(text)
+    named = {one.rpartition(".")[2] for one in found if ".dialects." in one}
+    assert named == {"arith", "memref"}

@@ -1,0 +1,160 @@
+"""A crash of the command is told, with pass and function, by a process outliving it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from parpass.cli.supervisor import can_supervise, crash_message
+from tests.support.breaking import PROGRAM
+from tests.support.reproducing import BREAKING
+
+ROOT = Path(BREAKING).parents[2]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has it")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.relay"
+    path.write_text(PROGRAM)
+    return path
+
+
+def command(name: str, *arguments: str | Path) -> list[str | Path]:
+    """Return a command line of the command as a process of its own."""
+    return [sys.executable, "-m", "parpass", name, *arguments, "--load", BREAKING]
+
+
+def crashed(how: str, model: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Return what became of a run in which a pass ends its process."""
+    pipeline = f"InferType,CrashOnExp{{how={how}}}"
+    return subprocess.run(
+        command("opt", model, "-p", pipeline, *options),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [("segfault", "SIGSEGV(-11)"), ("kill", "SIGKILL(-9)"), ("exit", "EXIT(7)")],
+)
+def test_a_crash_names_pass_and_function(how: str, cause: str, model: Path):
+    result = crashed(how, model)
+    assert (result.returncode, result.stdout) == (1, "")
+    first, *others = result.stderr.splitlines()
+    assert first == (
+        f"Error: pass 'CrashOnExp' on function 'inner' ended the process: {cause}"
+    )
+    where = [line for line in others if "where: " in line]
+    assert len(where) == (how == "segfault")
+    assert all(BREAKING in line for line in where)  # not where ctypes was
+    assert "Fatal Python error" not in result.stderr
+
+
+@pytest.mark.slow
+def test_all_of_where_it_was_is_shown_when_asked_for(model: Path):
+    result = crashed("segfault", model, "--traceback", "-j0")
+    assert "Fatal Python error: Segmentation fault" in result.stderr
+    assert "breaking.py" in result.stderr
+    assert "ended the process: SIGSEGV(-11)" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_signals_are_passed_on(sent: signal.Signals, code: int, tmp_path: Path):
+    process, pipe = waiting(tmp_path)
+    with pipe.open("wb"):  # waits until the command reads
+        process.send_signal(sent)
+        assert (process.communicate(timeout=60), process.returncode) == (
+            (b"", b""),
+            code,
+        )
+
+
+@pytest.mark.slow
+def test_when_the_outer_process_is_killed_the_inner_one_is(tmp_path: Path):
+    process, pipe = waiting(tmp_path)
+    with pipe.open("wb"):
+        [child] = children(process.pid)
+        process.kill()
+        process.communicate(timeout=60)
+        until = time.monotonic() + 30
+        while Path(f"/proc/{child}").exists() and time.monotonic() < until:
+            os.sched_yield()
+        assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.slow
+def test_who_ignores_the_end_of_children_is_answered_too(model: Path):
+    result = subprocess.run(
+        command("opt", model, "-p", "InferType"),
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+def test_a_command_that_is_killed_while_it_reads_ends_as_killed(tmp_path: Path):
+    process, pipe = waiting(tmp_path)
+    with process, open(pipe, "wb"):  # it is read now
+        (child,) = children(process.pid)
+        os.kill(child, signal.SIGKILL)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert told == b""
+
+
+def test_a_long_message_has_all_there_is_to_try():
+    told = (
+        'Current thread 0x1 (most recent call first):\n  File "p.py", line 3 in fold\n'
+    )
+    assert crash_message(("Fold", "main"), -11, told) == (
+        "pass 'Fold' on function 'main' ended the process: SIGSEGV(-11)\n"
+        "  where: p.py:3, in fold; --traceback shows all\n"
+        "  try parpass opt, without -j0, with --reproducer PATH to have it written "
+        "down, or with --on-failure=skip to go on without this pass on it"
+    )
+    assert crash_message(("Whole", None), 7, "") == (
+        "pass 'Whole' on the module ended the process: EXIT(7)"
+    )
+
+
+def test_a_process_with_a_debugger_is_left_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "gettrace", lambda: object())
+    assert not can_supervise()
+
+
+def waiting(folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
+    """Return a command that waits for its input, and the pipe that this comes by."""
+    pipe = folder / "model.relay"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        command("opt", pipe, "-p", "InferType"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    return process, pipe
+
+
+def children(process: int) -> list[int]:
+    """Return the processes that a process has started."""
+    text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(one) for one in text.split()]

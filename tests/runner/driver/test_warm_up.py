@@ -1,0 +1,160 @@
+"""Until workers are ready, this process goes on with the functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from parpass.runner import cost_model, open_runner, placement
+from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
+from parpass.runner.report.figures import LocalReason
+from parpass.runner.worker.jobs import load_payload
+from parpass.transform import FunctionPass, PassContext, PassInfo
+from parpass.transform.config import ASKING_WORKERS_SECONDS
+from tests.support.executors import ThreadExecutor
+from tests.support.toy_ir import Fn, Program, program, values_of
+
+FUNCTIONS = 100
+READY_AT = 10  # the function on which the workers become ready
+# Worth workers at once, and not so little that they run all there is.
+WORTH_IT = PassContext(config={ASKING_WORKERS_SECONDS: 0.02})
+
+_loading: list[tuple[Callable[[bytes], bytes], bytes, Future[bytes]]] = []
+
+
+def load_now() -> None:
+    """Have the worker load what it was sent."""
+    for run, payload, answer in _loading:
+        answer.set_result(run(payload))
+    _loading.clear()
+
+
+class Where(FunctionPass):
+    """Appends 1 in the main thread, else 0; takes a millisecond."""
+
+    pass_info = PassInfo(0, "Where")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        until = time.perf_counter() + 0.001
+        while time.perf_counter() < until:
+            pass
+        is_here = threading.current_thread() is threading.main_thread()
+        if func.values[0] == READY_AT:
+            load_now()
+        return func.with_values([*func.values, int(is_here)])
+
+
+class Refuses(Where):
+    """Raises on the last function."""
+
+    pass_info = PassInfo(0, "Refuses")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if func.values[0] == FUNCTIONS:
+            raise ValueError("the last one")
+        return super().transform_function(func, mod, ctx)
+
+
+class SlowToLoad(ThreadExecutor):
+    """Its workers have loaded the passes when `load_now` is called, or never."""
+
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = 0.0
+    ) -> Future[bytes]:
+        if run is not load_payload:
+            return super().submit(run, job, seconds)
+        answer = Future[bytes]()
+        self.log.append("load")
+        _loading.append((run, job, answer))
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
+    monkeypatch.setattr(placement, "_cores", lambda: 2)
+    COST_MODEL.forget([Where(), Refuses()])
+    _loading.clear()
+    yield
+    COST_MODEL.forget([Where(), Refuses()])
+    _loading.clear()
+
+
+def test_functions_run_here_until_workers_have_loaded_the_passes():
+    executor = SlowToLoad()
+    with open_runner(executor=executor) as runner:
+        made = runner.run_sync(
+            program(*range(1, FUNCTIONS + 1)), Where(), context=WORTH_IT
+        )
+        report = runner.last_report
+    here = [values[-1] for values in values_of(made).values()]
+    assert here == sorted(here, reverse=True)
+    assert sum(here) == READY_AT
+    assert executor.log.count("load") == 1
+    assert report is not None
+    assert report.here[LocalReason.STARTING] > 0
+
+
+def test_all_functions_run_here_if_workers_are_never_ready():
+    executor = SlowToLoad()
+    with open_runner(executor=executor) as runner:
+        mod = program(*range(READY_AT + 1, FUNCTIONS + 1))
+        made = runner.run_sync(mod, [Where(), Where()], context=WORTH_IT)
+        report = runner.last_report
+    assert {values[1:] for values in values_of(made).values()} == {(1, 1)}
+    assert executor.log.count("load") == 1
+    assert "submit" not in executor.log
+    assert report is not None
+    assert report.in_workers == 0
+
+
+@pytest.mark.parametrize("first", [1, READY_AT + 1])
+def test_an_error_is_that_of_the_serial_run_whoever_met_it(first: int):
+    mod = program(*range(first, FUNCTIONS + 1))
+    with pytest.raises(ValueError, match="the last one") as serial:
+        Refuses()(mod)
+    with (
+        open_runner(executor=SlowToLoad()) as runner,
+        pytest.raises(ValueError, match="the last one") as parallel,
+    ):
+        runner.run_sync(mod, Refuses(), context=WORTH_IT)
+    assert parallel.value.__notes__ == serial.value.__notes__
+
+
+def test_what_is_isolated_or_has_a_limit_never_runs_here():
+    mod = program(*range(READY_AT + 1, FUNCTIONS + 1))
+    for isolated, seconds in [(True, None), (False, 60.0)]:
+        with open_runner(executor=SlowToLoad(), isolated=isolated) as runner:
+            made = runner.run_sync(
+                mod, Where(), context=WORTH_IT, function_timeout=seconds
+            )
+        assert not any(values[-1] for values in values_of(made).values())
+
+
+SMALL = """
+import sys
+import parpass
+from tests.support.toy_ir import program
+from tests.support.toy_passes import Add
+
+mod = program(*range(30))
+assert parpass.run_pipeline_sync(mod, [Add(1), Add(2)], workers=2) == Add(3)(mod)
+print([name for name in ("trio", "asyncio") if name in sys.modules])
+"""
+
+
+def test_a_run_that_needs_no_workers_loads_no_event_loop():
+    ran = subprocess.run(
+        [sys.executable, "-c", SMALL],
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout == "[]\n"

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.status_board import Activity, Phase, StatusBoard, StatusSlot
+
+
+@pytest.fixture
+def folder() -> Iterator[SharedDirectory]:
+    folder = SharedDirectory()
+    yield folder
+    folder.remove()
+
+
+def brief(works: list[Activity]) -> set[tuple[int, int, int, int, int]]:
+    return {work[:5] for work in works}
+
+
+def test_slots_show_activities_and_leave_out_idle_workers(
+    folder: SharedDirectory,
+):
+    StatusSlot(folder, "11-a").write(4, 2)
+    StatusSlot(folder, "12-b").write(7, 0, Phase.UNPICKLE)
+    StatusSlot(folder, "13-c")
+    done = StatusSlot(folder, "14-d")
+    done.write(1, 1)
+    done.idle()
+    works = StatusBoard(folder).read()
+    assert brief(works) == {(4, 2, 4, 2, Phase.PASS), (7, 0, 7, 0, Phase.UNPICKLE)}
+    assert {work.process for work in works} == {11, 12}
+
+
+def test_what_is_made_on_demand_has_its_own_time_and_that_of_its_reader_stands(
+    folder: SharedDirectory,
+):
+    slot, board = StatusSlot(folder, "1-a"), StatusBoard(folder)
+    slot.write(4, 2)
+    (before,) = board.read()
+    outer = slot.enter(5, 1)
+    (inside,) = board.read()
+    assert inside[:5] == (4, 2, 5, 1, Phase.PASS)
+    assert inside.since >= before.since
+    entered = time.monotonic_ns()
+    while time.monotonic_ns() < entered + 2_000_000:
+        pass
+    slot.leave(outer)
+    (after,) = board.read()
+    assert after[:5] == before[:5]
+    assert after.since >= before.since + 2_000_000
+
+
+def test_work_that_begins_again_has_all_of_its_time(folder: SharedDirectory):
+    slot, board = StatusSlot(folder, "1-a"), StatusBoard(folder)
+    slot.write(4, 2)
+    (before,) = board.read()
+    slot.restart_clock()
+    (after,) = board.read()
+    assert after[:5] == before[:5]
+    assert after.since > before.since
+
+
+def test_the_last_activity_of_a_process_is_taken_once(folder: SharedDirectory):
+    StatusSlot(folder, "1-a").write(4, 2)
+    StatusSlot(folder, "2-b").write(5, 1)
+    board = StatusBoard(folder)
+    work = board.take_for_process(1)
+    assert work is not None
+    assert work[:5] == (4, 2, 4, 2, Phase.PASS)
+    assert board.take_for_process(1) is None
+
+
+CRASH = """
+import ctypes, os, sys
+from parpass.runner.ipc.status_board import StatusSlot
+from parpass.runner.ipc.shared_dir import SharedDirectory
+def faulty():
+    ctypes.string_at(0)
+slot = StatusSlot(SharedDirectory(sys.argv[1]), f"{os.getpid()}-a")
+slot.write(3, 1)
+slot.enable_fault_dumps()
+faulty()
+"""
+
+
+@pytest.mark.slow
+def test_the_slot_and_the_traceback_outlive_a_segmentation_fault(
+    folder: SharedDirectory,
+):
+    command = [sys.executable, "-c", CRASH, folder.path]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode < 0
+    board = StatusBoard(folder)
+    (work,) = board.read()
+    assert (work.function, work.step) == (3, 1)
+    told = board.traceback(work.owner)
+    assert "Segmentation fault" in told
+    assert "in faulty" in told
+    assert board.traceback(work.owner) == ""
+
+
+def test_this_process_is_never_sent_the_signal_for_a_traceback(folder: SharedDirectory):
+    slot, board = StatusSlot(folder, f"{os.getpid()}-a"), StatusBoard(folder)
+    slot.write(3, 1)
+    assert board.dump_tracebacks(board.read()) == {}

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
+from parpass.runner.ipc.batch import EncodedFunction, decode
+from parpass.runner.ipc.messages import Job, decode_message
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.pool import stage_writer
+from parpass.runner.pool.remote_stage import RemoteStage
+from parpass.runner.pool.scheduler_events import FunctionsReady
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform import BlobSink, Pass, PassContext, Source
+from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS
+from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
+from tests.support.toy_passes import Add
+
+BYTES = 10_000  # of a packed function
+
+
+class SlowAdapter(ToyAdapter):
+    """Takes longer to pack a function than is packed before others hear of it."""
+
+    def encode_function(self, function: Fn, blob_sink: BlobSink) -> bytes:
+        until = time.perf_counter() + 0.0006
+        while time.perf_counter() < until:
+            pass
+        return bytes(BYTES)
+
+
+@pytest.fixture
+def store() -> Iterator[ModuleStore]:
+    store = ModuleStore(SlowAdapter())
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleStore]:
+    """A store whose functions are encoded together, however busy the machine is."""
+    monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
+    store = ModuleStore(RunAdapter())
+    yield store
+    store.close()
+
+
+def pooled_stage(store: ModuleStore, passes: list[Pass], mod: Program) -> RemoteStage:
+    held = store.wrap(mod)
+    snapshot = Snapshot.take(PassContext())
+    outcomes = StageOutcomes(list(held.handles), len(passes))
+    stage = RemoteStage(
+        passes, held, snapshot, store, outcomes, wanted=True, is_last=True
+    )
+    stage.publish_spec()
+    return stage
+
+
+def test_large_functions_are_packed_first_the_largest_before_others(
+    store: ModuleStore,
+):
+    sizes = [1, 3_000, 1, 9_000, 1, 6_000]
+    functions = {f"f{at}": Fn((0,) * size) for at, size in enumerate(sizes)}
+    stage = pooled_stage(store, [Add(1)], Program(functions))
+    order: list[int] = []
+    while (ready := stage.encode_some()) is not None:
+        order += ready.functions
+    assert order == [3, 5, 1, 0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("pace", "announced"), [(None, 1), (0.03 / 25_000, 3), (1.0, 1), (1e-9, 5)]
+)
+def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
+    store: ModuleStore,
+    monkeypatch: pytest.MonkeyPatch,
+    pace: float | None,
+    announced: int,
+):
+    # Packing ends after some milliseconds in any case: those of an idle machine.
+    clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
+    monkeypatch.setattr(stage_writer, "time", clock)
+    passes: list[Pass] = [Add(1)]
+    COST_MODEL.forget(passes)
+    if pace is not None:
+        COST_MODEL.update(passes, [pace * BYTES_PER_NODE], 1)
+    stage = pooled_stage(store, passes, program(*range(60)))
+    first, second = stage.encode_some(), stage.encode_some()
+    COST_MODEL.forget(passes)
+    assert isinstance(first, FunctionsReady)
+    assert isinstance(second, FunctionsReady)
+    assert [len(first.functions), second.functions[0]] == [announced, announced]
+
+
+def apart(stage: RemoteStage, *functions: int) -> Mapping[int, EncodedFunction]:
+    """Return those of the functions that go with their job, without their bundle."""
+    job: Job = decode_message(stage.job(functions))
+    return job.attached
+
+
+def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: ModuleStore):
+    functions = {f"f{at}": Fn((0,) * at) for at in range(3)}
+    stage = pooled_stage(runs, [Add(1)], Program(functions))
+    ready = stage.encode_some()
+    assert isinstance(ready, FunctionsReady)
+    assert len(set(ready.weights)) == 1
+    slots = [stage.slots[at] for at in range(3)]
+    assert [slot.at for slot in slots] == [0, 1, 2]
+    assert len({slot.offset for slot in slots}) == 1
+    assert not apart(stage, 0, 1, 2)
+
+
+def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: ModuleStore):
+    stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
+    stage.encode_some()
+    alone = apart(stage, 1)[1]
+    assert decode(alone, RunAdapter(), runs.blobs, None) == Fn((2,))
+
+
+def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: ModuleStore):
+    stage = pooled_stage(runs, [Add(1)], program(*range(1, 8)))
+    stage.encode_some()
+    assert [*apart(stage, 0)] == [0]
+    assert not apart(stage, 1, 2)
+    assert [*apart(stage, 2)] == [2]
+    assert [*apart(stage, 3, 4)] == [3, 4]
+
+
+def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: ModuleStore):
+    large = Fn(tuple(range(10_000)))
+    stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
+    stage.encode_some()
+    assert not apart(stage, 0)
+
+
+def test_all_are_packed_for_those_that_read_them_though_the_rest_stays_here(
+    store: ModuleStore,
+):
+    stage = pooled_stage(store, [Add(1)], program(*range(40)))
+    stage.encode_some()
+    assert not stage.slots.is_written(39)
+    stage.is_reclaimed = True
+    while stage.encode_some() is not None:
+        pass
+    assert stage.slots.is_written(39)
+
+
+def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
+    runs: ModuleStore,
+):
+    encoder = runs.encoder()
+    packed = [encoder.encode(Fn((at,))) for at in range(3)]
+    encoder.close()
+    held = {f"f{at}": FunctionHandle(encoded=one) for at, one in enumerate(packed)}
+    outcomes = StageOutcomes(list(held), 1)
+    snapshot = Snapshot.take(PassContext())
+    mod = StoredModule(program(0, 0, 0), held)
+    stage = RemoteStage(
+        [Add(1)], mod, snapshot, runs, outcomes, wanted=True, is_last=True
+    )
+    stage.publish_spec()
+    spec = stage.transfer.sent
+    stage.encode_some()
+    assert stage.transfer.sent - spec == len(packed[0].batch.payload)
+    assert not apart(stage, 1)  # there is no object to pack anew
+
+
+class WastefulAdapter(ToyAdapter):
+    """Makes more objects of a function than the collector leaves alone.
+
+    Args:
+        seconds: How long it takes for each.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.made: list[list[object]] = []
+
+    def decode_function(
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Program
+    ) -> Fn:
+        until = time.perf_counter() + self.seconds
+        self.made += [[] for _ in range(2 * gc.get_threshold()[0])]
+        while time.perf_counter() < until:
+            pass
+        return super().decode_function(encoded, sources, mod)
+
+
+def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int:
+    """Return how often the collector looks while so many functions are unpacked."""
+    store = ModuleStore(adapter)
+    mod = program(*range(functions))
+    stage = pooled_stage(store, [Add(1)], mod)
+    encoder = store.encoder()
+    packed = [encoder.encode(function) for function in mod.functions.values()]
+    encoder.close()
+    seen: list[str] = []
+    gc.callbacks.append(watch := lambda phase, info: seen.append(phase))
+    stage.decode_all([FunctionHandle(encoded=one) for one in packed])
+    gc.callbacks.remove(watch)
+    store.close()
+    return seen.count("stop")
+
+
+def test_the_collector_looks_at_several_small_functions_at_once():
+    assert collections_while_looked_at(WastefulAdapter(), 30) < 15
+
+
+def test_the_collector_rests_no_longer_than_a_moment():
+    slow = WastefulAdapter(MAX_GC_PAUSE_SECONDS * 1.1)
+    assert collections_while_looked_at(slow, 5) >= 5

@@ -1,0 +1,336 @@
+"""Mistakes of adapters: told with adapter and method, alike in every kind of run."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from parpass.errors import (
+    AdapterError,
+    AdapterWarning,
+    ArgumentError,
+    PassInputError,
+    RuntimeUseError,
+    SlowerRunWarning,
+)
+from parpass.runner import Runner
+from parpass.transform import (
+    FunctionPass,
+    ModuleAdapter,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    adapter_of,
+    register_adapter,
+)
+from tests.support.faulty_ir import (
+    RAISES,
+    Faulty,
+    FaultyAdapter,
+    Fun,
+    Increase,
+    Keep,
+    Same,
+    StrangeAdapter,
+    StrangeTrippingAdapter,
+    TrippingAdapter,
+    Wrong,
+)
+from tests.support.pooled import POOLED, run_pooled
+from tests.support.registering import registering_for_a_while
+
+PIPELINE = Sequential([Increase(), Same(), Increase(), Increase()])
+MOD = Faulty({"f": Fun(1), "g": Fun(2), "h": Fun(3)})
+
+# What the methods of which results depend may give, as messages say it.
+A_MODULE = "a module, of which 'is_module' says that it is one,"
+A_FUNCTION = "a function, of which 'is_function' says that it is one,"
+EXPECTED = {
+    "functions": "a mapping of functions by name",
+    "with_functions": A_MODULE,
+    "replace_functions": A_MODULE,
+    "read_only": A_MODULE,
+    "is_module": "True or False",
+    "is_function": "True or False",
+    "kind_of": "a str or None",
+    "is_skipped": "True or False",
+    "restoring_pass": "a pass or None",
+}
+# Those of the codec, which a serial run asks only where there are round trips.
+CODEC = {
+    "encode_function": "bytes",
+    "decode_function": A_FUNCTION,
+    "encode_shell": "bytes",
+    "decode_shell": A_MODULE,
+}
+ISOLATED = PassContext(config={"parpass.isolated": True})
+SPARED = ("size", "signature", "keeps_signature", "discard")
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    with registering_for_a_while():
+        yield
+
+
+def outcome(run: Callable[[], Any]) -> Any:
+    """Return what came of a run: functions, or an error's class, text and notes."""
+    try:
+        return run().functions
+    except Exception as error:  # noqa: BLE001 -- it is compared
+        return type(error), str(error), getattr(error, "__notes__", [])
+
+
+def all_outcomes(runner: Runner) -> tuple[list[Any], list[warnings.WarningMessage]]:
+    """Return what comes of the serial run and of others, and what these warned of."""
+    pooled = PassContext(config=POOLED)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        outcomes = [
+            outcome(lambda: PIPELINE(MOD)),
+            outcome(lambda: runner.run_sync(MOD, PIPELINE)),
+            outcome(lambda: runner.run_sync(MOD, PIPELINE, context=pooled)),
+        ]
+    return outcomes, told
+
+
+METHODS = [*EXPECTED, *CODEC, *SPARED, "worker_environment"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_every_kind_of_run_says_the_same_of_a_method_that_raises(
+    runner: Runner, method: str
+):
+    register_adapter(Faulty, FaultyAdapter(method, RAISES))
+    (serial, *others), _ = all_outcomes(runner)
+    assert [serial, serial] == others
+    if method in EXPECTED:
+        kind, text, notes = serial
+        assert (kind, text) == (ValueError, "broken")
+        assert notes[0] == f"in adapter 'FaultyAdapter', method '{method}'"
+    else:
+        assert {one.value for one in serial.values()} == {4, 5, 6}
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("gives", [None, -1, "text", False])
+@pytest.mark.parametrize("made_by", [FaultyAdapter, TrippingAdapter])
+@pytest.mark.parametrize("method", METHODS)
+def test_so_it_does_of_one_that_gives_anything_else(
+    runner: Runner, method: str, made_by: type[FaultyAdapter], gives: Any
+):
+    register_adapter(Faulty, made_by(method, gives))
+    (serial, *others), _ = all_outcomes(runner)
+    assert [serial, serial] == others
+
+
+@pytest.mark.parametrize("method", EXPECTED)
+def test_it_names_adapter_and_method_and_what_was_expected_and_came(method: str):
+    register_adapter(Faulty, FaultyAdapter(method, -1))
+    with pytest.raises(AdapterError) as failure:
+        PIPELINE(MOD)
+    error = failure.value
+    told = f"adapter 'FaultyAdapter': expected {EXPECTED[method]} from '{method}', got"
+    assert str(error).startswith(f"{told} int -1")
+    assert (error.adapter, error.method) == ("FaultyAdapter", method)
+    assert (error.expected, error.got) == (EXPECTED[method], "int -1")
+
+
+@pytest.mark.parametrize("method", ["encode_function", "decode_function"])
+def test_with_round_trips_so_it_is_of_the_codec(method: str):
+    register_adapter(Faulty, TrippingAdapter(method, "text"))
+    with pytest.raises(AdapterError) as failure:
+        PIPELINE(MOD)
+    assert f"{CODEC[method]} from '{method}', got str 'text'" in str(failure.value)
+
+
+@pytest.mark.parametrize("method", CODEC)
+def test_without_them_the_serial_run_has_no_use_for_it_and_others_warn(
+    runner: Runner, method: str
+):
+    register_adapter(Faulty, FaultyAdapter(method, "text"))
+    outcomes, told = all_outcomes(runner)
+    assert all(type(one) is dict for one in outcomes)
+    (one,) = told
+    assert one.category is SlowerRunWarning
+    expected = f"adapter 'FaultyAdapter': expected {CODEC[method]} from '{method}'"
+    assert f"{expected}, got str 'text'" in str(one.message)
+
+
+@pytest.mark.parametrize("method", SPARED)
+def test_what_no_result_depends_on_is_warned_of_once_in_a_run(
+    runner: Runner, method: str
+):
+    register_adapter(Faulty, FaultyAdapter(method, RAISES))
+    outcomes, told = all_outcomes(runner)
+    assert all(type(one) is dict for one in outcomes)
+    assert {one.category for one in told} == {AdapterWarning}
+    assert len(told) == (2 if method == "size" else 1)  # here it is asked, too
+    assert f"from '{method}', got ValueError: broken" in str(told[0].message)
+
+
+def test_what_a_method_raises_is_raised_with_a_note_of_it():
+    register_adapter(Faulty, FaultyAdapter("is_skipped", RAISES))
+    with pytest.raises(ValueError, match="broken") as failure:
+        PIPELINE(MOD)
+    assert failure.value.__notes__ == [
+        "in adapter 'FaultyAdapter', method 'is_skipped'",
+        "in pass 'Increase', on function 'f'",
+    ]
+
+
+STRANGE = (
+    "a function, of which 'is_function' says that it is one,( for 'bad')? from "
+    "'functions', got str 'text'"
+)
+
+
+@pytest.mark.parametrize("made_by", [StrangeAdapter, StrangeTrippingAdapter])
+@pytest.mark.parametrize("passes", [[Increase()], [Same(), Increase()], [Wrong()]])
+def test_a_value_of_functions_that_is_none_is_the_adapters_mistake_and_no_passs(
+    runner: Runner, made_by: type[FaultyAdapter], passes: list[Pass]
+):
+    register_adapter(Faulty, made_by())
+    pipeline = Sequential(passes)
+    for run in (
+        lambda: pipeline(MOD),
+        lambda: runner.run_sync(MOD, pipeline),
+        lambda: runner.run_sync(MOD, pipeline, context=PassContext(config=POOLED)),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            with pytest.raises(AdapterError) as failure:
+                run()
+        error = failure.value
+        told_of_it = f"adapter '{made_by.__name__}': expected {STRANGE}"
+        assert re.search(told_of_it, str(error))
+        assert any("'bad'" in one for one in (str(error), *error.__notes__))
+        assert (error.method, error.got) == ("functions", "str 'text'")
+        assert all("from 'functions'" in str(one.message) for one in told)
+    # It cannot be sent to workers; a round trip fails before.
+    with pytest.raises((RuntimeUseError, AdapterError), match=STRANGE):
+        runner.run_sync(MOD, pipeline, context=ISOLATED)
+
+
+def test_a_pass_that_does_not_mind_gets_it_in_every_kind_of_run(runner: Runner):
+    register_adapter(Faulty, StrangeAdapter())
+    expected = Keep()(MOD)
+    assert expected.functions["bad"] == "text"
+    with pytest.warns(AdapterWarning, match=STRANGE):  # its size is asked for
+        assert runner.run_sync(MOD, Keep()) == expected
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert run_pooled(runner, Keep(), MOD) == expected
+    assert {one.category for one in told} == {SlowerRunWarning, AdapterWarning}
+    assert all(re.search(STRANGE, str(one.message)) for one in told)
+    assert "sent function 'bad': " in str(told[0].message)
+
+
+def test_an_adapter_that_knows_no_function_is_to_blame_and_not_the_pass():
+    register_adapter(Faulty, FaultyAdapter("is_function", gives=False))
+    told = "of which 'is_function' says that it is one, for 'f' from 'functions', got F"
+    with pytest.raises(AdapterError, match=told):
+        PIPELINE(MOD)
+    register_adapter(Faulty, FaultyAdapter("is_module", gives=False))
+    with pytest.raises(AdapterError, match="True for the Faulty that it is registered"):
+        PIPELINE(MOD)
+
+
+def test_defaults_that_call_another_method_name_that_one():
+    register_adapter(Faulty, FaultyAdapter("with_functions", -1))
+    with pytest.raises(AdapterError, match="from 'with_functions', got int -1"):
+        Increase()(MOD)
+
+
+class WrongMutability:
+    """Gives what is no function to be changed."""
+
+    def fingerprint(self, function: Fun) -> Any:
+        return function.value
+
+    def to_change(self, function: Fun) -> Any:
+        return function.value
+
+
+def test_what_is_given_to_be_changed_is_a_function(runner: Runner):
+    adapter = FaultyAdapter()
+    adapter.mutability = WrongMutability()
+    register_adapter(Faulty, adapter)
+    with pytest.raises(AdapterError, match=r"'mutability\.to_change', got int 1"):
+        Increase()(MOD)
+
+
+def test_attributes_are_looked_at_when_an_adapter_is_registered():
+    adapter: Any = FaultyAdapter()
+    adapter.consumes_functions = "yes"
+    with pytest.raises(
+        AdapterError, match="expected True or False from 'consumes_functions'"
+    ):
+        register_adapter(Faulty, adapter)
+    adapter.consumes_functions = False
+    adapter.mutability = 5
+    with pytest.raises(AdapterError, match="None, or an object with 'fingerprint' and"):
+        register_adapter(Faulty, adapter)
+    wrong: Any = FaultyAdapter
+    with pytest.raises(
+        ArgumentError,
+        match=r"got class FaultyAdapter; make one, as in FaultyAdapter\(\)",
+    ):
+        register_adapter(Faulty, wrong)
+    kind: Any = MOD
+    with pytest.raises(ArgumentError, match="expected a class of modules, got Faulty"):
+        register_adapter(kind, FaultyAdapter())
+
+
+def test_a_module_of_the_wrong_kind_is_blamed_on_what_its_user_wrote(runner: Runner):
+    told = r"the pipeline \[Increase, Same, Increase\] expected .*Faulty.*, got str"
+    passes = [Increase(), Same(), Increase()]
+    with pytest.raises(PassInputError, match=told):
+        runner.run_sync("text", passes)
+    with pytest.raises(PassInputError, match=told):
+        Sequential(passes)("text")
+    with pytest.raises(PassInputError, match=r"pass 'mine' expected .*Faulty"):
+        Sequential(passes, name="mine")("text")
+    with pytest.raises(PassInputError, match=r"got Fun; .* see register_adapter"):
+        Same()(Fun(1))
+
+
+class NoInfo(FunctionPass):
+    """Has no `pass_info`."""
+
+
+def test_a_pass_without_its_info_is_told_what_it_lacks(runner: Runner):
+    told = (
+        r"expected a PassInfo for attribute 'pass_info' of pass class 'NoInfo', got N"
+    )
+    for run in (
+        lambda: NoInfo()(MOD),
+        lambda: Sequential([NoInfo()])(MOD),
+        lambda: runner.run_sync(MOD, [NoInfo()]),
+    ):
+        with pytest.raises(ArgumentError, match=told):
+            run()
+    wrong: Any = NoInfo()
+    wrong.pass_info = "NoInfo"
+    with pytest.raises(ArgumentError, match="got 'NoInfo'; write pass_info = PassInfo"):
+        wrong(MOD)
+    wrong.pass_info = PassInfo(0, "Now")
+    assert wrong.info.name == "Now"
+
+
+def test_what_an_adapter_has_besides_is_had_through_the_checks():
+    class More(FaultyAdapter):
+        more = 5
+
+    register_adapter(Faulty, More())
+    seen: Any = adapter_of(MOD, "test")
+    assert seen.more == 5
+    assert isinstance(seen, More)
+    assert isinstance(seen, ModuleAdapter)
+    assert not hasattr(seen, "less")

@@ -1,0 +1,66 @@
+"""A pass of one IR is not run on modules of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from parpass.cli import main
+from parpass.errors import PassInputError
+from parpass.integrations.xdsl.xdsl_adapter import MLIRFormat
+from parpass.ir.module import IRModule
+from parpass.relay.transform import FoldConstant, RemoveUnusedFunctions
+from parpass.runner import Runner
+from parpass.tir.transform import Simplify
+from parpass.transform import Pass, PassContext, Sequential, create_pass, module_pass
+from tests.support.pooled import POOLED
+from tests.support.toy_ir import program
+
+PROGRAM = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
+
+
+@pytest.mark.parametrize("wrong", [FoldConstant(), RemoveUnusedFunctions(), Simplify()])
+def test_a_pass_on_an_irmodule_names_what_it_expected_and_got(wrong: Pass):
+    name = wrong.info.name
+    told = f"pass '{name}' expected IRModule, got Program: it is a pass of another IR"
+    with pytest.raises(PassInputError, match=told) as failure:
+        wrong(program(1))
+    assert failure.value.pass_name == name
+
+
+def test_passes_of_xdsl_are_for_its_modules():
+    MLIRFormat()  # whose import makes them known
+    for name in ("cse", "mlir-opt"):
+        with pytest.raises(PassInputError, match="expected XDSLModule, got IRModule"):
+            create_pass(name)(IRModule({}))
+    read = MLIRFormat().parse(PROGRAM, "a.mlir")
+    with pytest.raises(PassInputError, match="expected IRModule, got XDSLModule"):
+        FoldConstant()(read)
+
+
+def test_it_is_an_error_where_the_pass_would_run_and_before_its_hooks(runner: Runner):
+    seen: list[str] = []
+
+    @module_pass(opt_level=0)
+    def note(mod: object, _ctx: PassContext) -> object:
+        seen.append("note")
+        return mod
+
+    passes = Sequential([note, FoldConstant(), note])
+    with PassContext(opt_level=3, config=dict(POOLED)):
+        with pytest.raises(PassInputError, match="FoldConstant"):
+            runner.run_sync(program(1), passes)
+        assert seen == ["note"]
+        without = PassContext(opt_level=0, config=dict(POOLED))
+        assert runner.run_sync(program(1), passes, context=without) == program(1)
+
+
+def test_the_command_tells_so_and_not_where_it_failed(tmp_path: Path):
+    path = tmp_path / "a.mlir"
+    path.write_text(PROGRAM)
+    made = CliRunner().invoke(main, ["opt", str(path), "-p", "FoldConstant", "-j0"])
+    assert made.exit_code == 1
+    assert "PassInputError: pass 'FoldConstant' expected IRModule" in made.stderr
+    assert "AttributeError" not in made.stderr

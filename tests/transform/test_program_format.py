@@ -1,0 +1,41 @@
+"""The part of an adapter by which the command reads programs, and its defaults."""
+
+from __future__ import annotations
+
+import pytest
+
+from parpass.errors import ParseError
+from parpass.transform import register_adapter, registered_programs
+from tests.support.registering import registering_for_a_while
+from tests.support.toy_ir import Program, ToyAdapter, program
+
+
+class NamedAdapter(ToyAdapter):
+    ir_name = "toy"
+
+
+def test_without_a_method_to_parse_it_is_said_which_is_missing():
+    with pytest.raises(ParseError) as caught:
+        NamedAdapter().parse("", "file")
+    assert str(caught.value) == (
+        "programs of IR 'toy' cannot be read: NamedAdapter has no method "
+        "'parse(text, source_name)'"
+    )
+
+
+def test_a_module_is_written_as_its_string_and_sized_by_its_functions():
+    mod, adapter = program(1, 2), NamedAdapter()
+    assert adapter.astext(mod) == str(mod)
+    assert adapter.program_slice(mod, "f0").text.count("\n") == 1
+    assert adapter.module_size(mod) == (2, 4)
+    assert adapter.reduction_patterns() == ()
+    assert adapter.programs(mod) is adapter
+
+
+def test_an_adapter_with_a_name_is_known_by_it():
+    assert "" not in registered_programs()
+    adapter = NamedAdapter()
+    with registering_for_a_while():
+        register_adapter(Program, adapter)
+        assert registered_programs()["toy"] is adapter
+    assert "toy" not in registered_programs()
