@@ -21,6 +21,7 @@ from parpass.errors import ArgumentError, RuntimeUseError
 from parpass.errors.tracebacks import folding_tracebacks
 from parpass.errors.warning import warn_at_call_site
 from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.runner.request import RunRequest
 
 if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
@@ -224,7 +225,9 @@ class Runner:
                 await _in_thread(self._load_session)
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
-            return await session.run(mod, pipeline, context, limits, report, began)
+            return await session.run(
+                RunRequest(mod, pipeline, context, limits, report, began)
+            )
 
     def run_sync(
         self,
@@ -242,7 +245,9 @@ class Runner:
         limits = function_timeout, memory_limit, on_failure
         with folding_tracebacks:
             session = self._session or self._load_session()
-            return session.run_sync(mod, pipeline, context, limits, report, began)
+            return session.run_sync(
+                RunRequest(mod, pipeline, context, limits, report, began)
+            )
 
     @property
     def last_report(self) -> RunReport | None:

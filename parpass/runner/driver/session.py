@@ -11,7 +11,7 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,7 +30,8 @@ from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.placement import PlacementPolicy, StartupAmortizer
 from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.report.report import RunReport
-from parpass.transform import Pass, PassContext, as_pass
+from parpass.runner.request import RunRequest
+from parpass.transform import PassContext, as_pass
 from parpass.transform.adapter_registry import Unwrap, adapter_for, lift_to_module
 from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
@@ -42,11 +43,9 @@ if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor
     from parpass.runner.pool.reusable import LeasedExecutor
 
-ReportCallback = Callable[[RunReport], object]
-_LimitArgs = tuple[float | None, int | None, str | None]  # what `Limits` is made of
 ValueT = TypeVar("ValueT")
 
-_NO_LIMITS: _LimitArgs = (None, None, None)
+_NO_LIMITS = (None, None, None)
 _MAX_WORKERS_PER_CORE = 4  # workers at most
 _UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
 
@@ -111,81 +110,54 @@ class Session:
         metrics = self._metrics
         return None if metrics is None else metrics.report()
 
-    async def run(
-        self,
-        mod: Any,
-        pipeline: Pass | Sequence[Pass] | str,
-        context: PassContext | None,
-        limits: _LimitArgs,
-        on_report: ReportCallback | None,
-        began: float,
-    ) -> Any:
-        """Run a pipeline, under trio or asyncio; `began` is when it was asked for."""
-        with setting_limits(_limits(limits)):
+    async def run(self, request: RunRequest) -> Any:
+        """Run a pipeline, under trio or asyncio."""
+        with setting_limits(_limits(request)):
             backend = _task_backend()
             executor = self._choose_executor()
             current = backend.call_sync(PassContext.current)
-            used = current if context is None else context
-            if isinstance(pipeline, str):  # what it names is loaded
-                pipeline = await backend.call(as_pass, pipeline)
-            begun = self._begin(mod, pipeline, used, backend, executor, began)
-            run = self._run_and_report(begun, on_report)
-            if used is not current:
-                run = _run_entered(used, backend, run)
+            context = current if request.context is None else request.context
+            if isinstance(request.pipeline, str):  # what it names is loaded
+                loaded = await backend.call(as_pass, request.pipeline)
+                request = request._replace(pipeline=loaded)
+            begun = self._begin(request, context, backend, executor)
+            run = self._run_and_report(begun, request)
+            if context is not current:
+                run = _run_entered(context, backend, run)
             try:
                 return await run
             finally:
                 backend.restore_context()
 
-    def run_sync(
-        self,
-        mod: Any,
-        pipeline: Pass | Sequence[Pass] | str,
-        context: PassContext | None,
-        limits: _LimitArgs,
-        on_report: ReportCallback | None,
-        began: float,
-    ) -> Any:
+    def run_sync(self, request: RunRequest) -> Any:
         """Run a pipeline and wait for it."""
         executor = self._choose_executor()
         current = PassContext.current()
-        used = current if context is None else context
-        if used is current and limits == _NO_LIMITS and call_limits() is UNSET:
-            return self._run_blocking(mod, pipeline, used, executor, on_report, began)
-        with setting_limits(_limits(limits)):
-            if used is current:
-                return self._run_blocking(
-                    mod, pipeline, used, executor, on_report, began
-                )
-            with used:
-                return self._run_blocking(
-                    mod, pipeline, used, executor, on_report, began
-                )
+        context = current if request.context is None else request.context
+        if context is current and _inherits_limits(request):
+            return self._run_blocking(request, context, executor)
+        with setting_limits(_limits(request)):
+            if context is current:
+                return self._run_blocking(request, context, executor)
+            with context:
+                return self._run_blocking(request, context, executor)
 
     def _run_blocking(
-        self,
-        mod: Any,
-        pipeline: Pass | Sequence[Pass] | str,
-        context: PassContext,
-        executor: Executor | None,
-        on_report: ReportCallback | None,
-        began: float,
+        self, request: RunRequest, context: PassContext, executor: Executor | None
     ) -> Any:
         backend: Any = BlockingBackend()
-        begun = self._begin(mod, pipeline, context, backend, executor, began)
+        begun = self._begin(request, context, backend, executor)
         try:
             return begun.unwrap(begun.driver.run_blocking(begun.plan))
         finally:
-            self._finish(begun, on_report)
+            self._finish(begun, request)
 
     def _begin(
         self,
-        mod: Any,
-        pipeline: Pass | Sequence[Pass] | str,
+        request: RunRequest,
         context: PassContext,
         backend: AsyncBackend,
         executor: Executor | None,
-        began: float,
     ) -> _PreparedRun:
         """Return a run of a pipeline that has not begun."""
         isolated = self._isolated or context.config.get(ISOLATED, False)
@@ -197,14 +169,15 @@ class Session:
                 "none: workers is 0, or this process may not start others, or this "
                 "system has none"
             )
-        root = as_pass(pipeline)
-        module, unwrap = lift_to_module(mod)
+        root = as_pass(request.pipeline)
+        module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
         commands = plan(root, module, context, adapter, instrumented=not is_inside)
         isolated = isolated and executor is not None
-        policy = None
+        workers, policy = 0, None
         if executor is not None:
+            workers = executor.workers
             policy = PlacementPolicy(
                 executor, adapter, context, self._amortizer, isolated=isolated
             )
@@ -213,7 +186,7 @@ class Session:
             adapter,
             context,
             ModuleStore(adapter, optimizations_in(context.config)),
-            RunMetrics(0 if executor is None else executor.workers, began),
+            RunMetrics(workers, request.began),
             policy,
             isolated,
         )
@@ -231,18 +204,16 @@ class Session:
             return None
         return self._leased if self._owned is None else self._owned.share()
 
-    async def _run_and_report(
-        self, begun: _PreparedRun, on_report: ReportCallback | None
-    ) -> Any:
+    async def _run_and_report(self, begun: _PreparedRun, request: RunRequest) -> Any:
         try:
             return begun.unwrap(await begun.driver.run(begun.plan))
         finally:
-            self._finish(begun, on_report)
+            self._finish(begun, request)
 
-    def _finish(self, begun: _PreparedRun, on_report: ReportCallback | None) -> None:
+    def _finish(self, begun: _PreparedRun, request: RunRequest) -> None:
         self._metrics = begun.state.metrics
-        if on_report is not None:
-            on_report(self._metrics.report())
+        if request.on_report is not None:
+            request.on_report(self._metrics.report())
 
     def close(self) -> None:
         """End the processes."""
@@ -280,8 +251,12 @@ def _task_backend() -> AsyncBackend:
     return current_backend()
 
 
-def _limits(given: _LimitArgs) -> Limits:
-    return UNSET if given == _NO_LIMITS else Limits(*given)
+def _inherits_limits(request: RunRequest) -> bool:
+    return request.limits == _NO_LIMITS and call_limits() is UNSET
+
+
+def _limits(request: RunRequest) -> Limits:
+    return UNSET if request.limits == _NO_LIMITS else Limits(*request.limits)
 
 
 async def _run_entered(

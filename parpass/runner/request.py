@@ -1,0 +1,35 @@
+"""What one call asks of a runner.
+
+A file of its own, as the surface, which loads nothing, makes one, and the session that
+it loads reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from parpass.runner.report.report import RunReport
+    from parpass.transform import Pass, PassContext
+
+
+class RunRequest(NamedTuple):
+    """One call of `Runner.run` or `Runner.run_sync`.
+
+    Attributes:
+        mod: The module, or what an adapter lifts to one.
+        pipeline: A pass, a sequence of passes, or pipeline text.
+        context: The settings; None for the current ones.
+        limits: `function_timeout`, `memory_limit` and `on_failure`; None for each that
+            is not given.
+        on_report: Called with the report of the run.
+        began: The time of the call, by `time.perf_counter()`.
+    """
+
+    mod: Any
+    pipeline: Pass | Sequence[Pass] | str
+    context: PassContext | None
+    limits: tuple[float | None, int | None, str | None]
+    on_report: Callable[[RunReport], object] | None
+    began: float
