@@ -87,7 +87,7 @@ class LocalStageExecutor:
 
     async def run_until_warm(
         self, stage: StageInProgress, policy: PlacementPolicy, *, start: bool
-    ) -> None:
+    ) -> LocalReason:
         """Run all passes on one function after another until workers are ready.
 
         Afterwards functions without an outcome are left for the workers; none are if
@@ -98,33 +98,49 @@ class LocalStageExecutor:
             policy: Knows the workers.
             start: Whether to start them at once; else when they are known to save more
                 than that costs.
+
+        Returns:
+            Why it ran here: workers were starting, or were not worth it.
         """
         outcomes = stage.outcomes
         functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
         criterion = WarmUpCriterion(stage, self._state, policy, start=start)
-        try:
-            await self.run_remainder(stage, LocalReason.STARTING, proceed=criterion)
-        except BaseException:
-            criterion.cancel()
-            raise
+        reason = LocalReason.SMALL
+        with self._state.metrics.time_local(reason) as timer:
+            try:
+                await self._call_remainder(stage, None, criterion)
+            except BaseException:
+                criterion.cancel()
+                raise
+            finally:
+                if criterion.has_started:
+                    timer.name = reason = LocalReason.STARTING
         if criterion.has_started:
             criterion.start_others()
         elif not outcomes.missing():
             policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
         _learn_costs(stage, before, criterion.nodes)
+        return reason
 
     async def run_remainder(
         self,
         stage: StageInProgress,
         reason: LocalReason,
         functions: Iterable[int] | None = None,
-        proceed: StopCriterion | None = None,
     ) -> None:
         """Run a stage on functions by index, by default those without an outcome."""
+        with self._state.metrics.time_local(reason):
+            await self._call_remainder(stage, functions)
+
+    async def _call_remainder(
+        self,
+        stage: StageInProgress,
+        functions: Iterable[int] | None,
+        proceed: StopCriterion | None = None,
+    ) -> None:
         state, steps = self._state, stage.command.steps
         args = steps, stage.module, state.context, state.store, stage.outcomes
-        with state.metrics.time_local(reason):
-            await state.backend.call(run_remainder, *args, functions, proceed)
+        await state.backend.call(run_remainder, *args, functions, proceed)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:

@@ -116,9 +116,9 @@ class StageExecutor:
         # Without an estimate workers run it for other reasons than speed.
         if not was_warm and (probed is not None or estimate.expected):
             start = probed is None
-            await self._local.run_until_warm(stage, policy, start=start)
+            reason = await self._local.run_until_warm(stage, policy, start=start)
             if not outcomes.missing():
-                return await self._complete_locally(stage, LocalReason.STARTING)
+                return await self._complete_locally(stage, reason)
         return await self._measured(
             stage, policy, estimate, is_probed=probed is not None, was_warm=was_warm
         )

@@ -26,8 +26,8 @@ def recommend(report: RunFigures) -> tuple[str, ...]:
 def _no_recommendation(report: RunFigures) -> str:
     if report.here.get(LocalReason.SMALL.value, 0.0) > report.in_workers:
         return (
-            f"nothing; {time_text(report.work)} of work are too little to be shared "
-            "out, so it stayed in this process"
+            f"nothing; on {time_text(report.work)} of work the workers would save less "
+            "than it takes to start them, or to send them functions"
         )
     if report.speedup is None:
         return "nothing stands out"

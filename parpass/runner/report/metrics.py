@@ -11,7 +11,7 @@ import time
 from array import array
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -40,23 +40,28 @@ class TimedSpan(msgspec.Struct, frozen=True):
 
 
 class Timer:
-    """A context manager that appends the time of its block to the spans."""
+    """A context manager that appends the time of its block to the spans.
 
-    __slots__ = ("_began", "_category", "_name", "_spans")
+    Attributes:
+        name: The name of the span; may be set until the block ends.
+    """
+
+    __slots__ = ("_began", "_category", "_spans", "name")
 
     def __init__(
         self, spans: list[TimedSpan], category: TimeCategory, name: str = ""
     ) -> None:
         self._spans = spans
         self._category = category
-        self._name = name
+        self.name = name
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._began = time.perf_counter()
+        return self
 
     def __exit__(self, *_error: object) -> None:
         seconds = time.perf_counter() - self._began
-        self._spans.append(TimedSpan(self._category, self._name, seconds))
+        self._spans.append(TimedSpan(self._category, self.name, seconds))
 
 
 class WorkerTimeShares(NamedTuple):

@@ -19,6 +19,7 @@ from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.executors import ThreadExecutor
 from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add
 
 FUNCTIONS = 100
 READY_AT = 10  # the function on which the workers become ready
@@ -112,6 +113,18 @@ def test_all_functions_run_here_if_workers_are_never_ready():
     assert "submit" not in executor.log
     assert report is not None
     assert report.in_workers == 0
+
+
+def test_what_was_not_worth_starting_workers_is_reported_as_small_work():
+    executor = SlowToLoad()
+    # The probe takes the other passes for as slow as the first, which they are not.
+    light = [Add(number) for number in range(40)]
+    with open_runner(executor=executor) as runner:
+        runner.run_sync(program(*range(READY_AT + 1, FUNCTIONS + 1)), [Where(), *light])
+        report = runner.last_report
+    assert executor.log == []
+    assert report is not None
+    assert list(report.here) == [LocalReason.SMALL]
 
 
 @pytest.mark.parametrize("first", [1, READY_AT + 1])
