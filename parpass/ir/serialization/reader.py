@@ -20,12 +20,13 @@ from parpass.errors.core import did_you_mean, quoted
 from parpass.ir.adt import TypeData
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
-from parpass.ir.node import FieldKind, Node
+from parpass.ir.node import Node
 from parpass.ir.op_table import Op
 from parpass.ir.serialization.arrays import array_from_json
 from parpass.ir.serialization.schema import (
     VERSION,
     Field,
+    Form,
     Kind,
     ambiguous,
     depth_of,
@@ -36,9 +37,7 @@ from parpass.ir.text.literals import float_of_word
 from parpass.ir.type_structure import MAX_NESTING
 from parpass.ir.typed_expr import BaseFunc, GlobalVar
 
-_SINGLE = {FieldKind.CHILD, FieldKind.BINDING, FieldKind.PATTERN, FieldKind.META}
-_MANY = {FieldKind.CHILDREN, FieldKind.BINDINGS}
-_TYPES = {FieldKind.TYPE, FieldKind.TYPE_BINDINGS}
+_AS_THEY_ARE = frozenset({bool, str, float, type(None)})  # types of values
 # Tags of values that are strings in JSON.
 _READ: dict[str, Callable[[str], Any]] = {
     "float": float_of_word,
@@ -138,6 +137,8 @@ class _Reader:
 
     def value(self, form: Any, where: str, nesting: int = 0) -> Any:
         """Return a plain value, or the object that it refers to."""
+        if type(form) in _AS_THEY_ARE:
+            return form
         if isinstance(form, list):
             _check_nesting(where, nesting)
             items = enumerate(cast("list[Any]", form))
@@ -195,15 +196,24 @@ class _Reader:
                 f"expected a reference to one of the {len(self._objects)} nodes "
                 f"before, got {number}",
             )
-        self._inside = max(self._inside, self._depths[number])
+        depth = self._depths[number]
+        if depth > self._inside:
+            self._inside = depth
         return self._objects[number]
 
     def _all_referred(self, numbers: Any, where: str) -> tuple[Any, ...]:
         if type(numbers) is not list:
             raise _Fault(where, "expected a list of references")
-        refer = self._referred
-        items = enumerate(cast("list[Any]", numbers))
-        return tuple([refer(number, f"{where}[{at}]") for at, number in items])
+        found: list[Any] = []
+        objects, depths, inside = self._objects, self._depths, self._inside
+        for number in cast("list[Any]", numbers):
+            if type(number) is not int or not 0 <= number < len(objects):
+                return self._referred(number, f"{where}[{len(found)}]")  # raises
+            found.append(objects[number])
+            if depths[number] > inside:
+                inside = depths[number]
+        self._inside = inside
+        return tuple(found)
 
     def _struct(self, kind: Kind, name: str, body: Any) -> Any:
         if kind.rival is not None:
@@ -216,29 +226,29 @@ class _Reader:
         if not fields.keys() >= kind.required:
             missing = sorted(kind.required - fields.keys())
             raise _Fault("", f"{name} needs {quoted(missing)}")
-        values = {key: self._field(kind.fields[key], fields[key]) for key in fields}
+        kinds = kind.fields
+        values = {key: self._field(kinds[key], form) for key, form in fields.items()}
         try:
             return kind.make(**values)
         except (ParpassError, TypeError, ValueError, OverflowError) as error:
             raise _Fault("", f"{name} cannot be made: {error}") from None
 
-    def _field(self, field: Field, form: Any) -> Any:
-        where = f".{field.name}"
-        field_kind = field.field_kind
-        if field_kind in _MANY or (field_kind in _TYPES and type(form) is list):
-            value = self._all_referred(form, where)
-        elif field_kind is FieldKind.MAPPING:
-            value = self._mapping(form, where)
-        elif field_kind is FieldKind.VALUE:
-            value = self.value(form, where)
-        elif form is None and field_kind not in _SINGLE - {FieldKind.META}:
+    def _field(self, field: Field, json: Any) -> Any:
+        form = field.form
+        if form is Form.PLAIN:
+            value = self.value(json, field.place)
+        elif form is Form.REFERENCES or (form is Form.TYPES and type(json) is list):
+            value = self._all_referred(json, field.place)
+        elif form is Form.PAIRS:
+            value = self._mapping(json, field.place)
+        elif json is None and form is not Form.REFERENCE:
             value = None
         else:
-            value = self._referred(form, where)
+            value = self._referred(json, field.place)
         misfit = field.check(value)
         if misfit is not None:
             message = f"expected {misfit.expected}, not {misfit.found}"
-            raise _Fault(where + misfit.where, message)
+            raise _Fault(field.place + misfit.where, message)
         return value
 
     def _mapping(self, form: Any, where: str) -> dict[Any, Any]:

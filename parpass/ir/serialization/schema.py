@@ -7,11 +7,13 @@ of values from outside. `make_node` constructs an object from name and fields.
 
 from __future__ import annotations
 
+import enum
 import functools
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -29,6 +31,12 @@ from parpass.ir.type_relation import EnvFunc
 from parpass.ir.type_structure import MAX_TYPE_DEPTH
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Type
+
+VERSION = 2  # of the format; a reader accepts its own version and those before
+
+Struct = msgspec.Struct
+
+_FLAT = Node, IRModule  # may be of any depth, and add none to what they are in
 
 
 class Misfit(NamedTuple):
@@ -102,8 +110,11 @@ def _tuple_of(item: Any) -> Check:
     def check(value: Any) -> Misfit | None:
         if type(value) is not tuple:
             return _misfit("a tuple", value)
-        items = typing.cast("tuple[Any, ...]", value)
-        return _first_misfit((check_item, one) for one in items)
+        for at, one in enumerate(typing.cast("tuple[Any, ...]", value)):
+            misfit = check_item(one)
+            if misfit is not None:
+                return _within(misfit, at)
+        return None
 
     return check
 
@@ -117,47 +128,67 @@ def _exact_tuple(items: tuple[Any, ...]) -> Check:
         items = typing.cast("tuple[Any, ...]", value)
         if len(items) != len(checks):
             return Misfit("", f"{len(checks)} items", str(len(items)))
-        return _first_misfit(zip(checks, items, strict=True))
+        for at, (check_item, one) in enumerate(zip(checks, items, strict=True)):
+            misfit = check_item(one)
+            if misfit is not None:
+                return _within(misfit, at)
+        return None
 
     return check
 
 
-def _first_misfit(items: Iterable[tuple[Check, Any]]) -> Misfit | None:
-    for at, (check_item, one) in enumerate(items):
-        misfit = check_item(one)
-        if misfit is not None:
-            return misfit._replace(where=f"[{at}]{misfit.where}")
-    return None
+def _within(misfit: Misfit, at: int) -> Misfit:
+    return misfit._replace(where=f"[{at}]{misfit.where}")
 
 
-VERSION = 2  # of the format; a reader accepts its own version and those before
+class Form(enum.Enum):
+    """The form of a field's value in JSON; objects are written as their numbers."""
 
-Struct = msgspec.Struct
+    REFERENCE = "a number"
+    OPTIONAL = "a number, or null"
+    REFERENCES = "a list of numbers"
+    TYPES = "a number, a list of numbers, or null"
+    PAIRS = "a list of pairs of numbers"
+    PLAIN = "a plain value, in which objects have a tag"
+
+
+_FORMS = {
+    FieldKind.CHILD: Form.REFERENCE,
+    FieldKind.BINDING: Form.REFERENCE,
+    FieldKind.PATTERN: Form.REFERENCE,
+    FieldKind.OPTIONAL: Form.OPTIONAL,
+    FieldKind.META: Form.OPTIONAL,
+    FieldKind.CHILDREN: Form.REFERENCES,
+    FieldKind.BINDINGS: Form.REFERENCES,
+    FieldKind.TYPE: Form.TYPES,
+    FieldKind.TYPE_BINDINGS: Form.TYPES,
+    FieldKind.MAPPING: Form.PAIRS,
+    FieldKind.VALUE: Form.PLAIN,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a kind.
 
+    None and an empty tuple are two values where a field has both: no axes are not all
+    axes. So each is left out only where it is the default.
+
     Attributes:
         name: Its name.
-        field_kind: Its kind; fields of types, spans and attributes are plain values.
-        omitted: Its default; values that are None or empty are left out if they are it.
+        form: Its form; fields of types, spans and attributes are plain values.
+        omits_none: Whether None is the default, which is not written.
+        omits_empty: Whether the empty tuple is.
         check: Checks a value against its annotation.
+        place: Its place in an entry, for messages.
     """
 
     name: str
-    field_kind: FieldKind
-    omitted: Any
+    form: Form
+    omits_none: bool
+    omits_empty: bool
     check: Check
-
-    def is_left_out(self, value: Any) -> bool:
-        """Return whether a value is a default that is not written.
-
-        None and an empty tuple are two values where a field has both: no axes are not
-        all axes.
-        """
-        return value is None is self.omitted or value == () == self.omitted
+    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +196,19 @@ class Kind:
     """A class of structs that may be an entry of the table.
 
     Attributes:
+        name: Its name in the table, such as `relay.Var`.
         make: The class.
         fields: Its fields by name.
         required: The names of those that have no default.
+        values: Returns the values of the fields of an object, in their order.
         rival: Another class of that name, if any: the name is ambiguous then.
     """
 
+    name: str
     make: type[Struct]
     fields: dict[str, Field]
     required: frozenset[str]
+    values: Callable[[Any], Sequence[Any]]
     rival: type[Struct] | None = None
 
 
@@ -190,10 +225,11 @@ def known_kinds() -> dict[str, Kind]:
     """
     found: dict[str, Kind] = {}
     for one in _classes():
-        kind, name = _kind(one), kind_name(one)
-        if name in found and found[name].make is not one:
-            kind = replace(kind, rival=found[name].make)
-        found[name] = kind
+        kind = _kind(one)
+        before = found.get(kind.name)
+        if before is not None and before.make is not one:
+            kind = replace(kind, rival=before.make)
+        found[kind.name] = kind
     return found
 
 
@@ -215,7 +251,7 @@ def ambiguous(kind: Kind) -> str:
     classes = [make for make in (kind.make, kind.rival) if make is not None]
     listed = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in classes)
     return (
-        f"expected one class named '{kind_name(kind.make)}', got {listed}; give one of "
+        f"expected one class named '{kind.name}', got {listed}; give one of "
         "them another `namespace`"
     )
 
@@ -234,7 +270,7 @@ def depth_of(item: Any, inside: int) -> int:
     """
     if isinstance(item, UnknownDim):  # a part of a tensor's type
         return -1
-    depth = max(inside, 0) if isinstance(item, Node | IRModule) else inside + 1
+    depth = max(inside, 0) if isinstance(item, _FLAT) else inside + 1
     if depth > MAX_TYPE_DEPTH:
         raise SizeLimitError(
             f"this {type(item).__name__} is nested more than {MAX_TYPE_DEPTH} deep"
@@ -270,15 +306,24 @@ def _kind(make: type[Struct]) -> Kind:
     fields = {
         info.name: Field(
             info.name,
-            field_kinds.get(info.name, FieldKind.VALUE),
-            info.default,
+            _FORMS[field_kinds.get(info.name, FieldKind.VALUE)],
+            info.default is None,
+            info.default == (),
             check_of(hints[info.name]),
+            f".{info.name}",
         )
         for info in infos
         if field_kinds.get(info.name) is not FieldKind.DERIVED
     }
     required = frozenset(one.name for one in infos if one.required) & fields.keys()
-    return Kind(make, fields, required)
+    return Kind(kind_name(make), make, fields, required, _getter(list(fields)))
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return a function from an object to the values of some of its attributes."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda item: [getattr(item, name) for name in names]
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import binascii
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
-from parpass.ir.node import FieldKind, Node
+from parpass.ir.node import Node
 from parpass.ir.op_table import Op
 from parpass.ir.serialization.arrays import array_as_json
 from parpass.ir.serialization.schema import (
     VERSION,
-    Field,
+    Form,
     Kind,
     ambiguous,
     depth_of,
@@ -28,18 +28,10 @@ from parpass.ir.text.literals import float_word
 from parpass.ir.type_structure import MAX_NESTING
 from parpass.runtime.ndarray import NDArray
 
-_OBJECTS = (msgspec.Struct, NDArray, IRModule)  # what gets an entry of the table
-_SINGLE = {
-    FieldKind.CHILD,
-    FieldKind.OPTIONAL,
-    FieldKind.BINDING,
-    FieldKind.PATTERN,
-    FieldKind.META,
-}
-_MANY = {FieldKind.CHILDREN, FieldKind.BINDINGS}
-_TYPES = {FieldKind.TYPE, FieldKind.TYPE_BINDINGS}
-
-Numbers = Callable[[Any], int]
+_OBJECTS = msgspec.Struct, NDArray, IRModule  # what gets an entry of the table
+_UNSHARED = Node, IRModule  # what gets an entry each, though it equals another
+_AS_THEY_ARE = frozenset({bool, str, type(None)})  # types of values
+_CLOSE = object()  # on the stack: what an object refers to has been entered
 
 
 def save_json(value: Any) -> str:
@@ -57,12 +49,29 @@ def save_json(value: Any) -> str:
     return f'{head}\n{lines}\n], "root": {_encoded(root).decode()}}}\n'
 
 
+class _Opened(NamedTuple):
+    """An object whose parts are entered before it.
+
+    Attributes:
+        item: The object.
+        kind: Its kind; None for an operator, an array or a module.
+        values: The values of the fields of the kind.
+        parts: The objects that it refers to.
+    """
+
+    item: Any
+    kind: Kind | None
+    values: Sequence[Any]
+    parts: list[Any]
+
+
 class _Table:
     """The entries so far, and the numbers of their objects."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
-        self._kinds = known_kinds()
+        self._kinds_by_name = known_kinds()
+        self._kinds: dict[type[Any], Kind] = {}
         self._numbers: dict[int, int] = {}
         self._depths: dict[int, int] = {}
         self._known: dict[bytes, int] = {}
@@ -73,86 +82,106 @@ class _Table:
         """Add entries for all objects in a value, and return the value's form."""
         opened: set[int] = set()
         stack = _references(value)[::-1]
-        closing: list[tuple[Any, list[Any]]] = []
+        closing: list[_Opened] = []
+        numbers = self._numbers
         while stack:
             item = stack.pop()
             if item is _CLOSE:
-                self._enter(*closing.pop())
+                self._enter(closing.pop())
                 continue
-            if id(item) in self._numbers:
+            if id(item) in numbers:
                 continue
             if id(item) in opened:
                 raise IRTypeError(f"this {type(item).__name__} contains itself")
             opened.add(id(item))
-            parts = self._parts(item)
-            closing.append((item, parts))
+            one = self._open(item)
+            if not one.parts:
+                self._enter(one)
+                continue
+            closing.append(one)
             stack.append(_CLOSE)
-            stack += parts[::-1]
+            stack += one.parts[::-1]
         return _form(value, self._number)
 
     def _number(self, item: Any) -> int:
         return self._numbers[id(item)]
 
-    def _enter(self, item: Any, parts: list[Any]) -> None:
-        inside = max([self._depths[id(part)] for part in parts], default=-1)
-        self._depths[id(item)] = depth_of(item, inside)
-        line = _encoded({_name(item): self._body(item)})
+    def _open(self, item: Any) -> _Opened:
+        kind = self._kinds.get(cast("type[Any]", type(item)))
+        if kind is None:
+            if isinstance(item, NDArray | Op):
+                return _Opened(item, None, (), [])
+            if isinstance(item, IRModule):
+                functions = [one for pair in self._functions_of(item) for one in pair]
+                types = item.types.by_name.values()
+                parts = [*types, *functions, *_references(item.attrs)]
+                return _Opened(item, None, (), parts)
+            kind = self._find_kind(item)
+        values = kind.values(item)
+        return _Opened(item, kind, values, _parts(kind, values))
+
+    def _enter(self, opened: _Opened) -> None:
+        item, kind, values, parts = opened
+        inside, depths = -1, self._depths
+        for part in parts:
+            depth = depths[id(part)]
+            if depth > inside:
+                inside = depth
+        depths[id(item)] = depth_of(item, inside)
         number = len(self.lines)
-        if isinstance(item, Op) or not isinstance(item, Node | IRModule):
+        if kind is None:
+            line = _encoded({_name(item): self._body(item)})
+        else:
+            line = _encoded({kind.name: self._fields(kind, values)})
+        if isinstance(item, Op) or not isinstance(item, _UNSHARED):
             number = self._known.setdefault(line, number)
         if number == len(self.lines):
             self.lines.append(line)
         self._numbers[id(item)] = number
         self._kept.append(item)
 
+    def _fields(self, kind: Kind, values: Sequence[Any]) -> dict[str, Any]:
+        """Return the fields that are not left out, by name."""
+        body: dict[str, Any] = {}
+        numbers = self._numbers
+        for field, value in zip(kind.fields.values(), values, strict=True):
+            form = field.form
+            if value is None:
+                if not field.omits_none:
+                    body[field.name] = None
+            elif field.omits_empty and value == ():
+                continue
+            elif form is Form.REFERENCES or (
+                form is Form.TYPES and isinstance(value, tuple)
+            ):
+                many = cast("tuple[Any, ...]", value)
+                body[field.name] = [numbers[id(one)] for one in many]
+            elif form is Form.PLAIN:
+                body[field.name] = _form(value, self._number)
+            elif form is Form.PAIRS:
+                pairs = cast("Mapping[Any, Any]", value).items()
+                body[field.name] = [
+                    [numbers[id(key)], numbers[id(one)]] for key, one in pairs
+                ]
+            else:
+                body[field.name] = numbers[id(value)]
+        return body
+
     def _body(self, item: Any) -> Any:
+        """Return the form of an operator, an array or a module."""
         if isinstance(item, NDArray):
             return array_as_json(item)
         if isinstance(item, Op):
             return item.name
-        if isinstance(item, IRModule):
-            return {
-                "functions": [
-                    [self._number(var), self._number(function)]
-                    for var, function in self._functions_of(item)
-                ],
-                "attrs": _form(item.attrs, self._number),
-                "sources": item.sources,
-                **self._definitions(item),
-            }
-        body: dict[str, Any] = {}
-        for field in self._kind(item).fields.values():
-            value = getattr(item, field.name)
-            if not field.is_left_out(value):
-                body[field.name] = _field_form(field, value, self._number)
-        return body
-
-    def _parts(self, item: Any) -> list[Any]:
-        """Return the objects that an object refers to."""
-        if isinstance(item, NDArray | Op):
-            return []
-        if isinstance(item, IRModule):
-            pairs = self._functions_of(item)
-            functions = [one for pair in pairs for one in pair]
-            return [
-                *item.types.by_name.values(),
-                *functions,
-                *_references(item.attrs),
-            ]
-        parts: list[Any] = []
-        for field in self._kind(item).fields.values():
-            value = getattr(item, field.name)
-            if value is None:
-                continue
-            if field.field_kind in _MANY:
-                parts += value
-            elif field.field_kind in _SINGLE:
-                parts.append(value)
-            elif field.field_kind is FieldKind.MAPPING:
-                parts += (one for pair in value.items() for one in pair)
-            else:
-                parts += _references(value)
-        return parts
+        return {
+            "functions": [
+                [self._number(var), self._number(function)]
+                for var, function in self._functions_of(item)
+            ],
+            "attrs": _form(item.attrs, self._number),
+            "sources": item.sources,
+            **self._definitions(item),
+        }
 
     def _definitions(self, mod: IRModule) -> dict[str, Any]:
         found = [self._number(one) for one in mod.types.by_name.values()]
@@ -164,48 +193,52 @@ class _Table:
             self._functions[id(mod)] = list(mod.functions.items())
         return self._functions[id(mod)]
 
-    def _kind(self, item: Any) -> Kind:
-        kind = self._kinds.get(_name(item))
+    def _find_kind(self, item: Any) -> Kind:
+        make = cast("type[Any]", type(item))
+        kind = self._kinds_by_name.get(kind_name(make))
         if kind is not None and kind.rival is not None:
             raise IRTypeError(ambiguous(kind))
-        if kind is None or kind.make is not type(item):
+        if kind is None or kind.make is not make:
             raise IRTypeError(
-                f"a {type(item).__name__} cannot be saved: it is no node, type or "
+                f"a {make.__name__} cannot be saved: it is no node, type or "
                 "span, and no registered operator has such attributes"
             )
+        self._kinds[make] = kind
         return kind
 
 
-_CLOSE = object()  # on the stack: what an object refers to has been entered
-
-
 def _name(item: Any) -> str:
-    for kind in (IRModule, NDArray, Op):
-        if isinstance(item, kind):
-            return kind.__name__
-    return kind_name(cast("type[Any]", type(item)))
+    return next(
+        one.__name__ for one in (IRModule, NDArray, Op) if isinstance(item, one)
+    )
 
 
-def _field_form(field: Field, value: Any, number: Numbers) -> Any:
-    if field.field_kind in _MANY or (
-        field.field_kind in _TYPES and isinstance(value, tuple)
-    ):
-        return [number(one) for one in cast("tuple[Any, ...]", value)]
-    if field.field_kind in _SINGLE or field.field_kind in _TYPES:
-        return None if value is None else number(value)
-    if field.field_kind is FieldKind.MAPPING:
-        pairs = cast("Mapping[Any, Any]", value).items()
-        return [[number(key), number(one)] for key, one in pairs]
-    return _form(value, number)
+def _parts(kind: Kind, values: Sequence[Any]) -> list[Any]:
+    """Return the objects that an object with these values refers to."""
+    parts: list[Any] = []
+    for field, value in zip(kind.fields.values(), values, strict=True):
+        form = field.form
+        if value is None:
+            continue
+        if form is Form.REFERENCES or (form is Form.TYPES and isinstance(value, tuple)):
+            parts += value
+        elif form is Form.PAIRS:
+            parts += (one for pair in value.items() for one in pair)
+        elif form is Form.PLAIN:
+            if type(value) not in _AS_THEY_ARE:
+                parts += _references(value)
+        else:
+            parts.append(value)
+    return parts
 
 
 def _references(value: Any, nesting: int = 0) -> list[Any]:
     """Return the objects in a plain value."""
     if isinstance(value, _OBJECTS):
         return [value]
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         items = cast("list[Any]", value)
-    elif isinstance(value, dict | DictAttrs):
+    elif isinstance(value, (dict, DictAttrs)):
         pairs = cast("Mapping[Any, Any]", value).items()
         items = [one for pair in pairs for one in pair]
     else:
@@ -215,9 +248,9 @@ def _references(value: Any, nesting: int = 0) -> list[Any]:
     return [one for item in items for one in _references(item, nesting + 1)]
 
 
-def _form(value: Any, number: Numbers) -> Any:
+def _form(value: Any, number: Callable[[Any], int]) -> Any:
     """Return a plain value in JSON: a tuple becomes a list, an object gets a tag."""
-    if value is None or isinstance(value, bool | str):
+    if type(value) in _AS_THEY_ARE or isinstance(value, str):
         return value
     if isinstance(value, int) and int(value) in INTS:  # of its subclasses, plain values
         return int(value)
@@ -227,10 +260,10 @@ def _form(value: Any, number: Numbers) -> Any:
         return {"bytes": binascii.b2a_base64(value, newline=False).decode("ascii")}
     if isinstance(value, _OBJECTS):
         return {"ref": number(value)}
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list)):
         items = [_form(one, number) for one in cast("list[Any]", value)]
         return items if isinstance(value, tuple) else {"list": items}
-    if isinstance(value, dict | DictAttrs):
+    if isinstance(value, (dict, DictAttrs)):
         return _mapping_form(cast("Mapping[Any, Any]", value), number)
     raise IRTypeError(
         "expected plain values (numbers of 64 bits, strings, tuples, mappings) in "
@@ -238,7 +271,7 @@ def _form(value: Any, number: Numbers) -> Any:
     )
 
 
-def _mapping_form(mapping: Mapping[Any, Any], number: Numbers) -> Any:
+def _mapping_form(mapping: Mapping[Any, Any], number: Callable[[Any], int]) -> Any:
     if not all(isinstance(key, str) for key in mapping):
         pairs = mapping.items()
         forms = [[_form(key, number), _form(one, number)] for key, one in pairs]
