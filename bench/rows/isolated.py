@@ -23,6 +23,7 @@ from bench.work import Work, light_pass, no_pass
 from parpass import FunctionPass, PassContext, Sequential
 
 _NODES = 10
+_MANY = 100  # functions at once
 _ROUNDS = 100  # for each of the rounds that are asked for
 _WORK = {"no-op": no_pass, "light": light_pass}
 
@@ -47,17 +48,38 @@ def _isolated(setting: Setting) -> Iterator[Line]:
                 Goal(300) if passes is no_pass else None,
                 note=f"{serial.value:.0f} us serially",
             )
-    with _echo(back) as connection:
-        message = bytes(there)
-
-        def to_and_fro() -> None:
-            connection.send_bytes(message)
-            connection.recv_bytes()
-
+    with _echo(there, back) as to_and_fro:
         (bare,) = _medians(setting, to_and_fro)
     what = f"{there:,} bytes to a process and {back:,} back, as the no-op takes"
     yield Line(what, "a bare round trip", bare)
     yield from _by_loky(setting)
+    yield _many(setting)
+
+
+def _many(setting: Setting) -> Line:
+    """Return the line of many functions at once beside all of their bytes by a pipe."""
+    mod, root = Work(_MANY, _NODES, no_pass).module(), Sequential(no_pass())
+    with parpass.open_runner(workers=setting.workers, isolated=True) as runner:
+        runner.run_sync(mod, root)
+        report = runner.last_report
+        assert report is not None
+        with _echo(report.bytes_sent, report.bytes_received) as to_and_fro:
+            sides = {
+                "isolated": clocked(lambda: runner.run_sync(mod, root)),
+                "pipe": clocked(to_and_fro),
+            }
+            interleaved(sides, 5, collect=False)  # not counted
+            rounds = max(5, round(_ROUNDS * setting.scale)) * setting.repeat
+            times = interleaved(sides, rounds, collect=False)
+    isolated, pipe = median(times["isolated"]), median(times["pipe"])
+    return Line(
+        f"a no-op pass on {_MANY} functions of {_NODES} nodes at once, isolated",
+        "its time : that of its bytes by one pipe",
+        Figure(isolated.value / pipe.value, isolated.noise / pipe.value),
+        Goal(1.15),
+        note=f"{isolated.value * 1e3:.1f} ms : {pipe.value * 1e3:.2f} ms; "
+        f"{report.bytes_sent:,} bytes there, {report.bytes_received:,} back",
+    )
 
 
 def _by_loky(setting: Setting) -> Iterator[Line]:
@@ -93,14 +115,20 @@ def _medians(setting: Setting, *sides: Callable[[], object]) -> list[Figure]:
 
 
 @contextlib.contextmanager
-def _echo(answer: int) -> Generator[Connection]:
-    """Give a connection to a process that answers each message with so many bytes."""
+def _echo(there: int, back: int) -> Generator[Callable[[], None]]:
+    """Give a call that sends a process so many bytes, and receives others from it."""
     ours, theirs = Pipe()
-    process = get_context("spawn").Process(target=_answer_all, args=(theirs, answer))
+    process = get_context("spawn").Process(target=_answer_all, args=(theirs, back))
     process.start()
     theirs.close()
+    message = bytes(there)
+
+    def to_and_fro() -> None:
+        ours.send_bytes(message)
+        ours.recv_bytes()
+
     with ours:
-        yield ours
+        yield to_and_fro
     process.join()
 
 
