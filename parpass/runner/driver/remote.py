@@ -17,7 +17,7 @@ from parpass.errors.warning import warn
 from parpass.replicated_tables import exclude, program_entries
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import DirectExecutor, Executor, NoWorkersError
-from parpass.runner.ipc.batch import FunctionEncoder
+from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder
 from parpass.runner.ipc.blobs import NullBlobStore, TooLargeError
 from parpass.runner.ipc.function_file import FunctionIndex, IndexEntry
 from parpass.runner.ipc.messages import InlineStage, encode_message
@@ -33,10 +33,10 @@ from parpass.runner.worker.jobs import run_inline_stage
 from parpass.transform import Pass
 from parpass.transform.budget import any_limited
 
-_MAX_INLINE_FUNCTIONS = 64
+# Of a stage that is one message to one worker, while the others have nothing to do.
+_MAX_INLINE_FUNCTIONS = 256
 _MAX_INLINE_BYTES = 65_536
-# Of work for one worker, while the others have nothing to do.
-_MAX_INLINE_SECONDS = 0.002
+_MAX_INLINE_SECONDS = 0.002  # of passes, as estimated, on several functions
 
 _FALLBACK_REASONS: dict[type[Exception], LocalReason] = {
     StorageError: LocalReason.NO_ROOM,
@@ -188,17 +188,20 @@ def _encode_inline_stage(stage: RemoteStage) -> bytes | None:
     count, pace = len(functions), stage.pace()
     if count != len(stage.names) or (count > 1 and pace is None):
         return None
+    most = _MAX_INLINE_BYTES
+    if count > 1 and pace:
+        most = min(most, _MAX_INLINE_SECONDS / pace)
     blobs = NullBlobStore(stage.optimizations.large_value_bytes)
-    encoder = FunctionEncoder(stage.adapter, blobs)
-    try:
-        encoded = [encoder.encode(function) for function in functions]
-    except TooLargeError:
-        return None
+    encoder, encoded = FunctionEncoder(stage.adapter, blobs), list[EncodedFunction]()
+    for function in functions:
+        try:
+            encoded.append(encoder.encode(function))
+        except TooLargeError:
+            return None
+        if encoder.encoded_bytes > most:
+            return None
     encoder.close()
     sizes = [one.size for one in encoded]
-    seconds = sum(sizes) * (pace or 0.0) if count > 1 else 0.0
-    if sum(sizes) > _MAX_INLINE_BYTES or seconds > _MAX_INLINE_SECONDS:
-        return None
     stage.slots = FunctionIndex.private(count)
     for at, length in enumerate(sizes):
         stage.slots[at] = IndexEntry(0, length, 0, length)

@@ -74,11 +74,15 @@ class FunctionEncoder:
         adapter: The adapter of the IR.
         blobs: Stores large values.
         together: Whether a batch may have more than one function.
+
+    Attributes:
+        encoded_bytes: The bytes of all functions so far, large values aside.
     """
 
     def __init__(
         self, adapter: ModuleAdapter, blobs: BlobStore, *, together: bool = True
     ) -> None:
+        self.encoded_bytes = 0
         self._adapter = adapter
         self._blobs = blobs
         has_batches = together and _is_batch_codec(type(adapter))
@@ -115,6 +119,7 @@ class FunctionEncoder:
         end = len(chunk) + (self._ends[-1] if self._ends else 0)
         self._chunks.append(chunk)
         self._ends.append(end)
+        self.encoded_bytes += len(chunk)
         encoded = EncodedFunction(self._batch, len(self._ends) - 1)
         if end > _FULL_BATCH_BYTES or len(chunk) > _ALONE_BYTES:
             self.close()
@@ -129,6 +134,7 @@ class FunctionEncoder:
         """
         extents: list[Extent] = []
         payload = self._adapter.encode_function(function, self._blob_sink(extents))
+        self.encoded_bytes += len(payload)
         return EncodedFunction(FunctionBatch(payload, (len(payload),), extents), None)
 
     def close(self) -> None:
