@@ -147,6 +147,23 @@ def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: R
         assert second == os.getpid()
 
 
+@pytest.mark.parametrize(("seconds", "is_inline"), [(1e-9, True), (1.0, False)])
+def test_many_small_functions_are_one_message_if_their_passes_are_light(
+    runner: Runner, seconds: float, is_inline: bool
+):
+    COST_MODEL.forget([Where()])
+    COST_MODEL.update([Where()], [seconds], 1)  # for a node
+    mod = runner.run_sync(program(*range(200)), Where())
+    report = runner.last_report
+    COST_MODEL.forget([Where()])
+    assert report is not None
+    assert report.functions == 200
+    assert (report.jobs == 1) is is_inline
+    processes = {found[-1] for found in values_of(mod).values()}
+    assert os.getpid() not in processes
+    assert len(processes) == 1 or not is_inline
+
+
 def test_who_looked_at_a_function_that_came_to_state_another_type_runs_there_too(
     runner: Runner,
 ):
