@@ -167,8 +167,8 @@ def _executor(jobs: int | None) -> Generator[Executor | None]:
     if executor is None:
         yield None
         return
-    executor.start()
     try:
+        executor.start()
         yield executor
     finally:
         executor.kill()

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, Pipe
 
 import psutil
@@ -97,6 +98,8 @@ class WorkerProcess:
         if hasattr(signal, "pthread_sigmask"):
             # The new process inherits the mask of this thread, until it ignores SIGINT;
             # else it would print a traceback on Ctrl-C.
+            with fork_lock:
+                resource_tracker.ensure_running()  # it unblocks signals when it starts
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         _check_prerequisites()
         self._channel, theirs = Pipe()

@@ -4,6 +4,8 @@ import contextlib
 import os
 import resource
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -353,6 +355,29 @@ def test_workers_ignore_ctrl_c(executor: LokyExecutor, new_pipe: Path):
         os.kill(number, signal.SIGINT)
     new_pipe.write_bytes(b"go")
     assert answer.result(60) == b"go"
+
+
+FIRST_WORKER = """
+from parpass.runner.pool.loky_executor import LokyExecutor
+from tests.support.jobs import has_begun_without_interrupts
+
+executor = LokyExecutor(1)
+print(executor.submit(has_begun_without_interrupts, b"").result(60).decode())
+executor.close()
+"""
+
+
+def test_interrupts_wait_while_the_first_worker_starts(tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("import tests.support.preloaded\n")
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WORKER],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+    )
+    assert done.stdout == "True\n"
 
 
 def test_closing_ends_the_processes_for_good():
