@@ -1,4 +1,4 @@
-"""The request of one call: its arguments, on the way from the surface to the session.
+"""The request of one call: its arguments, as the surface passes them to the session.
 
 A file of its own, as the surface, which loads nothing, makes one, and the session that
 it loads reads it.

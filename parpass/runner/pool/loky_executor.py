@@ -227,7 +227,7 @@ class LokyExecutor:
 
     def _check_open(self) -> None:
         if self._pool.is_closed:
-            raise RuntimeUseError("this runner is closed; open a new one")
+            raise RuntimeUseError.closed("runner")
 
 
 def _join_all(threads: Iterable[threading.Thread], seconds: float | None) -> None:
