@@ -33,9 +33,9 @@ from parpass.runner.pool.stage_writer import FIRST_WORK_SECONDS, StageWriter
 from parpass.runner.report.metrics import TransferMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
+from parpass.transform.adapter_violations import add_violations
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.by_value import unpickle
-from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT, optimizations_in
 from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS, gc_paused
 
