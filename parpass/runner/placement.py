@@ -44,6 +44,8 @@ _SAMPLE_IF_LARGE = 8  # where they are large
 _CLEAR_MARGIN = 4.0  # times as much work as was counted may be there at the most
 _TOLERANCE = 1.5  # times as long, or as short, as was estimated, to be learnt from
 
+_cores = functools.cache(usable_cores)
+
 
 class Placement(enum.Enum):
     """The process in which a stage runs best, as estimated before it begins."""
@@ -71,7 +73,6 @@ class PlacementEstimate(msgspec.Struct, frozen=True):
     expected: float = 0.0
 
 
-_cores = functools.cache(usable_cores)
 _LOCAL = PlacementEstimate(Placement.LOCAL)
 _REMOTE = PlacementEstimate(Placement.REMOTE)
 _UNKNOWN = PlacementEstimate(Placement.PROBE)

@@ -30,6 +30,10 @@ from parpass.runner.ipc.plain_values import PlainValues, plain_values
 from parpass.transform import ModuleAdapter, Pass
 
 _CHANGED = b"?"  # in place of the digest of a file that has changed since, or is gone
+# The packages that are never of the program.
+_LIBRARIES = sys.stdlib_module_names | {"parpass"}
+
+_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
 
 
 class SourceStamp(NamedTuple):
@@ -175,8 +179,6 @@ class ModuleTracker:
 
 MODULE_TRACKER = ModuleTracker()
 
-_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
-
 
 class ChangedSourceError(Exception):
     """The file of a module has changed since the coordinator loaded the module."""
@@ -272,9 +274,6 @@ def is_user_module(module: str) -> bool:
         return False
     path = getattr(sys.modules.get(module), "__file__", None)
     return path is None or not path.startswith(_library_folders())
-
-
-_LIBRARIES = sys.stdlib_module_names | {"parpass"}
 
 
 @cache

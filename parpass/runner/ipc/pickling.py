@@ -34,8 +34,14 @@ from parpass.runner.ipc.propagation import reduce_contextvar
 from parpass.transform.by_value import unpickle
 from parpass.transform.code_pickler import CodePickler
 
-_PROTOCOL = 5
+_PROTOCOL = 5  # of pickle
 _MAX_DEPTH = 8  # attributes of attributes; deeper paths are of no help
+_MAX_FRAMES = 100  # frames kept at each end of a traceback
+# The attributes that link an exception to others, with their defaults.
+_UNLINKED = {"__cause__": None, "__context__": None, "__suppress_context__": False}
+_LINKS = tuple(_UNLINKED)
+# A frame: its file and name, and the lines and columns of the current expression.
+_Frame = tuple[str, str, int, int | None, int | None, int | None]
 
 
 class Pickler(CodePickler):
@@ -143,15 +149,6 @@ def _pickle_error(value: Any) -> Exception | None:
     except Exception as error:  # noqa: BLE001 -- __reduce__ may raise anything
         return error
     return None
-
-
-_MAX_FRAMES = 100  # kept at the outer end of a traceback, and as many at the inner
-
-_UNLINKED = {"__cause__": None, "__context__": None, "__suppress_context__": False}
-_LINKS = tuple(_UNLINKED)
-
-# A frame: its file and name, and the lines and columns of the current expression.
-_Frame = tuple[str, str, int, int | None, int | None, int | None]
 
 
 class ProcessTraceback(Exception):  # noqa: N818 -- shown as a cause, never raised

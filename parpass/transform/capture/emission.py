@@ -34,9 +34,16 @@ from parpass.diagnostic import (
 from parpass.errors.pickling import reduce_exception
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 
-_main_objects: dict[
-    str, Any
-] = {}  # by name, what was packed here and is at home elsewhere
+# The types whose values need no pickling.
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+# The attributes of a record that are those of the process which emits it.
+_PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName")
+# Python's names for the location of a warning beyond the stack.
+_BELOW_STACK = frozenset({"sys", "<sys>"})
+
+_main_objects: dict[str, Any] = {}  # objects of `__main__` pickled here, by name
+# The registries of warnings shown, of modules that are not loaded here.
+_registries: dict[str, dict[Any, Any]] = {}
 
 
 class _Pickler(pickle.Pickler):
@@ -83,19 +90,6 @@ def unpickle_from_worker(packed: bytes) -> Any:
         Exception: It cannot be unpickled in this process.
     """
     return pickle.loads(packed)  # from our own worker
-
-
-# Of these a value can be kept as it is, and surely be read elsewhere.
-_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
-
-# What a record says of where it is emitted, and is found out there.
-_PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName")
-
-_BELOW_STACK = frozenset(
-    {"sys", "<sys>"}
-)  # Python's names for what is beyond the stack
-
-_registries: dict[str, dict[Any, Any]] = {}  # of modules that are not loaded here
 
 
 class BufferedLogRecord(msgspec.Struct, frozen=True):

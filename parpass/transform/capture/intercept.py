@@ -32,6 +32,11 @@ from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.process_patch import ProcessPatch
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_tape", default=None)
+# The functions that are patched in, with those that they replace. They are created
+# anew for each patch, since a program that wrapped an earlier one may still hold it.
+_originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []  # by `_cached_guards`
+_probed: dict[Any, Any] = {}  # the registry of warnings in which `_probe` is shown
 
 
 class EmissionBuffer:
@@ -121,11 +126,6 @@ def emit_all(
             except Exception as error:  # noqa: BLE001 -- it is returned
                 return emission, error
     return None
-
-
-# What is put in the place of the process's own functions, with what that leads to. It
-# is made anew each time, as somebody who has wrapped an earlier one may still hold it.
-_originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def unwrap_patched(value: Any) -> Any:
@@ -248,9 +248,6 @@ def _guard_for(category: type[Warning]) -> type[Warning]:
     return _Guard(category.__name__, (Warning,), names)
 
 
-_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []
-
-
 def _cached_guards(filters: tuple[Any, ...]) -> list[Any]:
     """Return filters with guards, which must not be changed; cached for the last ones.
 
@@ -316,7 +313,6 @@ class _Probe(Warning):
 
 
 _probing = _Probe("")
-_probed: dict[Any, Any] = {}
 
 
 def _probe() -> None:
