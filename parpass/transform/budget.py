@@ -239,7 +239,7 @@ def run_within(
         attempts -= 1
         inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
-        inner.said_before = 0 if outer is None else outer.said_so_far
+        inner.diagnostics_before = 0 if outer is None else outer.diagnostic_count
         try:
             with recording(inner):
                 result = _run_limited(

@@ -97,7 +97,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         plain: The attributes of types that need no pickling.
         rest: The other attributes, pickled at once, since they may change.
         text: The message, in case it cannot be formatted later; None if it cannot be.
@@ -105,7 +105,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     plain: Mapping[str, Any]
     rest: bytes | None = None
     text: str | None = None
@@ -117,10 +117,10 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         content = dict(vars(record))
         if record.exc_info:
             _detach_error(content)
-        function, said, kind = *_location(), type(record)
+        function, count, kind = *_location(), type(record)
         plain = {name: one for name, one in content.items() if _is_plain(one)}
         if len(plain) == len(content):
-            return cls(function, said, plain, kind=kind)
+            return cls(function, count, plain, kind=kind)
         rest = {name: one for name, one in content.items() if name not in plain}
         text = _message(record)
         packed = pickle_for_parent(rest)
@@ -132,7 +132,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
                 if name not in plain
             }
             packed = pickle_for_parent(rest)
-        return cls(function, said, plain, packed, text, kind)
+        return cls(function, count, plain, packed, text, kind)
 
     def emit(self, _mod: Any) -> None:
         """Pass the record to its logger."""
@@ -153,7 +153,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
     def __reduce__(self) -> tuple[Any, ...]:
         return BufferedLogRecord, (
             self.function,
-            self.said,
+            self.diagnostic_count,
             self.plain,
             self.rest,
             self.text,
@@ -197,7 +197,7 @@ def _location() -> tuple[str | None, int]:
     recorder = current_recorder()
     if recorder is None:
         return None, 0
-    return recorder.function_name, recorder.said_so_far
+    return recorder.function_name, recorder.diagnostic_count
 
 
 def _detach_error(content: dict[str, Any]) -> None:
@@ -222,10 +222,10 @@ class BufferedWarning(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         pass_name: The pass that was running.
         message: The instance of the category, pickled.
-        plainer: An instance of a base class that is known everywhere, pickled.
+        fallback: An instance of a base class that is known everywhere, pickled.
         filename: The file that it is attributed to.
         lineno: The line.
         module: The module; None if no module was running there.
@@ -233,10 +233,10 @@ class BufferedWarning(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     pass_name: str | None
     message: bytes | None
-    plainer: bytes
+    fallback: bytes
     filename: str
     lineno: int
     module: str | None
@@ -286,7 +286,7 @@ class BufferedWarning(msgspec.Struct, frozen=True):
                 return unpickle_from_worker(self.message)
         except Exception:  # noqa: BLE001 -- it could be read where it was written
             pass
-        return unpickle_from_worker(self.plainer)
+        return unpickle_from_worker(self.fallback)
 
 
 class BufferedRegistryReset(msgspec.Struct, frozen=True):
@@ -297,7 +297,7 @@ class BufferedRegistryReset(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
 
     @classmethod
     def of_body(cls) -> BufferedRegistryReset:
@@ -315,27 +315,27 @@ class BufferedRendering(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         diagnostics: The diagnostics.
         sources: The texts that they refer to, if the context is of another module than
             the pass runs on.
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, str] | None
 
     @classmethod
     def of(cls, diag_ctx: DiagnosticContext) -> BufferedRendering:
         """Return the diagnostics of a context, captured."""
-        said, recorder = tuple(diag_ctx.diagnostics), current_recorder()
+        diagnostics, recorder = tuple(diag_ctx.diagnostics), current_recorder()
         if recorder is not None and diag_ctx.module is recorder.module:
-            return cls(*_location(), said, None)
+            return cls(*_location(), diagnostics, None)
         known: Mapping[str, str] = getattr(diag_ctx.module, "sources", None) or {}
-        named = {one.span.source_name for one in said if one.span is not None}
+        named = {one.span.source_name for one in diagnostics if one.span is not None}
         sources = {name: known[name] for name in named if name in known}
-        return cls(*_location(), said, sources)
+        return cls(*_location(), diagnostics, sources)
 
     def emit(self, mod: Any) -> None:
         """Render the diagnostics in this process; `mod` is the module of the pass."""

@@ -321,6 +321,6 @@ def _merge_into_outer(record: StepRecord) -> None:
         if diagnostic.level != DiagnosticLevel.ERROR:
             recorder.diag_ctx.emit(diagnostic)
     if record.failure is None:
-        said = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
-        said.diagnostics.extend(record.diagnostics)
-        said.render()
+        diag_ctx = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
+        diag_ctx.diagnostics.extend(record.diagnostics)
+        diag_ctx.render()
