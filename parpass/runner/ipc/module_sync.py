@@ -105,7 +105,7 @@ class ModuleTracker:
     def __init__(self) -> None:
         self._seen: dict[str, _TrackedModule] = {}
         self._others: set[str] = set()
-        self._mark = 0, ""
+        self._last_stamp = 0, ""
         self._reloads: dict[str, Reload] = {}
         self._lock = ForkSafeLock()
 
@@ -158,9 +158,9 @@ class ModuleTracker:
                 seen.update(module)
                 seen.reload = Reload(seen.reload.times + 1, anew)
                 again = True
-        mark = len(modules), _last(modules)
-        if again or mark != self._mark:
-            self._mark = mark
+        stamp = len(modules), _last(modules)
+        if again or stamp != self._last_stamp:
+            self._last_stamp = stamp
             for name in modules.keys() - self._seen.keys() - self._others:
                 self._track(name, modules.get(name))
         if again:

@@ -103,7 +103,7 @@ class RemoteStage:
         self._store = store
         self.slots = _EMPTY_INDEX
         self._sent: set[int] = set()  # in jobs so far
-        self._send_alone = False  # each function, apart from its batch
+        self._send_alone = False  # each function, outside of its batch
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
@@ -183,10 +183,10 @@ class RemoteStage:
         self._send_alone |= is_alone and not self._sent.isdisjoint(indices)
         self._sent.update(indices)
         assert self._writer is not None
-        sends_apart = is_alone or self._send_alone
-        apart = self._writer.apart(indices) if sends_apart else {}
+        sends_separately = is_alone or self._send_alone
+        separate = self._writer.encode_separately(indices) if sends_separately else {}
         path, end = self._store.folder.path, self.outcomes.cutoff
-        job = Job(path, self._stage, indices, end, self.outcomes.quarantined, apart)
+        job = Job(path, self._stage, indices, end, self.outcomes.quarantined, separate)
         message = encode_message(job)
         self.transfer.job_sent(len(message))
         return message

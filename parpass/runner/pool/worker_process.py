@@ -134,7 +134,7 @@ class WorkerProcess:
         """Wait for a message and return it; None if the process has ended."""
         return self._receive_from(self._channel)
 
-    def expect(self) -> None:
+    def start_spinning(self) -> None:
         """Announce a job on the direct channel: the process spins until it arrives."""
         if not self._spins_to_skip and self._direct_lock.acquire(blocking=False):
             try:
@@ -142,7 +142,7 @@ class WorkerProcess:
             finally:
                 self._direct_lock.release()
 
-    def ask(self, message: bytes, *, spins: bool = False) -> bytes | None:
+    def send_and_receive(self, message: bytes, *, spins: bool = False) -> bytes | None:
         """Send a job on the direct channel; return its result, None if there is none.
 
         A caller that is interrupted here must kill the process, since a message may be
