@@ -120,7 +120,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 def _fingerprint(value: Any) -> Any:
     try:
         return pickle_by_value(value)
-    except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
+    except Exception:  # noqa: BLE001 -- compared by identity
         return id(value)
 
 

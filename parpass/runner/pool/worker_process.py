@@ -29,7 +29,7 @@ from parpass.runner.worker.main import (
 _NAME = "parpass-worker"
 _POLL_SECONDS = 1.0  # between two checks that a silent process is alive
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
-_SKIPPED_SPINS = 8  # results, after one for which spinning was in vain
+_SKIPPED_SPINS = 8  # results after one that did not arrive while spinning
 _GRACE_SECONDS = 5.0  # for a process to exit before it is killed
 
 

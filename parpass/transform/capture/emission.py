@@ -78,7 +78,7 @@ def pickle_for_parent(value: Any) -> bytes | None:
             pickler.dump(value)
             if type(pickle.loads(file.getbuffer())) is type(value):
                 return file.getvalue()
-        except Exception:  # noqa: BLE001 -- whatever a user's class does
+        except Exception:  # noqa: BLE001 -- a user's class may raise any
             continue
     return None
 
@@ -213,7 +213,7 @@ def _detach_error(content: dict[str, Any]) -> None:
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001 -- handlers, too, tell of it and go on
+    except Exception:  # noqa: BLE001 -- handlers report it
         return str(record.msg)
 
 

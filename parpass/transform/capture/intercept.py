@@ -273,19 +273,19 @@ def _with_guards(filters: Sequence[Any]) -> Iterator[Any]:
 
 def _guard_filters() -> Callable[[], None]:
     """Add guards to the filters; return the function that restores the list."""
-    # A new list, as others may be going through the one that is there. What warnings
-    # remember as shown, they forget when told of a change: they are not.
+    # A new list, since other threads may iterate over the current one. The change is
+    # not announced to `warnings`, which would reset its registries of shown warnings.
     found: Any = warnings.filters
     plain = active_filters()
-    as_made = _cached_guards(tuple(plain))
-    warnings.filters = ours = list(as_made)
+    guarded = _cached_guards(tuple(plain))
+    warnings.filters = ours = list(guarded)
 
     def restore() -> None:
         nonlocal plain
         current: Any = warnings.filters
-        if ours != as_made:  # somebody has changed the filters in force
+        if ours != guarded:  # the program has changed the filters in force
             found[:] = plain = _without_guards(ours)
-        # Somebody may have put a copy in its place, and mean to put it back.
+        # The program may hold this list, such as in `catch_warnings`, to restore it.
         ours[:] = plain
         if current is ours:
             warnings.filters = found
@@ -296,7 +296,7 @@ def _guard_filters() -> Callable[[], None]:
 
 
 def _without_guards(filters: Sequence[Any]) -> list[Any]:
-    # In one go, as it is asked for each stage, and several times for small ones.
+    # A list comprehension, for speed: it is called for each stage, and more than once.
     return [
         one for one in filters if type(one[2]) is not _Guard and one[2] is not _Probe
     ]

@@ -100,7 +100,7 @@ def current_recorder() -> Recorder | None:
     return _recorder.get()
 
 
-# What `recording` does, in two parts: where each pass comes by, a frame shows.
+# The two halves of `recording`, for code that runs for each pass: no frame, for speed.
 start_recording = _recorder.set
 stop_recording = _recorder.reset
 

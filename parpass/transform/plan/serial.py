@@ -153,7 +153,7 @@ class SerialStep:
         functions = adapter.functions(self._mod)
         view = MappingProxyType(dict(functions))
         view = adapter.read_only(self._mod, view, pass_name)
-        # Of the pass; a body sees what it says itself.
+        # Of the pass; a body sees its own diagnostics only.
         self._recorder = recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
             if goes_on is not None and goes_on(at, function) is False:
