@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from parpass.errors.hints import Hint, Hinted, HintedMessage
 
@@ -269,6 +269,11 @@ class UnreadFunctionError(ParseError):
 
 class RuntimeUseError(ParpassError, RuntimeError):
     """The runner is used where, or in a state in which, it cannot run."""
+
+    @classmethod
+    def closed(cls, what: str) -> Self:
+        """Return the error of a runner, or an executor, that is used after `close`."""
+        return cls(f"this {what} is closed; open a new one")
 
 
 class EntryPointError(ParpassError, LookupError):

@@ -21,6 +21,7 @@ from parpass.errors import ArgumentError, RuntimeUseError
 from parpass.errors.tracebacks import folding_tracebacks
 from parpass.errors.warning import warn_at_call_site
 from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.runner.cores import UNCHECKED_WORKERS
 from parpass.runner.request import RunRequest
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ ModT = TypeVar("ModT")
 FailurePolicy = Literal["fail", "skip", "retry"]
 
 _SESSION_MODULE = "parpass.runner.driver.session"
+_EXECUTORS_MODULE = "parpass.runner.driver.executors"
 _REUSABLE_MODULE = "parpass.runner.pool.reusable"
-_UNCHECKED_WORKERS = 32  # workers that are started even where there are few cores
 
 
 async def run_pipeline(
@@ -198,9 +199,9 @@ class Runner:
         isolated: bool = False,
     ) -> None:
         _check_arguments(workers, executor, isolated)
-        if workers is not None and workers > _UNCHECKED_WORKERS:
+        if workers is not None and workers > UNCHECKED_WORKERS:
             with fork_lock:
-                loaded = importlib.import_module(_SESSION_MODULE)
+                loaded = importlib.import_module(_EXECUTORS_MODULE)
             workers = loaded.clamp_workers(workers)
         self._arguments = workers, executor, isolated
         self._session: Session | None = None
@@ -264,7 +265,7 @@ class Runner:
         """Return what carries out the runs, loaded when it is first needed."""
         with self._lock:
             if self._closed:
-                raise RuntimeUseError("this runner is closed; open a new one")
+                raise RuntimeUseError.closed("runner")
             session = self._session
             if session is None:
                 workers, executor, isolated = self._arguments

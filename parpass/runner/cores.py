@@ -7,6 +7,8 @@ import signal
 from parpass.fork_safety import fork_lock
 from parpass.runner.ipc.file_lock import HAS_LOCKS
 
+UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
+
 
 def supports_workers() -> bool:
     """Return whether this system has POSIX file locks and signals.

@@ -141,10 +141,12 @@ class DirectExecutor:
     No other thread takes part, since waking one takes as long as a small job.
     """
 
-    def expect(self) -> None:
+    def wake_worker(self) -> None:
         """Announce a small job, so that a worker is awake when it arrives."""
 
-    def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
+    def submit_and_wait(
+        self, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed.
 
         If this is interrupted, the job is cancelled.

@@ -31,18 +31,18 @@ from parpass.transform.debug.reproducer import REPRODUCER
 from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
-# To publish a stage, send jobs and receive results, and a margin.
+# Seconds to publish a stage, send jobs and receive results, and a margin.
 _WARM_OVERHEAD_SECONDS = 0.025
-_START_UP_SECONDS = 0.5  # to start the processes, and for them to load, besides
-# Done in this process on the strength of an estimate alone, which is learnt from if it
-# is wrong; and of a single function, which is not counted further.
-_MAX_UNPROBED_NODES = 50_000
-_MAX_COUNTED_NODES = 5_000
-_SAMPLE_SIZE = 64  # functions that are counted, about, to tell the size of all
-_NEGLIGIBLE_NODES = 100  # nodes
-_SAMPLE_IF_LARGE = 8  # where they are large
+_START_UP_SECONDS = 0.5  # seconds to start the processes, and for them to load, besides
+_MAX_UNPROBED_NODES = 50_000  # nodes that run in this process by an estimate, unprobed
+_MAX_COUNTED_NODES = 5_000  # nodes of a single function that are counted
+_SAMPLE_SIZE = 64  # functions whose nodes are counted, about, to estimate those of all
+_NEGLIGIBLE_NODES = 100  # nodes of two functions that are not worth workers
+_SAMPLE_IF_LARGE = 8  # functions, if they are large
 _CLEAR_MARGIN = 4.0  # times as much work as was counted may be there at the most
 _TOLERANCE = 1.5  # times as long, or as short, as was estimated, to be learnt from
+
+_cores = functools.cache(usable_cores)
 
 
 class Placement(enum.Enum):
@@ -71,7 +71,6 @@ class PlacementEstimate(msgspec.Struct, frozen=True):
     expected: float = 0.0
 
 
-_cores = functools.cache(usable_cores)
 _LOCAL = PlacementEstimate(Placement.LOCAL)
 _REMOTE = PlacementEstimate(Placement.REMOTE)
 _UNKNOWN = PlacementEstimate(Placement.PROBE)

@@ -1,4 +1,4 @@
-"""What one call asks of a runner.
+"""The request of one call: its arguments, as the surface passes them to the session.
 
 A file of its own, as the surface, which loads nothing, makes one, and the session that
 it loads reads it.

@@ -26,6 +26,8 @@ from parpass.transform import by_value
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
+_NO_LIMIT = 1 << 62  # nodes, which no function has
+
 
 class LargeValue(Protocol):
     """A large and rarely read value in a function, such as weights."""
@@ -48,9 +50,6 @@ class LargeValue(Protocol):
 # Takes a large value out-of-band and returns its index among the sources that the
 # decoder receives; returns None for a value that is to be encoded in-band.
 BlobSink = Callable[[LargeValue], int | None]
-
-
-_NO_LIMIT = 1 << 62  # a limit that no size reaches
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,21 @@ from parpass.transform.adapter import ModuleAdapter, ProgramSlice
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
+# Expected results, for messages.
 _MODULE = "a module, of which 'is_module' says that it is one,"
 FUNCTION = "a function, of which 'is_function' says that it is one,"
+KIND = "a str or None"
+# Defaults of the base class that are right, and call no other method of the adapter.
+TRUSTED_DEFAULTS = frozenset(
+    {
+        "discard",
+        "faults",
+        "reduction_patterns",
+        "restoring_pass",
+        "signature",
+        "worker_environment",
+    }
+)
 
 
 class Rule(NamedTuple):
@@ -55,9 +68,6 @@ def _is_sequence(value: Any, _: ModuleAdapter) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-KIND = "a str or None"
-
-
 def _is_any(_value: Any, _: ModuleAdapter) -> bool:
     return True
 
@@ -90,17 +100,6 @@ RULES: dict[str, Rule] = {
         "a sequence of reduction patterns", (tuple, list), _is_sequence
     ),
 }
-# Defaults of the base class that are right, and call no other method of the adapter.
-TRUSTED_DEFAULTS = frozenset(
-    {
-        "discard",
-        "faults",
-        "reduction_patterns",
-        "restoring_pass",
-        "signature",
-        "worker_environment",
-    }
-)
 FORMAT_RULE = Rule("a ProgramFormat", (), _instance_of(ProgramFormat))
 
 

@@ -40,6 +40,10 @@ from parpass.transform.config import (
 )
 from parpass.transform.passes import Pass
 
+# The three settings of a budget, as attributes of a pass or of `Limits`.
+_limit_values = attrgetter("function_timeout", "memory_limit", "on_failure")
+_NONE_SET = (None, None, None)
+
 
 class Budget(msgspec.Struct, frozen=True):
     """The limits of a pass on one function, None for no limit, and the policy.
@@ -124,10 +128,6 @@ def any_limited(budgets: Sequence[Budget]) -> bool:
     Only in a worker a limit can be enforced, and a death be survived.
     """
     return budgets.count(UNLIMITED) < len(budgets)
-
-
-_limit_values = attrgetter("function_timeout", "memory_limit", "on_failure")
-_NONE_SET = (None, None, None)
 
 
 def _budget_of(step: Pass, config: Mapping[str, Any], call: Limits) -> Budget:
@@ -239,7 +239,7 @@ def run_within(
         attempts -= 1
         inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
-        inner.said_before = 0 if outer is None else outer.said_so_far
+        inner.diagnostics_before = 0 if outer is None else outer.diagnostic_count
         try:
             with recording(inner):
                 result = _run_limited(

@@ -18,7 +18,6 @@ from typing import Any, TypeVar, cast
 from parpass.errors import AdapterError, ArgumentError, ParpassError
 from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
-from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import BatchCodec, ModuleAdapter, Mutability
 from parpass.transform.adapter_rules import (
     ADVISORY_RULES,
@@ -32,8 +31,15 @@ from parpass.transform.adapter_rules import (
 )
 from parpass.transform.program_format import ProgramFormat
 
+_MAX_CACHED = 64  # adapters
+# The attributes that an adapter has in a worker as in the coordinator.
+_STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
+
 _Method = Callable[..., Any]
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
+
+# By the `id` of the adapter, which the value keeps alive.
+_known: dict[int, CheckedAdapter] = {}
 
 
 class CheckedAdapter:
@@ -259,9 +265,6 @@ class _CheckedMutability:
         raise AdapterError(adapter_name(adapter), method, FUNCTION, given)
 
 
-_SAME_RESULT = "the result is that of a serial run, but may have taken longer"
-
-
 def adapter_name(adapter: ModuleAdapter) -> str:
     """Return the name of an adapter's class, for messages."""
     return type(unchecked(adapter)).__qualname__
@@ -293,11 +296,6 @@ def _has_changed(known: CheckedAdapter) -> bool:
     )
 
 
-# By the `id` of the adapter, which the value keeps alive.
-_known: dict[int, CheckedAdapter] = {}
-_MAX_CACHED = 64
-
-
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:
     has_batches = isinstance(adapter, BatchCodec)
     return (_CheckedBatchAdapter if has_batches else CheckedAdapter)(adapter)
@@ -308,9 +306,6 @@ def _stated(adapter: ModuleAdapter) -> tuple[bool, bool, str | None]:
     mutability = adapter.mutability
     kind = None if mutability is None else type(mutability).__qualname__
     return adapter.consumes_functions, adapter.round_trip_between_passes, kind
-
-
-_STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
 
 
 def _restore(adapter: ModuleAdapter, stated: Sequence[Any]) -> CheckedAdapter:
@@ -338,42 +333,6 @@ def unchecked(adapter: _FormatT) -> _FormatT:
     if isinstance(found, CheckedAdapter):
         return cast("_FormatT", found.unchecked)
     return adapter
-
-
-def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
-    """Return and clear the recorded errors of advisory methods."""
-    found: object = adapter
-    return found.take_violations() if isinstance(found, CheckedAdapter) else []
-
-
-def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    """Record errors of advisory methods that another process recorded."""
-    found: object = adapter
-    if isinstance(found, CheckedAdapter):
-        for violation in violations:
-            found.add_violation(violation)
-
-
-class warning_of_violations:  # noqa: N801 -- used like a function, as contextlib's own
-    """A context manager around a run: warns of failed advisory methods at its end.
-
-    If the run fails, it does not warn. It is no generator, as contextlib writes to
-    exceptions that pass through one, and some exceptions are frozen.
-
-    Args:
-        adapter: The adapter.
-    """
-
-    def __init__(self, adapter: ModuleAdapter) -> None:
-        self._adapter = adapter
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        violations = take_violations(self._adapter)
-        for violation in violations if kind is None else ():
-            warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)
 
 
 def overrides(adapter: ModuleAdapter, method: str) -> bool:

@@ -281,7 +281,7 @@ def _class_form(
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
         of_class.__init__(self, *args, **kwargs)
 
-    # For who asks what options it takes.
+    # `inspect.signature` gives the options that it takes.
     functools.update_wrapper(__init__, user_class.__init__)
     members = {
         "__init__": __init__,

@@ -30,7 +30,7 @@ replayed_time: ContextVar[float | None] = ContextVar(
 
 
 def now() -> float:
-    """Return the time in seconds, of the moment that the current hook stands for."""
+    """Return the time in seconds, at which a serial run would call the current hook."""
     moment = replayed_time.get()
     return time.perf_counter() if moment is None else moment
 

@@ -42,9 +42,8 @@ class Pass:
     # How a pipeline runs it; overridden by the kinds of passes below.
     is_functionwise: ClassVar[bool] = False
 
-    # Whether what it takes for a function is told by the function's size, about. Where
-    # it is not, as with compiling, forecasts are made of it, but nobody holds workers
-    # to them.
+    # Whether its time on a function is about proportional to the function's size. If
+    # not, as for compiling, an expected time does not make a worker a straggler.
     cost_follows_size: ClassVar[bool] = True
 
     # Which functions it sees, if it works function by function and modules hold several

@@ -180,7 +180,7 @@ def test_the_help_of_subcommands_imports_little():
         "    main([name, '--help'], prog_name='parpass', standalone_mode=False)"
     )
     assert written.count("Exit codes:") == len(SHIPPED)
-    assert not HEAVY & modules
+    assert not (HEAVY | {"parpass.transform", "parpass.cli.operations"}) & modules
     assert modules >= COMMANDS
 
 

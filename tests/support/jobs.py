@@ -86,3 +86,9 @@ def start_sleeper(job: bytes) -> bytes:
 def fail(_job: bytes) -> bytes:
     """Raise an error."""
     raise KeyError("mine")
+
+
+def has_begun_without_interrupts(_job: bytes) -> bytes:
+    """Return whether SIGINT was blocked when the worker loaded `preloaded`."""
+    loaded = sys.modules["tests.support.preloaded"]
+    return str(signal.SIGINT in loaded.BLOCKED).encode()

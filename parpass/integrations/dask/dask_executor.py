@@ -116,7 +116,7 @@ class DaskExecutor:
         """
         self._start_seconds = seconds
         if self._closed:
-            raise RuntimeUseError("the executor is closed")
+            raise RuntimeUseError.closed("executor")
         self._cluster.check()
 
     def submit(

@@ -128,8 +128,8 @@ class _Comparison:
     ) -> LawError | None:
         for name in names:
             decoded = reports[name][0]
-            if decoded.handed_on is not None:
-                found = self._difference(decoded.handed_on, decoded)
+            if decoded.chained is not None:
+                found = self._difference(decoded.chained, decoded)
                 if found is not None:
                     return codec_visible_error(
                         self._adapter, self._pass_name, name, found
@@ -143,8 +143,8 @@ class _Comparison:
             ]
             if ends[0] != ends[1]:
                 return " or ".join(end or "no error" for end in ends)
-        if one.said != other.said:
-            return f"it said {one.said} or {other.said}"
+        if one.effects != other.effects:
+            return f"it reported {one.effects} or {other.effects}"
         if one.result == other.result or one.result is None or other.result is None:
             return None
         functions = [

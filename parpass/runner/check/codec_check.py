@@ -124,10 +124,10 @@ class ChainedFunctions(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._found:
-            self._found[name] = self._handed(name)
+            self._found[name] = self._resolve(name)
         return self._found[name]
 
-    def _handed(self, name: str) -> Any:
+    def _resolve(self, name: str) -> Any:
         given = self._functions[name]
         if name not in self._known:
             return given

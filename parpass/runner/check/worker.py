@@ -120,7 +120,7 @@ def _global_names(code: types.CodeType) -> Iterator[str]:
 def _fingerprint(value: Any) -> Any:
     try:
         return pickle_by_value(value)
-    except Exception:  # noqa: BLE001 -- whatever has no bytes is known by what it is
+    except Exception:  # noqa: BLE001 -- compared by identity
         return id(value)
 
 
@@ -157,17 +157,17 @@ class FunctionReport:
     Attributes:
         result: The function, encoded; None if the pass failed.
         failure: The exception, as text.
-        said: The diagnostics and counters, as text.
+        effects: The diagnostics and counters, as text.
         changed: The state that the pass changed and must not, as text; None for none.
-        handed_on: The result on the function as earlier passes returned it, without a
+        chained: The result on the function as earlier passes returned it, without a
             round trip; None if that was not run.
     """
 
     result: bytes | None
     failure: str | None
-    said: str
+    effects: str
     changed: str | None
-    handed_on: FunctionReport | None = None
+    chained: FunctionReport | None = None
 
 
 # The results of earlier passes in this process, by name of the function. The processes
@@ -210,8 +210,8 @@ def _run_chained(
     made: dict[str, Any] = {}
     for name, (report, *_) in reports.items():
         if report.failure is None and report.changed is None:
-            handed_on, made[name] = work.run_chained(name, context)
-            report.handed_on = handed_on
+            chained, made[name] = work.run_chained(name, context)
+            report.chained = chained
     _returned.clear()
     _returned.update(made)
 
@@ -286,8 +286,8 @@ class _PassRunner:
 
 def _effects_text(recorder: Recorder) -> str:
     """Return the diagnostics and counters as text."""
-    said = [recorder.diag_ctx.diagnostics, dict(sorted(recorder.counters.items()))]
-    return repr(said) if any(said) else ""
+    effects = [recorder.diag_ctx.diagnostics, dict(sorted(recorder.counters.items()))]
+    return repr(effects) if any(effects) else ""
 
 
 @contextlib.contextmanager

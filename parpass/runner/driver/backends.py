@@ -54,7 +54,7 @@ class AsyncBackend(Protocol):
         """Await the body of an async module pass, on the event loop of the caller."""
         ...
 
-    async def ask(
+    async def submit_and_wait(
         self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
     ) -> bytes | None:
         """Return the result of `run(job)` in a worker; None if it failed."""
@@ -97,12 +97,12 @@ class BlockingBackend:
 
     call_shielded = call
 
-    async def ask(
+    async def submit_and_wait(
         self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
     ) -> bytes | None:
         """Wait here."""
         if isinstance(executor, DirectExecutor):
-            return executor.ask(run, job)
+            return executor.submit_and_wait(run, job)
         return await submit_and_wait(executor, run, job, _wait_blocking)
 
     def call_sync(self, function: Callable[[], ValueT]) -> ValueT:

@@ -177,7 +177,7 @@ class WarmUpCriterion(StopCriterion):
             self.has_started = True
             try:
                 self._start_workers()
-            except Exception:  # noqa: BLE001 -- who sends them the rest reports it
+            except Exception:  # noqa: BLE001 -- raised again where the rest is sent
                 return True
         if not any(one.done() for one in self._loading):
             return False

@@ -110,7 +110,7 @@ class RemoteStageExecutor:
     async def _send(self, stage: RemoteStage, executor: Executor) -> None:
         if self._state.isolated and _may_run_inline(stage):
             if isinstance(executor, DirectExecutor):
-                executor.expect()
+                executor.wake_worker()
             message = await self._encode(_encode_inline_stage, stage)
             if message and await self._run_inline(message, stage, executor):
                 return
@@ -130,7 +130,9 @@ class RemoteStageExecutor:
     ) -> bool:
         """Run a stage by one message to one worker; return whether that succeeded."""
         state, was_warm = self._state, executor.is_warm
-        answer = await state.backend.ask(executor, run_inline_stage, message)
+        answer = await state.backend.submit_and_wait(
+            executor, run_inline_stage, message
+        )
         if answer is None:
             return False
         _, new = stage.accept_result(answer)

@@ -11,18 +11,22 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from parpass.entry_points import open_executor
-from parpass.errors import Hint, HintedMessage, RuntimeUseError, SlowerRunWarning
-from parpass.errors.warning import warn
+from parpass.errors import RuntimeUseError
 from parpass.fork_safety import fork_lock
-from parpass.runner.cores import supports_workers, usable_cores
+from parpass.runner.cores import supports_workers
 from parpass.runner.driver.backends import AsyncBackend, BlockingBackend
+from parpass.runner.driver.executors import (
+    can_start_processes,
+    lease_executor,
+    new_executor,
+)
 from parpass.runner.driver.parallel import ParallelDriver
 from parpass.runner.driver.state import RunState
 from parpass.runner.executor import Executor
@@ -46,8 +50,6 @@ if TYPE_CHECKING:
 ValueT = TypeVar("ValueT")
 
 _NO_LIMITS = (None, None, None)
-_MAX_WORKERS_PER_CORE = 4  # workers at most
-_UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
 
 
 class _PreparedRun(msgspec.Struct, frozen=True):
@@ -88,7 +90,7 @@ class Session:
         self._leased: LeasedExecutor | None = None
         self._amortizer = StartupAmortizer()
         if executor is None and reuse_pool:
-            self._leased = _lease_executor(workers)
+            self._leased = lease_executor(workers)
             if self._leased is not None:
                 self._amortizer = self._leased.amortizer()
         elif executor is None:
@@ -194,13 +196,13 @@ class Session:
 
     def _choose_executor(self) -> Executor | None:
         if self._closed:
-            raise RuntimeUseError("this runner is closed; open a new one")
+            raise RuntimeUseError.closed("runner")
         # The workers are all at work when a pass body in one of them comes here.
         if inside_function_pass():
             return None
         if self._owned is None and self._leased is None:
             return self._executor
-        if not _can_start_processes():
+        if not can_start_processes():
             return None
         return self._leased if self._owned is None else self._owned.share()
 
@@ -311,81 +313,3 @@ class _ContextGuard:
             leave()
         else:  # the variables here were copied before it was entered
             self._variables.run(leave)
-
-
-def new_executor(workers: int | None) -> LokyExecutor | None:
-    """Return a pool; None for no workers, or with a warning where there can be none."""
-
-    def new(workers: int) -> LokyExecutor:
-        with fork_lock:
-            # Not before: a program that is at its end cannot load it.
-            from parpass.runner.pool.loky_executor import LokyExecutor
-
-        return LokyExecutor(workers)
-
-    return _create_or_warn(workers, new)
-
-
-def _lease_executor(workers: int | None) -> LeasedExecutor | None:
-    """Return a lease of a pool that outlives the call; None as for `new_executor`."""
-
-    def new(workers: int) -> LeasedExecutor:
-        with fork_lock:
-            from parpass.runner.pool.reusable import LeasedExecutor  # as above
-
-        return LeasedExecutor(workers)
-
-    return _create_or_warn(workers, new)
-
-
-def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT | None:
-    if workers == 0:
-        return None
-    if not supports_workers():
-        warn(
-            HintedMessage(
-                "this system has no processes that parpass can watch over, which Linux "
-                "and macOS have, so all is run in this one; ",
-                Hint.REQUEST_SERIAL,
-            ),
-            SlowerRunWarning,
-        )
-        return None
-    try:
-        return new(usable_cores() if workers is None else workers)
-    except RuntimeError as error:
-        warn(
-            f"no processes can be started ({error}), so all is run in this one; run a "
-            "pipeline before the program is at its end",
-            SlowerRunWarning,
-        )
-        return None
-
-
-def _can_start_processes() -> bool:
-    """Return whether this process may start others; warn if it may not."""
-    process = sys.modules.get("multiprocessing.process")
-    if process is None or not process.current_process().daemon:
-        return True
-    warn(
-        "a daemon process of multiprocessing may have no children, so all is run in "
-        "this one; with daemon=False it uses every core, and the program that started "
-        "it waits for its end",
-        SlowerRunWarning,
-    )
-    return False
-
-
-def clamp_workers(workers: int) -> int:
-    """Return how many processes to start at most, where so many are asked for."""
-    most = max(_UNCHECKED_WORKERS, _MAX_WORKERS_PER_CORE * usable_cores())
-    if workers > most:
-        warn(
-            HintedMessage(
-                f"{workers} workers were asked for, and {most} will be used: more than "
-                f"{_MAX_WORKERS_PER_CORE} for each core are slower, not faster; ",
-                Hint.WORKER_PER_CORE,
-            ),
-            SlowerRunWarning,
-        )
-    return min(workers, most)

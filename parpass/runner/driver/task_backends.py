@@ -53,7 +53,7 @@ class TaskBackend:
         """Wait in this task."""
         return await ContextAwaitable(self._context, body())
 
-    async def ask(
+    async def submit_and_wait(
         self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
     ) -> bytes | None:
         """Wait in this task."""

@@ -17,8 +17,8 @@ from parpass.runner.ipc.blobs import BlobStore
 from parpass.runner.ipc.shared_dir import Extent
 from parpass.transform import BatchCodec, LargeValue, ModuleAdapter, Source
 
-_FULL_BATCH_BYTES = 16_384  # a batch that is larger is closed
-_ALONE_BYTES = 8_192  # a function that is larger has a batch of its own
+_FULL_BATCH_BYTES = 16_384  # bytes of a batch, from which it is complete
+_ALONE_BYTES = 8_192  # bytes of a function, above which its batch is its own
 
 
 class FunctionBatch:

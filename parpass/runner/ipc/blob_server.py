@@ -15,12 +15,12 @@ from typing import Any
 
 from parpass.runner.ipc.shared_dir import Extent, SharedDirectory, StorageError
 
-_SOCKET = "values"
-_MAX_PATH_BYTES = 103  # bytes in a socket's path; 107 on Linux, fewer on other systems
+_SOCKET = "values"  # the file name of the socket
+_MAX_PATH_BYTES = 103  # bytes of a socket's path; 107 on Linux, fewer on other systems
 # Offset, length, and the bytes of the name of the file, which follows.
 _REQUEST = struct.Struct("<qqH")
-_ANSWER = b"\x01"
-_NO_ROOM = b"\x02"
+_ANSWER = b"\x01"  # the value is in the file
+_NO_ROOM = b"\x02"  # there is no space for it
 
 
 def socket_path(folder: SharedDirectory) -> str | None:

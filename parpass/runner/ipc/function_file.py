@@ -19,9 +19,9 @@ from parpass.runner.ipc.blobs import BlobStore
 from parpass.runner.ipc.shared_dir import Extent, FileWriter, SharedDirectory
 from parpass.transform import ModuleAdapter
 
-_CACHE_BYTES = 1 << 20  # of batches that a worker keeps for their other functions
+_CACHE_BYTES = 1 << 20  # bytes of batches that a worker caches
 _ALONE = -1  # instead of a number in a batch
-_POLL_SECONDS = 0.001  # until an entry of the index is read again
+_POLL_SECONDS = 0.001  # between two reads of an index entry
 
 
 class IndexEntry(NamedTuple):

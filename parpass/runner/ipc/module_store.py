@@ -21,6 +21,8 @@ from parpass.transform import ModuleAdapter
 from parpass.transform.config import Optimizations
 from parpass.transform.process_patch import gc_paused
 
+_NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
+
 
 class FunctionHandle:
     """One function: as an object, encoded, or both."""
@@ -47,9 +49,6 @@ class StoredModule:
         self.base = base
         self.handles = handles
         self.built: Any = None
-
-
-_NO_BLOBS: BlobStore = NullBlobStore()
 
 
 class ModuleStore:

@@ -30,6 +30,10 @@ from parpass.runner.ipc.plain_values import PlainValues, plain_values
 from parpass.transform import ModuleAdapter, Pass
 
 _CHANGED = b"?"  # in place of the digest of a file that has changed since, or is gone
+# The packages that are never of the program.
+_LIBRARIES = sys.stdlib_module_names | {"parpass"}
+
+_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
 
 
 class SourceStamp(NamedTuple):
@@ -101,7 +105,7 @@ class ModuleTracker:
     def __init__(self) -> None:
         self._seen: dict[str, _TrackedModule] = {}
         self._others: set[str] = set()
-        self._mark = 0, ""
+        self._last_stamp = 0, ""
         self._reloads: dict[str, Reload] = {}
         self._lock = ForkSafeLock()
 
@@ -154,9 +158,9 @@ class ModuleTracker:
                 seen.update(module)
                 seen.reload = Reload(seen.reload.times + 1, anew)
                 again = True
-        mark = len(modules), _last(modules)
-        if again or mark != self._mark:
-            self._mark = mark
+        stamp = len(modules), _last(modules)
+        if again or stamp != self._last_stamp:
+            self._last_stamp = stamp
             for name in modules.keys() - self._seen.keys() - self._others:
                 self._track(name, modules.get(name))
         if again:
@@ -174,8 +178,6 @@ class ModuleTracker:
 
 
 MODULE_TRACKER = ModuleTracker()
-
-_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
 
 
 class ChangedSourceError(Exception):
@@ -272,9 +274,6 @@ def is_user_module(module: str) -> bool:
         return False
     path = getattr(sys.modules.get(module), "__file__", None)
     return path is None or not path.startswith(_library_folders())
-
-
-_LIBRARIES = sys.stdlib_module_names | {"parpass"}
 
 
 @cache

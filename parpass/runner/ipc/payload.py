@@ -37,6 +37,13 @@ from parpass.runner.ipc.process_state import ProcessState, encode_process_state
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.checked_adapter import unchecked
 
+# The part of a payload that an error names.
+_SETTINGS = "what this process is set to, or has imported or registered"
+
+_last_entries: tuple[Sequence[Entry], bytes] | None = None  # those encoded last
+_last_decoded: dict[str, tuple[bytes, Any]] = {}  # by the name of the part
+_active: StagePayload | None = None  # the one whose entries are declared here
+
 
 class UnsendableError(Exception):
     """Something cannot be pickled for another process; the text says why."""
@@ -81,10 +88,6 @@ class _Head(msgspec.Struct, frozen=True):
     code: ModuleState
     entries: bytes
     steps: Sequence[str]  # their names
-
-
-_last_entries: tuple[Sequence[Entry], bytes] | None = None  # those encoded last
-_last_decoded: dict[str, tuple[bytes, Any]] = {}  # by the name of the part
 
 
 def _encode_entries(entries: Sequence[Entry]) -> bytes:
@@ -251,10 +254,6 @@ class StagePayload:
         except Exception as error:
             raise UnloadableError.of(_SETTINGS, error) from error
         _active = self
-
-
-_SETTINGS = "what this process is set to, or has imported or registered"
-_active: StagePayload | None = None
 
 
 def _load(

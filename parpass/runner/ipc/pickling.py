@@ -34,8 +34,14 @@ from parpass.runner.ipc.propagation import reduce_contextvar
 from parpass.transform.by_value import unpickle
 from parpass.transform.code_pickler import CodePickler
 
-_PROTOCOL = 5
+_PROTOCOL = 5  # of pickle
 _MAX_DEPTH = 8  # attributes of attributes; deeper paths are of no help
+_MAX_FRAMES = 100  # frames kept at each end of a traceback
+# The attributes that link an exception to others, with their defaults.
+_UNLINKED = {"__cause__": None, "__context__": None, "__suppress_context__": False}
+_LINKS = tuple(_UNLINKED)
+# A frame: its file and name, and the lines and columns of the current expression.
+_Frame = tuple[str, str, int, int | None, int | None, int | None]
 
 
 class Pickler(CodePickler):
@@ -145,15 +151,6 @@ def _pickle_error(value: Any) -> Exception | None:
     return None
 
 
-_MAX_FRAMES = 100  # kept at the outer end of a traceback, and as many at the inner
-
-_UNLINKED = {"__cause__": None, "__context__": None, "__suppress_context__": False}
-_LINKS = tuple(_UNLINKED)
-
-# A frame: its file and name, and the lines and columns of the current expression.
-_Frame = tuple[str, str, int, int | None, int | None, int | None]
-
-
 class ProcessTraceback(Exception):  # noqa: N818 -- shown as a cause, never raised
     """The traceback of a process that ended, as text."""
 
@@ -180,9 +177,9 @@ def encode_error(error: BaseException) -> bytes:
 
 def _encode_picklable(error: BaseException) -> bytes | None:
     """Return an exception as bytes that unpickle to its class; None if none do."""
-    for has_links, as_class_says in itertools.product((True, False), repeat=2):
+    for has_links, use_custom in itertools.product((True, False), repeat=2):
         try:
-            encoded = _dumps(error, has_links=has_links, as_class_says=as_class_says)
+            encoded = _dumps(error, has_links=has_links, use_custom=use_custom)
             if type(unpickle(encoded)) is type(error):
                 return encoded
         except Exception:  # noqa: BLE001 -- a class of the program may raise any
@@ -230,11 +227,11 @@ def _headline(error: BaseException) -> str:
 
 
 def _dumps(
-    error: BaseException, *, has_links: bool = True, as_class_says: bool = True
+    error: BaseException, *, has_links: bool = True, use_custom: bool = True
 ) -> bytes:
     written = io.BytesIO()
     pickler = _Pickler(written, protocol=5)
-    pickler.has_links, pickler.as_class_says = has_links, as_class_says
+    pickler.has_links, pickler.use_custom = has_links, use_custom
     pickler.dump(error)
     return written.getvalue()
 
@@ -244,16 +241,16 @@ class _Pickler(Pickler):
 
     Attributes:
         has_links: Whether causes and contexts are pickled, too.
-        as_class_says: Whether the `__reduce__` of their classes is used.
+        use_custom: Whether the `__reduce__` of their classes is used.
     """
 
     has_links = True
-    as_class_says = True
+    use_custom = True
 
     def reducer_override(self, obj: Any) -> Any:
         if not isinstance(obj, BaseException):
             return super().reducer_override(obj)
-        found = reduce_exception(obj, use_custom=self.as_class_says)
+        found = reduce_exception(obj, use_custom=self.use_custom)
         if isinstance(found, str):
             return found
         make, args, *rest = found

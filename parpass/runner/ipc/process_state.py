@@ -83,7 +83,7 @@ class ProcessState(msgspec.Struct, frozen=True):
         path: `sys.path`.
         argv: `sys.argv`.
         recursion_limit: The recursion limit of Python.
-        most_digits: The maximum length of an int as text, in digits.
+        max_str_digits: The maximum length of an int as text, in digits.
         locale: The locale, of all categories.
         level_names: The log levels, by name.
         logger_methods: The methods that were added to `logging.Logger`, by name.
@@ -97,7 +97,7 @@ class ProcessState(msgspec.Struct, frozen=True):
     path: Sequence[str]
     argv: Sequence[str]
     recursion_limit: int
-    most_digits: int
+    max_str_digits: int
     locale: str
     level_names: Mapping[str, int]
     logger_methods: Mapping[str, Any]
@@ -157,7 +157,7 @@ class ProcessState(msgspec.Struct, frozen=True):
         importlib.invalidate_caches()
         sys.argv = list(self.argv)
         sys.setrecursionlimit(self.recursion_limit)
-        sys.set_int_max_str_digits(self.most_digits)
+        sys.set_int_max_str_digits(self.max_str_digits)
         if locale.setlocale(locale.LC_ALL) != self.locale:
             locale.setlocale(locale.LC_ALL, self.locale)
         for name, level in self.level_names.items():

@@ -29,11 +29,11 @@ from parpass.runner.ipc.file_lock import is_locked, lock_file
 from parpass.trusted_paths import UntrustedPathError, check_above, is_private_folder
 
 PREFIX = "parpass-"  # of the names of the folders
-_LOCK_NAME = "alive"
+_LOCK_NAME = "alive"  # the file that the coordinator has locked
 _SHARED_MEMORY = Path("/dev/shm")
-# Bytes that must be free in it: containers often have 64 MiB, too few for weights.
+# Bytes that must be free in shared memory: containers often have 64 MiB.
 _MIN_FREE_BYTES = 1 << 30
-_REMOVE_SECONDS = 2.0  # until removing a folder is given up
+_REMOVE_SECONDS = 2.0  # for removing a folder
 
 
 class StorageError(Exception):

@@ -50,7 +50,7 @@ class FailureAttribution:
         self.tracebacks: dict[str, str] = {}
         self._failed_activities: dict[int, Activity] = {}  # by function
         self._causes: dict[int, str] = {}  # of deaths, likewise; absent for time-outs
-        self._spared: set[int] = set()
+        self._retried: set[int] = set()
         self._attempts: Counter[tuple[str, int]] = Counter()
 
     def shortest_limit(self) -> float | None:
@@ -81,8 +81,8 @@ class FailureAttribution:
         A kill may come from outside, such as when memory is short, and may hit a
         suspect twice.
         """
-        is_first_time = function not in self._spared
-        self._spared.add(function)
+        is_first_time = function not in self._retried
+        self._retried.add(function)
         return is_first_time
 
     def resolve(self, function: int) -> FailureResolved:

@@ -133,13 +133,13 @@ class SharedExecutor(Executor, Protocol):
         """Remove a job from the queue; return False if it is not in it."""
         ...
 
-    def ask(
+    def submit_and_wait(
         self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
     ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed."""
         ...
 
-    def expect(self) -> None:
+    def wake_worker(self) -> None:
         """Announce a job: an idle worker spins until it arrives."""
         ...
 
@@ -171,13 +171,15 @@ class FairShare(DirectExecutor):
         """Submit a call of `run(job)`; see `Executor.submit`."""
         return self._pool.submit(run, job, seconds, of=self)
 
-    def expect(self) -> None:
+    def wake_worker(self) -> None:
         """Announce a job: an idle worker spins until it arrives."""
-        self._pool.expect()
+        self._pool.wake_worker()
 
-    def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
+    def submit_and_wait(
+        self, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed."""
-        return self._pool.ask(run, job, of=self)
+        return self._pool.submit_and_wait(run, job, of=self)
 
 
 def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> QueuedJob:

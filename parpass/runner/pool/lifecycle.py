@@ -33,14 +33,14 @@ def inherited_state() -> tuple[Any, ...]:
     umask.
     """
     main = sys.modules.get("__main__")
-    asked = (getattr(os, name, None) for name in _PROCESS_GETTERS)
+    getters = (getattr(os, name, None) for name in _PROCESS_GETTERS)
     affinity = getattr(os, "sched_getaffinity", None)
     return (
         sys.executable,
         getattr(main, "__file__", None),
         os.environ.get("PYTHONHASHSEED"),
         *map(_file_at, _STANDARD_STREAMS),
-        *(ask() for ask in asked if ask is not None),
+        *(getter() for getter in getters if getter is not None),
         *_resource_limits(),
         os.getpriority(os.PRIO_PROCESS, 0),
         None if affinity is None else affinity(0),

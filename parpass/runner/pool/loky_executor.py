@@ -93,7 +93,7 @@ class LokyExecutor:
             self._enqueue(queued)
         return queued.answer
 
-    def ask(
+    def submit_and_wait(
         self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
     ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed.
@@ -115,7 +115,9 @@ class LokyExecutor:
                 # Other waiting threads may need this core, or the GIL.
                 is_alone = sum(one.current is not None for one in pool.handles) == 1
             if worker is not None:
-                message = worker.process.ask(queued.message, spins=is_alone)
+                message = worker.process.send_and_receive(
+                    queued.message, spins=is_alone
+                )
                 if message is None:
                     return None
                 pool.complete(worker, message)
@@ -126,12 +128,12 @@ class LokyExecutor:
             if not answer.done():  # interrupted, such as by Ctrl-C
                 self.end(answer)
 
-    def expect(self) -> None:
+    def wake_worker(self) -> None:
         """Announce a job: an idle worker spins until it arrives."""
         with self._pool.lock:
             worker = self._pool.idle()
         if worker is not None:
-            worker.process.expect()
+            worker.process.start_spinning()
 
     def withdraw(self, answer: Future[bytes]) -> bool:
         """Remove a job from the queue; return False if it is not in it."""
@@ -227,7 +229,7 @@ class LokyExecutor:
 
     def _check_open(self) -> None:
         if self._pool.is_closed:
-            raise RuntimeUseError("this runner is closed; open a new one")
+            raise RuntimeUseError.closed("runner")
 
 
 def _join_all(threads: Iterable[threading.Thread], seconds: float | None) -> None:

@@ -33,9 +33,9 @@ from parpass.runner.pool.stage_writer import FIRST_WORK_SECONDS, StageWriter
 from parpass.runner.report.metrics import TransferMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
+from parpass.transform.adapter_violations import add_violations
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.by_value import unpickle
-from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT, optimizations_in
 from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS, gc_paused
 
@@ -103,7 +103,7 @@ class RemoteStage:
         self._store = store
         self.slots = _EMPTY_INDEX
         self._sent: set[int] = set()  # in jobs so far
-        self._send_alone = False  # each function, apart from its batch
+        self._send_alone = False  # each function, outside of its batch
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
@@ -183,10 +183,10 @@ class RemoteStage:
         self._send_alone |= is_alone and not self._sent.isdisjoint(indices)
         self._sent.update(indices)
         assert self._writer is not None
-        sends_apart = is_alone or self._send_alone
-        apart = self._writer.apart(indices) if sends_apart else {}
+        sends_separately = is_alone or self._send_alone
+        separate = self._writer.encode_separately(indices) if sends_separately else {}
         path, end = self._store.folder.path, self.outcomes.cutoff
-        job = Job(path, self._stage, indices, end, self.outcomes.quarantined, apart)
+        job = Job(path, self._stage, indices, end, self.outcomes.quarantined, separate)
         message = encode_message(job)
         self.transfer.job_sent(len(message))
         return message

@@ -79,13 +79,15 @@ class LeasedExecutor(DirectExecutor):
         """Submit a call of `run(job)`; see `Executor.submit`."""
         return self._share.submit(run, job, seconds)
 
-    def expect(self) -> None:
+    def wake_worker(self) -> None:
         """Announce a job: an idle worker spins until it arrives."""
-        self._share.expect()
+        self._share.wake_worker()
 
-    def ask(self, run: Callable[[bytes], bytes], job: bytes) -> bytes | None:
+    def submit_and_wait(
+        self, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed."""
-        return self._share.ask(run, job)
+        return self._share.submit_and_wait(run, job)
 
     def withdraw(self, answer: Future[bytes]) -> bool:
         """Remove a job from the queue; return False if it is not in it."""

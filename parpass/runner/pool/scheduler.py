@@ -106,7 +106,7 @@ class Scheduler:
         self._suspects: set[int] = set()
         # Functions of jobs whose worker was killed, perhaps from outside.
         self._in_killed_jobs: set[int] = set()
-        self._apart: deque[int] = deque()  # each in a job of one
+        self._separate: deque[int] = deque()  # each in a job of one
         self._suspect_job: int | None = None  # the job of a suspect
         self._unresolved: set[int] = set()  # at fault, with no outcome yet
         self._unexplained_deaths = 0
@@ -136,7 +136,7 @@ class Scheduler:
             case JobLost():
                 return self._on_job_lost(event)
             case DeadlinePassed():
-                self._put_back_all(self._pop_job(event.job), but=(event.function,))
+                self._enqueue_all(self._pop_job(event.job), but=(event.function,))
                 return [*self._request_resolution(event.function), *self._next()]
             case Truncated() | Superseded() | Withdrawn() | Reclaimed():
                 return [*self._shrink(event), *self._next()]
@@ -152,10 +152,10 @@ class Scheduler:
             case Truncated():
                 return [*self._truncate_after(event.last), *self._use_serial_order()]
             case Superseded():
-                self._put_back_all(self._pop_job(event.job))
+                self._enqueue_all(self._pop_job(event.job))
             case Withdrawn():
                 for job in event.jobs:
-                    self._put_back_all(self._pop_job(job))
+                    self._enqueue_all(self._pop_job(job))
             case Reclaimed():
                 self._reclaim()
         return []
@@ -167,7 +167,7 @@ class Scheduler:
         elif event.may_truncate and event.function <= self._last:
             heapq.heappush(self._urgent, event.function)
         else:
-            self._put_back(event.function)
+            self._enqueue(event.function)
         return self._use_serial_order() if event.may_truncate else []
 
     def _use_serial_order(self) -> list[Command]:
@@ -183,11 +183,11 @@ class Scheduler:
         self._last = last
         waiting, self._waiting = self._waiting, []
         self._waiting_weight = 0
-        apart, self._apart = self._apart, deque[int]()
+        separate, self._separate = self._separate, deque[int]()
         for function in [function for _, function in waiting]:
-            self._put_back(function)
-        for function in apart:
-            self._put_back(function, apart=True)
+            self._enqueue(function)
+        for function in separate:
+            self._enqueue(function, separately=True)
         late = [function for function in self._suspects if function > last]
         self._suspects.difference_update(late)
         too_late = [function for function in self._urgent if function > last]
@@ -211,7 +211,7 @@ class Scheduler:
         for function, weight in zip(event.functions, event.weights, strict=True):
             self._weights[function] = max(1, weight)
             self._known_weight += self._weights[function]
-            self._put_back(function)
+            self._enqueue(function)
         self._known += len(event.functions)
         self._not_ready -= len(event.functions)
 
@@ -245,7 +245,7 @@ class Scheduler:
             if function == suspect:
                 self._suspects.add(function)
             else:  # one that was in two such jobs may be the cause
-                self._put_back(function, apart=is_unclear and function in again)
+                self._enqueue(function, separately=is_unclear and function in again)
         if is_unclear:
             self._in_killed_jobs.update(functions)
         return self._next()
@@ -256,12 +256,10 @@ class Scheduler:
             self._suspect_job = None
         return self._in_flight.pop(job)
 
-    def _put_back_all(
-        self, functions: Sequence[int], but: Collection[int] = ()
-    ) -> None:
+    def _enqueue_all(self, functions: Sequence[int], but: Collection[int] = ()) -> None:
         for function in functions:
             if function not in but:
-                self._put_back(function)
+                self._enqueue(function)
 
     def _request_resolution(self, function: int) -> list[Command]:
         self._unresolved.add(function)
@@ -278,8 +276,8 @@ class Scheduler:
             commands.append(self._submit((heapq.heappop(self._urgent),)))
         if self._suspects:
             return commands or self._next_suspect()
-        while self._apart and self._has_room:
-            commands.append(self._submit((self._apart.popleft(),)))
+        while self._separate and self._has_room:
+            commands.append(self._submit((self._separate.popleft(),)))
         while self._waiting and self._has_room:
             all_busy = len(self._in_flight) >= self._workers
             if (
@@ -315,13 +313,13 @@ class Scheduler:
         seconds = math.inf if pace is None else pace * weight
         return SubmitJob(self._jobs, functions, alone, seconds)
 
-    def _put_back(self, function: int, *, apart: bool = False) -> None:
+    def _enqueue(self, function: int, *, separately: bool = False) -> None:
         # It was in a job when the stage was truncated before it.
         if function > self._last:
             self._left -= 1
             return
-        if apart:
-            self._apart.append(function)
+        if separately:
+            self._separate.append(function)
             return
         weight = self._weights[function]
         key = 0 if self._in_serial_order else -weight

@@ -169,7 +169,7 @@ class StageWriter:
         except Exception as error:
             raise unsendable_error(name, held.function, error) from error
 
-    def apart(self, functions: Iterable[int]) -> dict[int, EncodedFunction]:
+    def encode_separately(self, functions: Iterable[int]) -> dict[int, EncodedFunction]:
         """Return functions encoded alone, if they share a batch and are loaded."""
         found: dict[int, EncodedFunction] = {}
         for at in functions:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, Pipe
 
 import psutil
@@ -28,7 +29,7 @@ from parpass.runner.worker.main import (
 _NAME = "parpass-worker"
 _POLL_SECONDS = 1.0  # between two checks that a silent process is alive
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
-_SKIPPED_SPINS = 8  # results, after one for which spinning was in vain
+_SKIPPED_SPINS = 8  # results after one that did not arrive while spinning
 _GRACE_SECONDS = 5.0  # for a process to exit before it is killed
 
 
@@ -97,6 +98,8 @@ class WorkerProcess:
         if hasattr(signal, "pthread_sigmask"):
             # The new process inherits the mask of this thread, until it ignores SIGINT;
             # else it would print a traceback on Ctrl-C.
+            with fork_lock:
+                resource_tracker.ensure_running()  # it unblocks signals when it starts
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         _check_prerequisites()
         self._channel, theirs = Pipe()
@@ -131,7 +134,7 @@ class WorkerProcess:
         """Wait for a message and return it; None if the process has ended."""
         return self._receive_from(self._channel)
 
-    def expect(self) -> None:
+    def start_spinning(self) -> None:
         """Announce a job on the direct channel: the process spins until it arrives."""
         if not self._spins_to_skip and self._direct_lock.acquire(blocking=False):
             try:
@@ -139,7 +142,7 @@ class WorkerProcess:
             finally:
                 self._direct_lock.release()
 
-    def ask(self, message: bytes, *, spins: bool = False) -> bytes | None:
+    def send_and_receive(self, message: bytes, *, spins: bool = False) -> bytes | None:
         """Send a job on the direct channel; return its result, None if there is none.
 
         A caller that is interrupted here must kill the process, since a message may be

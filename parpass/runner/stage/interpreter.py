@@ -173,10 +173,13 @@ class StageInterpreter:
                         raise  # the user interrupts the process of the caller
                     outcome.failure = error
             outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-            said, counted = recorder.said, recorder.counted
+            diagnostics, counted = recorder.diagnostics, recorder.counted
             emitted = cursor.emissions.take()
-        if said or counted or emitted:
-            outcome.effects = {**outcome.effects, at: Effects(said, counted, emitted)}
+        if diagnostics or counted or emitted:
+            outcome.effects = {
+                **outcome.effects,
+                at: Effects(diagnostics, counted, emitted),
+            }
         outcome.dependencies = self._dependencies
         self._update_cutoff(name, outcome)
         return True

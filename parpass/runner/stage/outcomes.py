@@ -240,11 +240,12 @@ def _merge_step(
     for index, outcome in notable:
         part = outcome.effects.get(at, _NO_EFFECTS)
         if part is not _NO_EFFECTS:
-            # `said` counts the diagnostics before an emission: on the function so far,
+            # `diagnostic_count` is that before an emission: on the function so far,
             # in the stage from here on.
             before = len(diagnostics)
             emissions += [
-                replace(one, said=before + one.said) for one in part.emissions
+                replace(one, diagnostic_count=before + one.diagnostic_count)
+                for one in part.emissions
             ]
             diagnostics.extend(part.diagnostics)
             counters.update(part.counters or {})

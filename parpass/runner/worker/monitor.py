@@ -31,10 +31,10 @@ class JobTimer:
     """
 
     def __init__(self, *, is_own_process: bool, is_short: bool = False) -> None:
-        self._processor = time.process_time if is_own_process else time.thread_time
+        self._cpu_clock = time.process_time if is_own_process else time.thread_time
         self._is_short = is_short
         self._began = time.perf_counter()
-        self._had = self._processor()
+        self._cpu_before = self._cpu_clock()
         self._before = _voluntary_switches() if is_short else _run_queue_seconds()
 
     def times(self) -> JobTimes:
@@ -45,7 +45,7 @@ class JobTimer:
         is 0 if the thread blocked voluntarily, such as for I/O.
         """
         seconds = time.perf_counter() - self._began
-        processor = self._processor() - self._had
+        processor = self._cpu_clock() - self._cpu_before
         before, now = (
             self._before,
             _voluntary_switches() if self._is_short else _run_queue_seconds(),

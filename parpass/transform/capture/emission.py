@@ -34,9 +34,16 @@ from parpass.diagnostic import (
 from parpass.errors.pickling import reduce_exception
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 
-_main_objects: dict[
-    str, Any
-] = {}  # by name, what was packed here and is at home elsewhere
+# The types whose values need no pickling.
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+# The attributes of a record that are those of the process which emits it.
+_PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName")
+# Python's names for the location of a warning beyond the stack.
+_BELOW_STACK = frozenset({"sys", "<sys>"})
+
+_main_objects: dict[str, Any] = {}  # objects of `__main__` pickled here, by name
+# The registries of warnings shown, of modules that are not loaded here.
+_registries: dict[str, dict[Any, Any]] = {}
 
 
 class _Pickler(pickle.Pickler):
@@ -71,7 +78,7 @@ def pickle_for_parent(value: Any) -> bytes | None:
             pickler.dump(value)
             if type(pickle.loads(file.getbuffer())) is type(value):
                 return file.getvalue()
-        except Exception:  # noqa: BLE001 -- whatever a user's class does
+        except Exception:  # noqa: BLE001 -- a user's class may raise any
             continue
     return None
 
@@ -85,25 +92,12 @@ def unpickle_from_worker(packed: bytes) -> Any:
     return pickle.loads(packed)  # from our own worker
 
 
-# Of these a value can be kept as it is, and surely be read elsewhere.
-_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
-
-# What a record says of where it is emitted, and is found out there.
-_PROCESS_FIELDS = ("levelname", "thread", "threadName", "processName", "taskName")
-
-_BELOW_STACK = frozenset(
-    {"sys", "<sys>"}
-)  # Python's names for what is beyond the stack
-
-_registries: dict[str, dict[Any, Any]] = {}  # of modules that are not loaded here
-
-
 class BufferedLogRecord(msgspec.Struct, frozen=True):
     """A log record.
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         plain: The attributes of types that need no pickling.
         rest: The other attributes, pickled at once, since they may change.
         text: The message, in case it cannot be formatted later; None if it cannot be.
@@ -111,7 +105,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     plain: Mapping[str, Any]
     rest: bytes | None = None
     text: str | None = None
@@ -123,10 +117,10 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         content = dict(vars(record))
         if record.exc_info:
             _detach_error(content)
-        function, said, kind = *_location(), type(record)
+        function, count, kind = *_location(), type(record)
         plain = {name: one for name, one in content.items() if _is_plain(one)}
         if len(plain) == len(content):
-            return cls(function, said, plain, kind=kind)
+            return cls(function, count, plain, kind=kind)
         rest = {name: one for name, one in content.items() if name not in plain}
         text = _message(record)
         packed = pickle_for_parent(rest)
@@ -138,7 +132,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
                 if name not in plain
             }
             packed = pickle_for_parent(rest)
-        return cls(function, said, plain, packed, text, kind)
+        return cls(function, count, plain, packed, text, kind)
 
     def emit(self, _mod: Any) -> None:
         """Pass the record to its logger."""
@@ -159,7 +153,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
     def __reduce__(self) -> tuple[Any, ...]:
         return BufferedLogRecord, (
             self.function,
-            self.said,
+            self.diagnostic_count,
             self.plain,
             self.rest,
             self.text,
@@ -203,7 +197,7 @@ def _location() -> tuple[str | None, int]:
     recorder = current_recorder()
     if recorder is None:
         return None, 0
-    return recorder.function_name, recorder.said_so_far
+    return recorder.function_name, recorder.diagnostic_count
 
 
 def _detach_error(content: dict[str, Any]) -> None:
@@ -219,7 +213,7 @@ def _detach_error(content: dict[str, Any]) -> None:
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001 -- handlers, too, tell of it and go on
+    except Exception:  # noqa: BLE001 -- handlers report it
         return str(record.msg)
 
 
@@ -228,10 +222,10 @@ class BufferedWarning(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         pass_name: The pass that was running.
         message: The instance of the category, pickled.
-        plainer: An instance of a base class that is known everywhere, pickled.
+        fallback: An instance of a base class that is known everywhere, pickled.
         filename: The file that it is attributed to.
         lineno: The line.
         module: The module; None if no module was running there.
@@ -239,10 +233,10 @@ class BufferedWarning(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     pass_name: str | None
     message: bytes | None
-    plainer: bytes
+    fallback: bytes
     filename: str
     lineno: int
     module: str | None
@@ -292,7 +286,7 @@ class BufferedWarning(msgspec.Struct, frozen=True):
                 return unpickle_from_worker(self.message)
         except Exception:  # noqa: BLE001 -- it could be read where it was written
             pass
-        return unpickle_from_worker(self.plainer)
+        return unpickle_from_worker(self.fallback)
 
 
 class BufferedRegistryReset(msgspec.Struct, frozen=True):
@@ -303,7 +297,7 @@ class BufferedRegistryReset(msgspec.Struct, frozen=True):
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
 
     @classmethod
     def of_body(cls) -> BufferedRegistryReset:
@@ -321,27 +315,27 @@ class BufferedRendering(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The function that the pass was running on.
-        said: The number of diagnostics that the pass had reported before.
+        diagnostic_count: How many diagnostics the pass had reported before.
         diagnostics: The diagnostics.
         sources: The texts that they refer to, if the context is of another module than
             the pass runs on.
     """
 
     function: str | None
-    said: int
+    diagnostic_count: int
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, str] | None
 
     @classmethod
     def of(cls, diag_ctx: DiagnosticContext) -> BufferedRendering:
         """Return the diagnostics of a context, captured."""
-        said, recorder = tuple(diag_ctx.diagnostics), current_recorder()
+        diagnostics, recorder = tuple(diag_ctx.diagnostics), current_recorder()
         if recorder is not None and diag_ctx.module is recorder.module:
-            return cls(*_location(), said, None)
+            return cls(*_location(), diagnostics, None)
         known: Mapping[str, str] = getattr(diag_ctx.module, "sources", None) or {}
-        named = {one.span.source_name for one in said if one.span is not None}
+        named = {one.span.source_name for one in diagnostics if one.span is not None}
         sources = {name: known[name] for name in named if name in known}
-        return cls(*_location(), said, sources)
+        return cls(*_location(), diagnostics, sources)
 
     def emit(self, mod: Any) -> None:
         """Render the diagnostics in this process; `mod` is the module of the pass."""

@@ -31,44 +31,49 @@ from parpass.transform.capture.emission import (
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.process_patch import ProcessPatch
 
-_buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_tape", default=None)
+_buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
+# The functions that are patched in, with those that they replace. They are created
+# anew for each patch, since a program that wrapped an earlier one may still hold it.
+_originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []  # by `_cached_guards`
+_probed: dict[Any, Any] = {}  # the registry of warnings in which `_probe` is shown
 
 
 class EmissionBuffer:
     """Buffers the emissions of a body."""
 
-    __slots__ = ("_as_it_was", "_filters", "_kept", "forgot")
+    __slots__ = ("_emissions", "_filters", "_initial_filters", "was_reset")
 
     def __init__(self) -> None:
-        self._kept: list[Emission] = []
+        self._emissions: list[Emission] = []
         self._filters: Any = warnings.filters
-        self._as_it_was = tuple(self._filters)
-        self.forgot = False
+        self._initial_filters = tuple(self._filters)
+        self.was_reset = False
 
-    def keep(self, emission: Emission) -> None:
+    def append(self, emission: Emission) -> None:
         """Add an emission."""
-        self._kept.append(emission)
+        self._emissions.append(emission)
 
     def add_rendering(self, diag_ctx: DiagnosticContext) -> None:
         """Add rendered diagnostics."""
-        self._kept.append(BufferedRendering.of(diag_ctx))
+        self._emissions.append(BufferedRendering.of(diag_ctx))
 
     def add_registry_reset(self) -> None:
         """Add a reset of the warning registry, unless it is the last emission."""
         if warnings.showwarning is _installed.here:
             _probe()
-            if self.forgot:
-                self.forgot = False
-                self._kept.append(BufferedRegistryReset.of_body())
+            if self.was_reset:
+                self.was_reset = False
+                self._emissions.append(BufferedRegistryReset.of_body())
 
     def take(self) -> tuple[Emission, ...]:
         """Return the emissions since the last call, and remove them."""
         self.add_registry_reset()
-        if not self._kept:
+        if not self._emissions:
             return ()
-        kept = tuple(self._kept)
-        self._kept.clear()
-        return kept
+        emissions = tuple(self._emissions)
+        self._emissions.clear()
+        return emissions
 
     def defers_filtering(self) -> bool:
         """Return whether the warning filters are those at the start of the body.
@@ -77,7 +82,7 @@ class EmissionBuffer:
         body installed are applied at once.
         """
         filters: Any = warnings.filters
-        return filters is self._filters and tuple(filters) == self._as_it_was
+        return filters is self._filters and tuple(filters) == self._initial_filters
 
 
 class capturing:  # noqa: N801 -- used like a function, as contextlib's own
@@ -86,19 +91,19 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     It takes effect inside `allowing_capture`.
 
     Args:
-        tape: The buffer of earlier blocks; by default a new one.
+        buffer: The buffer of earlier blocks; by default a new one.
     """
 
-    __slots__ = ("_rendering", "_tape", "_token")
+    __slots__ = ("_given", "_rendering", "_token")
 
-    def __init__(self, tape: EmissionBuffer | None = None) -> None:
-        self._tape = tape
+    def __init__(self, buffer: EmissionBuffer | None = None) -> None:
+        self._given = buffer
 
     def __enter__(self) -> EmissionBuffer:
-        tape = self._tape or EmissionBuffer()
-        self._token: Token[EmissionBuffer | None] = _buffer.set(tape)
-        self._rendering = rendering_capture.set(tape.add_rendering)
-        return tape
+        buffer = self._given or EmissionBuffer()
+        self._token: Token[EmissionBuffer | None] = _buffer.set(buffer)
+        self._rendering = rendering_capture.set(buffer.add_rendering)
+        return buffer
 
     def __exit__(self, *_: object) -> None:
         rendering_capture.reset(self._rendering)
@@ -123,11 +128,6 @@ def emit_all(
     return None
 
 
-# What is put in the place of the process's own functions, with what that leads to. It
-# is made anew each time, as somebody who has wrapped an earlier one may still hold it.
-_originals: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-
 def unwrap_patched(value: Any) -> Any:
     """Return the function that one of ours replaces; any other value as it is.
 
@@ -146,11 +146,11 @@ def _patch_logging() -> Callable[[], None]:
         if recorder is not None and not hasattr(record, "parpass_pass"):
             record.parpass_pass = recorder.pass_name
             record.parpass_function = recorder.function_name
-        tape = _buffer.get()
-        if tape is None:
+        buffer = _buffer.get()
+        if buffer is None:
             found(self, record)
         else:
-            tape.keep(BufferedLogRecord.of(record))
+            buffer.append(BufferedLogRecord.of(record))
 
     def undo() -> None:
         if logging.Logger.handle is handle:
@@ -181,17 +181,17 @@ def _patch_warnings() -> Callable[[], None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        tape = _buffer.get()
+        buffer = _buffer.get()
         if category is _Probe:
-            if tape is not None:
-                tape.forgot = True
-        elif tape is None or file is not None:
+            if buffer is not None:
+                buffer.was_reset = True
+        elif buffer is None or file is not None:
             found(message, category, filename, lineno, file, line)
         else:
             instance = message if isinstance(message, Warning) else category(message)
-            decided, frame = not tape.defers_filtering(), inspect.currentframe()
-            tape.add_registry_reset()
-            tape.keep(
+            decided, frame = not buffer.defers_filtering(), inspect.currentframe()
+            buffer.add_registry_reset()
+            buffer.append(
                 BufferedWarning.of(
                     instance, filename, lineno, frame, is_decided=decided
                 )
@@ -199,12 +199,12 @@ def _patch_warnings() -> Callable[[], None]:
 
     _originals[show] = found
     _installed.here = warnings.showwarning = show
-    put_back = _guard_filters()
+    restore = _guard_filters()
     _probe()
 
     def undo() -> None:
         _installed.here = None
-        put_back()
+        restore()
         if warnings.showwarning is show:
             warnings.showwarning = found
 
@@ -233,12 +233,12 @@ class _Guard(type):
     stands_for: type[Warning]
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        tape = _buffer.get()
+        buffer = _buffer.get()
         return (
-            tape is not None
+            buffer is not None
             and issubclass(subclass, cls.stands_for)
             and subclass is not _Probe
-            and tape.defers_filtering()
+            and buffer.defers_filtering()
         )
 
 
@@ -246,9 +246,6 @@ class _Guard(type):
 def _guard_for(category: type[Warning]) -> type[Warning]:
     names = {"stands_for": category, "__module__": __name__}
     return _Guard(category.__name__, (Warning,), names)
-
-
-_last_guarded: tuple[tuple[Any, ...], list[Any]] = (None,), []
 
 
 def _cached_guards(filters: tuple[Any, ...]) -> list[Any]:
@@ -276,30 +273,30 @@ def _with_guards(filters: Sequence[Any]) -> Iterator[Any]:
 
 def _guard_filters() -> Callable[[], None]:
     """Add guards to the filters; return the function that restores the list."""
-    # A new list, as others may be going through the one that is there. What warnings
-    # remember as shown, they forget when told of a change: they are not.
+    # A new list, since other threads may iterate over the current one. The change is
+    # not announced to `warnings`, which would reset its registries of shown warnings.
     found: Any = warnings.filters
     plain = active_filters()
-    as_made = _cached_guards(tuple(plain))
-    warnings.filters = ours = list(as_made)
+    guarded = _cached_guards(tuple(plain))
+    warnings.filters = ours = list(guarded)
 
-    def put_back() -> None:
+    def restore() -> None:
         nonlocal plain
         current: Any = warnings.filters
-        if ours != as_made:  # somebody has changed the filters in force
+        if ours != guarded:  # the program has changed the filters in force
             found[:] = plain = _without_guards(ours)
-        # Somebody may have put a copy in its place, and mean to put it back.
+        # The program may hold this list, such as in `catch_warnings`, to restore it.
         ours[:] = plain
         if current is ours:
             warnings.filters = found
         elif len(without := _without_guards(current)) < len(current):
             current[:] = without
 
-    return put_back
+    return restore
 
 
 def _without_guards(filters: Sequence[Any]) -> list[Any]:
-    # In one go, as it is asked for each stage, and several times for small ones.
+    # A list comprehension, for speed: it is called for each stage, and more than once.
     return [
         one for one in filters if type(one[2]) is not _Guard and one[2] is not _Probe
     ]
@@ -316,13 +313,12 @@ class _Probe(Warning):
 
 
 _probing = _Probe("")
-_probed: dict[Any, Any] = {}
 
 
 def _probe() -> None:
     try:
         warnings.warn_explicit(_probing, _Probe, __name__, 1, __name__, _probed)
     except _Probe:  # all warnings are errors
-        tape = _buffer.get()
-        if tape is not None:
-            tape.forgot = True
+        buffer = _buffer.get()
+        if buffer is not None:
+            buffer.was_reset = True

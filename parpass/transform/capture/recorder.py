@@ -27,17 +27,17 @@ class Recorder:
         module: The module that the pass runs on.
         pass_name: The name of the pass.
         function_name: The function that a function pass is running on.
-        said_before: The number of diagnostics of the pass before this body, as far as
-            it is known in this process.
+        diagnostics_before: The number of diagnostics of the pass before this body, as
+            far as it is known in this process.
     """
 
     __slots__ = (
         "_counters",
         "_diag_ctx",
+        "diagnostics_before",
         "function_name",
         "module",
         "pass_name",
-        "said_before",
     )
 
     def __init__(self, module: Any, pass_name: str | None = None) -> None:
@@ -46,13 +46,13 @@ class Recorder:
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None
-        self.said_before = 0
+        self.diagnostics_before = 0
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
         """The diagnostic context that the body emits to."""
         if self._diag_ctx is None:
-            # A body that renders ends itself by an error; what it said is shown later.
+            # A body that renders ends by an error; its diagnostics are rendered later.
             self._diag_ctx = DiagnosticContext(self.module, _deferred)
         return self._diag_ctx
 
@@ -64,7 +64,7 @@ class Recorder:
         return self._counters
 
     @property
-    def said(self) -> Sequence[Diagnostic]:
+    def diagnostics(self) -> Sequence[Diagnostic]:
         """The diagnostics so far."""
         return () if self._diag_ctx is None else self._diag_ctx.diagnostics
 
@@ -74,14 +74,14 @@ class Recorder:
         return self._counters
 
     @property
-    def said_so_far(self) -> int:
+    def diagnostic_count(self) -> int:
         """The number of diagnostics that the pass has emitted."""
-        return self.said_before + len(self.said)
+        return self.diagnostics_before + len(self.diagnostics)
 
     def take_over(self, other: Recorder) -> None:
         """Add the diagnostics and counters of another recorder."""
-        if other.said:
-            self.diag_ctx.diagnostics.extend(other.said)
+        if other.diagnostics:
+            self.diag_ctx.diagnostics.extend(other.diagnostics)
         if other.counted:
             self.counters.update(other.counted)
 
@@ -100,7 +100,7 @@ def current_recorder() -> Recorder | None:
     return _recorder.get()
 
 
-# What `recording` does, in two parts: where each pass comes by, a frame shows.
+# The two halves of `recording`, for code that runs for each pass: no frame, for speed.
 start_recording = _recorder.set
 stop_recording = _recorder.reset
 

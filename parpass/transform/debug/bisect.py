@@ -61,7 +61,7 @@ def _write(verdicts: Sequence[Verdict]) -> None:
     sys.stderr.write("".join(f"{verdict}\n" for verdict in verdicts))
 
 
-# Whom verdicts are told to, before the pass that they are about runs.
+# Called with verdicts, before their pass runs.
 listener: ContextVar[Callable[[Sequence[Verdict]], None]] = ContextVar(
     "parpass_bisect_listener", default=_write
 )

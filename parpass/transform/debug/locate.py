@@ -39,7 +39,7 @@ class PassLocator:
         made_by: Any = pass_.factory or type(pass_)
         made_from: Any = getattr(pass_, "pass_func", made_by)
         module: str = getattr(made_from, "__module__", "__main__")
-        self.need(module)
+        self.add_module(module)
         try:
             return registered_name(pass_)
         except UnprintablePassError:
@@ -68,10 +68,10 @@ class PassLocator:
             problem = f"cannot be made without arguments: {error}"
         if problem:
             raise UnprintablePassError(f"instrument '{name}' {problem}", pass_name=name)
-        self.need(module)
+        self.add_module(module)
         return f"{_import_name(module)}:{name}"
 
-    def need(self, module: str) -> None:
+    def add_module(self, module: str) -> None:
         """Record the name of a module that has to be loaded."""
         if module.partition(".")[0] != "parpass":
             self.modules[_import_name(module)] = None

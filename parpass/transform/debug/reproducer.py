@@ -233,7 +233,7 @@ def _reproducer(
         passes.insert(0, restoring)
     origins = PassLocator()
     programs = adapter.programs(mod)
-    origins.need(type(unchecked(programs)).__module__)
+    origins.add_module(type(unchecked(programs)).__module__)
     pipeline, unprintable, instrument = "", "", ""
     try:
         if failure.instrument is not None:

@@ -33,6 +33,28 @@ WORDS: dict[str, Any] = {
     "nan": float("nan"),
     "-nan": float("-nan"),
 }
+MAX_DEPTH = 100  # levels of passes in passes, and of lists in lists
+MAX_FAULTS = 10  # faults that are shown of one text
+_MAX_LINE_CHARS = 72  # characters of a line
+_MAX_CACHED_CHARS = 1_000  # characters of a text whose tree is cached
+
+# The terminals, in the order in which messages list them.
+_TERMINALS = {
+    "NAME": "a pass name",
+    "KEY": "an option name",
+    "WORD": "a value",
+    "LSQB": "'['",
+    "EQUAL": "'='",
+    "COMMA": "','",
+    "RSQB": "']'",
+    "RBRACE": "'}'",
+    "LBRACE": "'{'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "$END": "the end",
+}
+# A word, or another character: the part of the text that a message quotes.
+_GOT = re.compile(r"[\w.-]+|.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,30 +153,6 @@ class TreeBuilder:
         if quoted[0] == "'":
             return Scalar(quoted[1:-1], None)
         return Scalar(json.loads(quoted, strict=False), None)
-
-
-MAX_DEPTH = 100  # of passes in passes and of lists in lists
-MAX_FAULTS = 10  # after which no more are looked for
-_MAX_LINE_CHARS = 72  # characters of a line
-_MAX_CACHED_CHARS = 1_000  # characters of a text that is not read again
-
-_TERMINALS = {
-    # in the order in which messages list them
-    "NAME": "a pass name",
-    "KEY": "an option name",
-    "WORD": "a value",
-    "LSQB": "'['",
-    "EQUAL": "'='",
-    "COMMA": "','",
-    "RSQB": "']'",
-    "RBRACE": "'}'",
-    "LBRACE": "'{'",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "$END": "the end",
-}
-
-_GOT = re.compile(r"[\w.-]+|.")
 
 
 @dataclass(frozen=True, slots=True)

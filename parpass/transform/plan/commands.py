@@ -57,7 +57,7 @@ class StepRecord(msgspec.Struct):
         """Return the record of a pass that ends now, and `began` by `perf_counter`."""
         return cls(
             recorder.pass_name or "",
-            recorder.said,
+            recorder.diagnostics,
             recorder.counted,
             time.perf_counter() - began,
             failure,
@@ -72,7 +72,7 @@ class StepRecord(msgspec.Struct):
     def fail_at(self, emission: Emission, error: BaseException) -> None:
         """Set the failure of the pass at one of its emissions."""
         self.failure, self.function = error, emission.function
-        self.diagnostics = self.diagnostics[: emission.said]
+        self.diagnostics = self.diagnostics[: emission.diagnostic_count]
 
 
 class StageResult(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ class PassInstrumentor:
 
     Args:
         context: The context, with its instruments.
-        ahead: The current stage, from which the clock for hooks is computed.
+        cursor: The current stage, from which the clock for hooks is computed.
         instrumented: Whether hooks are called at all.
 
     Attributes:
@@ -41,10 +41,10 @@ class PassInstrumentor:
     """
 
     def __init__(
-        self, context: PassContext, ahead: StageCursor, *, instrumented: bool
+        self, context: PassContext, cursor: StageCursor, *, instrumented: bool
     ) -> None:
         self._context = context
-        self._ahead = ahead
+        self._cursor = cursor
         self._instrumented = instrumented
         self.opened: list[ActivePass] = []
         self.calling: Hooks | None = None
@@ -107,4 +107,6 @@ class PassInstrumentor:
     ) -> CallHook:
         self.calling = hooks
         seen = mod if hooks.observes_ir else None
-        return CallHook(hooks, hook_name, seen, (pass_.info, *args), self._ahead.moment)
+        return CallHook(
+            hooks, hook_name, seen, (pass_.info, *args), self._cursor.moment
+        )

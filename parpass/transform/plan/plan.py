@@ -78,15 +78,15 @@ def reproduce_body(
     event: Body,
     record: StepRecord,
     error: Exception,
-    ahead: StageCursor,
+    cursor: StageCursor,
     opened: Sequence[ActivePass],
 ) -> Reproduce:
     """Return the command for a pass whose body failed."""
     steps: tuple[Pass, ...] = ()
-    given, pass_, at = ahead.given, event.pass_, 0
+    given, pass_, at = cursor.given, event.pass_, 0
     if isinstance(event, Step):
-        steps = tuple(step.pass_ for step in ahead.steps)
-        at = ahead.at - 1
+        steps = tuple(step.pass_ for step in cursor.steps)
+        at = cursor.at - 1
         if event.restores is not None:
             pass_ = event.restores
             # Alone in its stage if instruments watch, or bisection numbers.
@@ -158,8 +158,10 @@ class _Interpreter:
         self.program = program
         self.instrumented = instrumented
         self.at = 0
-        self.ahead = StageCursor()
-        self.watchers = PassInstrumentor(context, self.ahead, instrumented=instrumented)
+        self.cursor = StageCursor()
+        self.watchers = PassInstrumentor(
+            context, self.cursor, instrumented=instrumented
+        )
         self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None
         self.gate = None if inside else Gate.of(context)
@@ -194,29 +196,29 @@ class _Interpreter:
         Within a stage, only an instrument that was added during it observes the module;
         which version it gets depends on the driver.
         """
-        return self.ahead.given if self.ahead.has_begun else mod
+        return self.cursor.given if self.cursor.has_begun else mod
 
     def _enter(self, pass_: Pass, mod: Any) -> Generator[Command, Any, bool]:
         # A step of a stage that has begun may have run, and cannot be vetoed any
         # more, by an instrument that was added meanwhile.
-        may_veto = not self.ahead.has_begun
+        may_veto = not self.cursor.has_begun
         return self.watchers.enter(pass_, self._shown(mod), may_veto=may_veto)
 
     def _body(self, event: Body, mod: Any) -> Plan:
         self.watchers.calling = None
-        record = self.ahead.next_record()
+        record = self.cursor.next_record()
         if record is None:
             result: StageResult
             if isinstance(event, Step):
-                if self.ahead.is_over():
+                if self.cursor.is_over():
                     yield from self._begin_stage(event, mod)
-                result = yield self.ahead.remaining_command(mod)
+                result = yield self.cursor.remaining_command(mod)
             elif self.gate is not None and (yield from self._is_vetoed(event)):
                 return mod
             else:
-                self.ahead.begin((event,), mod)
+                self.cursor.begin((event,), mod)
                 result = yield RunModulePass(event.pass_, mod)
-            mod, record = result.mod, self.ahead.take(result)
+            mod, record = result.mod, self.cursor.take(result)
         if not _has_consequences(record):
             return mod
         try:
@@ -224,7 +226,7 @@ class _Interpreter:
         except Exception as error:
             if self.instrumented and wants_reproducer(self.context, error):
                 opened = self.watchers.opened
-                yield reproduce_body(event, record, error, self.ahead, opened)
+                yield reproduce_body(event, record, error, self.cursor, opened)
             raise
         return mod
 
@@ -232,7 +234,7 @@ class _Interpreter:
         steps, wanted = self._fusable_steps(first)
         passes = yield from self._bisected_passes(steps, mod)
         is_last = steps[-1] is self.last_step
-        self.ahead.begin(steps, mod, RunStage(passes, mod, wanted, is_last))
+        self.cursor.begin(steps, mod, RunStage(passes, mod, wanted, is_last))
 
     def _bisected_passes(
         self, steps: Sequence[Step], mod: Any
@@ -260,13 +262,13 @@ class _Interpreter:
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:
-            failed = yield Emit(record, self.ahead.given)
+            failed = yield Emit(record, self.cursor.given)
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:
             _merge_into_outer(record)
         elif record.diagnostics or renderer_is_overridden():
-            yield Render(record, self.ahead.given)
+            yield Render(record, self.cursor.given)
         if record.failure is not None:
             if not isinstance(record.failure, UnreadFunctionError):
                 add_note(record.failure, record.where)
@@ -321,6 +323,6 @@ def _merge_into_outer(record: StepRecord) -> None:
         if diagnostic.level != DiagnosticLevel.ERROR:
             recorder.diag_ctx.emit(diagnostic)
     if record.failure is None:
-        said = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
-        said.diagnostics.extend(record.diagnostics)
-        said.render()
+        diag_ctx = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
+        diag_ctx.diagnostics.extend(record.diagnostics)
+        diag_ctx.render()

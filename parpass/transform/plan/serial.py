@@ -106,8 +106,8 @@ def run_stage_serially(
 
 def ends_stage(record: StepRecord) -> bool:
     """Return whether the passes after this one do not run."""
-    said = record.diagnostics
-    return record.failure is not None or (bool(said) and has_error(said))
+    diagnostics = record.diagnostics
+    return record.failure is not None or (bool(diagnostics) and has_error(diagnostics))
 
 
 class SerialStep:
@@ -153,13 +153,13 @@ class SerialStep:
         functions = adapter.functions(self._mod)
         view = MappingProxyType(dict(functions))
         view = adapter.read_only(self._mod, view, pass_name)
-        # Of the pass; a body sees what it says itself.
+        # Of the pass; a body sees its own diagnostics only.
         self._recorder = recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
             if goes_on is not None and goes_on(at, function) is False:
                 return False
             result, own = function, Recorder(view, pass_name)
-            own.said_before = len(recorder.said)
+            own.diagnostics_before = len(recorder.diagnostics)
             try:
                 if not applies_to(pass_, function, adapter):
                     continue
@@ -169,13 +169,17 @@ class SerialStep:
                     )
             except BaseException as error:  # noqa: BLE001 -- raised by the plan
                 self._failure, self._failed_on = error, name
-            if own.said or own.counted:
+            if own.diagnostics or own.counted:
                 self.recorders[at] = own
                 recorder.take_over(own)
             if self._failure is not None:
-                extend_error(self._failure, own.said, recorder.said)
+                extend_error(self._failure, own.diagnostics, recorder.diagnostics)
                 break
-            if self._failed_on is None and own.said and has_error(own.said):
+            if (
+                self._failed_on is None
+                and own.diagnostics
+                and has_error(own.diagnostics)
+            ):
                 self._failed_on = name
             if result is not function:
                 self.changed[name] = result

@@ -4,6 +4,8 @@ import contextlib
 import os
 import resource
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -112,12 +114,12 @@ def test_what_a_job_raises_is_raised(executor: LokyExecutor):
 
 def test_who_asks_is_answered_whether_a_worker_is_idle_or_not(executor: LokyExecutor):
     workers_of(executor)
-    assert executor.ask(echo, b"x") == b"x"
+    assert executor.submit_and_wait(echo, b"x") == b"x"
     with ThreadPoolExecutor(8) as threads:
-        asked = [threads.submit(executor.ask, pid, b"") for _ in range(64)]
+        asked = [threads.submit(executor.submit_and_wait, pid, b"") for _ in range(64)]
         assert all(int(one.result(60) or 0) != os.getpid() for one in asked)
     fresh = LokyExecutor(1)
-    assert fresh.ask(echo, b"x") == b"x"
+    assert fresh.submit_and_wait(echo, b"x") == b"x"
     fresh.close()
 
 
@@ -126,8 +128,8 @@ def test_who_asks_for_what_goes_wrong_is_told_so(
     executor: LokyExecutor, what: Callable[[bytes], bytes]
 ):
     workers_of(executor)
-    assert executor.ask(what, b"") is None
-    assert executor.ask(echo, b"x") == b"x"
+    assert executor.submit_and_wait(what, b"") is None
+    assert executor.submit_and_wait(echo, b"x") == b"x"
 
 
 def test_who_asks_may_be_interrupted_and_the_job_is_ended(
@@ -143,40 +145,40 @@ def test_who_asks_may_be_interrupted_and_the_job_is_ended(
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        executor.ask(tell_and_wait, bytes(new_pipe))
+        executor.submit_and_wait(tell_and_wait, bytes(new_pipe))
     thread.join()
-    assert executor.ask(echo, b"x") == b"x"
+    assert executor.submit_and_wait(echo, b"x") == b"x"
     assert len(workers_of(executor) & before) == 1
 
 
 def test_a_job_that_is_expected_comes_either_way_or_never():
     executor = LokyExecutor(1)
-    executor.expect()  # there is no process yet
+    executor.wake_worker()  # there is no process yet
     workers = workers_of(executor)
     for _ in range(3):
-        executor.expect()
-    asked = executor.ask(pid, b"")
-    executor.expect()
+        executor.wake_worker()
+    asked = executor.submit_and_wait(pid, b"")
+    executor.wake_worker()
     assert {int(asked or 0), int(executor.submit(pid, b"").result(60))} <= workers
-    executor.expect()
+    executor.wake_worker()
     for worker in workers:
         os.kill(worker, signal.SIGKILL)
-        executor.expect()
+        executor.wake_worker()
     executor.close()
-    executor.expect()
+    executor.wake_worker()
 
 
 def test_who_asks_what_is_closed_or_killed_is_told_so(new_pipe: Path):
     executor = LokyExecutor(1)
     workers_of(executor)
     with ThreadPoolExecutor(1) as threads:
-        asked = threads.submit(executor.ask, tell_and_wait, bytes(new_pipe))
+        asked = threads.submit(executor.submit_and_wait, tell_and_wait, bytes(new_pipe))
         new_pipe.read_bytes()
         executor.kill()
         assert asked.result(60) is None
     executor.close()
     with pytest.raises(RuntimeUseError):
-        executor.ask(echo, b"x")
+        executor.submit_and_wait(echo, b"x")
 
 
 def test_a_worker_that_dies_takes_its_job_with_it_and_no_other(
@@ -328,7 +330,7 @@ def test_without_descriptors_it_is_known_whether_a_worker_lives(
     workers_of(executor)
     with no_descriptors():
         assert executor.submit(end_late, b"x").result(60) == b"x"
-        assert executor.ask(end_late, b"x") == b"x"
+        assert executor.submit_and_wait(end_late, b"x") == b"x"
         lost = error_of(executor.submit(end, b""))
     assert isinstance(lost, JobLostError)
     assert lost.cause == "EXIT(7)"
@@ -353,6 +355,29 @@ def test_workers_ignore_ctrl_c(executor: LokyExecutor, new_pipe: Path):
         os.kill(number, signal.SIGINT)
     new_pipe.write_bytes(b"go")
     assert answer.result(60) == b"go"
+
+
+FIRST_WORKER = """
+from parpass.runner.pool.loky_executor import LokyExecutor
+from tests.support.jobs import has_begun_without_interrupts
+
+executor = LokyExecutor(1)
+print(executor.submit(has_begun_without_interrupts, b"").result(60).decode())
+executor.close()
+"""
+
+
+def test_interrupts_wait_while_the_first_worker_starts(tmp_path: Path):
+    (tmp_path / "sitecustomize.py").write_text("import tests.support.preloaded\n")
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_WORKER],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+    )
+    assert done.stdout == "True\n"
 
 
 def test_closing_ends_the_processes_for_good():
