@@ -136,6 +136,8 @@ def test_a_file_without_cases_is_an_error(tmp_path: Path):
         ("values: same", "types: none", 3, "expected 'inferred' or 'as written'"),
         ("values: same", "opt-level: high", 3, "expected a level, got 'high'"),
         ("values: same", "config: relay", 3, "expected KEY=VALUE, got 'relay'"),
+        ("values: same", "with: blocs 2", 3, "of 'target', 'compiler', 'blocks', got"),
+        ("values: same", "with: blocks x", 3, "invalid literal for int"),
         ("values: same", "config: relay.a=1", 3, "invalid config option 'relay.a'"),
         ("// About the case.", "documented: Fold", 6, "no pass named 'Fold'"),
     ],
@@ -219,6 +221,17 @@ def test_types_are_as_written_where_that_is_asked_for(tmp_path: Path):
     assert faults(written(tmp_path, case_of(*lines, *programs)), "it") == ""
     typed = written(tmp_path, case_of(lines[0], *programs))
     assert "+def @main(%x: float32) -> float32 {" in faults(typed, "it")
+
+
+def test_a_case_runs_in_its_settings(tmp_path: Path):
+    body = "def @main(%x: float32) -> float32 {\n  abs(%x)\n}"
+    lines = ["pipeline: AnnotateTarget{targets=[test]}", "--- before", body]
+    lines += ["--- unchanged"]
+    alone = faults(written(tmp_path, case_of(*lines)), "it")
+    setting = "with:\n  compiler test abs\n  target llvm"
+    supported = faults(written(tmp_path, case_of(setting, *lines)), "it")
+    assert ('"default"' in alone, '"test"' in alone) == (True, False)
+    assert ('"default"' in supported, '"test"' in supported) == (False, True)
 
 
 @pytest.mark.parametrize(

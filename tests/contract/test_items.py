@@ -26,7 +26,7 @@ WITHOUT_TEST = {
     "7.12": "trace mode is out",
     "8.11": "history, no behaviour",
     "12.3": "tests/cases/relay/to_a_normal_form.txt has it",
-    "12.4": "tests/relay/transform/functions/test_lambda_lift.py has it",
+    "12.4": "tests/cases/relay/lambda_lift.txt has it",
     "14.7": "what not to do, for passes over PrimFuncs",
 }
 

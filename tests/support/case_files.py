@@ -40,6 +40,7 @@ FIELDS: Mapping[str, str] = {
     "pipeline": "the passes, as `parse_pipeline` reads them",
     "opt-level": "of the context; 4 by default, at which every pass runs",
     "config": "of the context: a KEY=VALUE for each line, values as JSON",
+    "with": "settings of `tests/support/case_settings.py`, one a line",
     "disabled": "passes that do not run, separated by commas",
     "types": "`inferred`, before and behind the pipeline; or `as written`",
     "values": "`same`, to the bit; `within RTOL ATOL`; by default `not compared`",

@@ -6,6 +6,7 @@ import difflib
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,7 @@ from parpass.transform import (
 from parpass.transform.passes import FunctionwisePass
 from tests.support import effects  # with the operators of which programs here consist
 from tests.support.case_files import RESULTS, Case, CaseFileError, Section, ordered
+from tests.support.case_settings import settings
 from tests.support.docs import shows_text
 from tests.support.loop_values import assert_same_values
 from tests.support.meaning import assert_same_meaning
@@ -61,12 +63,12 @@ def observe(case: Case) -> Observed:
     Raises:
         CaseFileError: The case itself is wrong: its program, a pass, an option.
     """
-    made, context = _pipeline(case), _context(case)
+    made, context, setting = _pipeline(case), _context(case), _setting(case)
     types_of = _types(case)
     compare, documented = _comparison(case), _documented(case)
     written = _program(case, case.before)
     seen = Observed()
-    with capturing() as said, context:
+    with capturing() as said, setting, context:
         try:
             before = types_of(written)
             result = made(before)
@@ -197,6 +199,13 @@ def _context(case: Case) -> PassContext:
         return PassContext(int(level), disabled_pass=disabled, config=config)
     except ParpassError as error:
         raise case.fault(str(error), "config") from None
+
+
+def _setting(case: Case) -> AbstractContextManager[Any]:
+    try:
+        return settings(case.value("with"))
+    except (ValueError, ParpassError) as error:
+        raise case.fault(str(error), "with") from None
 
 
 def _types(case: Case) -> Callable[[IRModule], IRModule]:

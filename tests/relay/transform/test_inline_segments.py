@@ -12,17 +12,13 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType
-from parpass.relay.analysis import well_formed
 from parpass.relay.expr import (
     Call,
     Expr,
     Function,
     GlobalVar,
-    If,
-    Let,
     Tuple,
     TupleGetItem,
-    Var,
     var,
 )
 from parpass.relay.frontend.onnx import from_onnx
@@ -39,7 +35,7 @@ from parpass.relay.transform import (
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
 from tests.support.effects import effect, observed, read
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.meaning import assert_parallel_is_serial
 
 VECTOR = TensorType((3,))
 x, y, c = var("x", VECTOR), var("y", VECTOR), var("c", "bool")
@@ -59,34 +55,6 @@ def put_back(mod: IRModule) -> IRModule:
     return InferType()(InlineSegments()(mod))
 
 
-def test_a_module_without_segments_is_unchanged() -> None:
-    mod = IRModule({"main": Function((x,), relay.exp(x))})
-    assert InlineSegments()(mod) is mod
-
-
-def test_a_segment_that_nobody_calls_any_more_goes() -> None:
-    after = InlineSegments()(module(x, segment(relay.exp(y))))
-    assert list(after.functions_by_name) == ["main"]
-
-
-def test_a_segment_that_was_taken_elsewhere_stays() -> None:
-    mod = module(x, segment(relay.exp(y), of="another module's"))
-    assert "main_segment0" in InlineSegments()(mod)
-
-
-def test_a_segment_that_is_called_twice_is_copied() -> None:
-    v = Var("v")
-    twice = Call(SEGMENT, (Call(SEGMENT, (x,)),))
-    after = put_back(module(twice, segment(Let(v, relay.exp(y), v + v))))
-    assert list(after.functions_by_name) == ["main"]
-    assert well_formed(after)
-
-
-def test_a_segment_may_be_called_in_a_branch() -> None:
-    branches = If(c, Call(SEGMENT, (x,)), x)
-    assert_keeps_meaning(InlineSegments(), module(branches, segment(relay.exp(y))))
-
-
 def test_effects_that_a_pass_brought_in_keep_their_order() -> None:
     fields = Tuple((effect(y), read(y)))
     given = Call(SEGMENT, (effect(x),))
@@ -96,17 +64,6 @@ def test_effects_that_a_pass_brought_in_keep_their_order() -> None:
     )
     np.testing.assert_array_equal(value, expected)
     assert wrote == written
-
-
-def test_passes_that_look_over_a_seam_run_again() -> None:
-    body = relay.exp(x) + Call(SEGMENT, (x,))
-    mod = module(body, segment(relay.exp(y)))
-    once = relay.exp(x)
-    expected = InferType()(IRModule({"main": Function((x, c), once + once)}))
-    with PassContext(opt_level=0):
-        after = InlineSegments(again=["EliminateCommonSubexpr"])(mod)
-    assert_structural_equal(after, expected)
-    assert len({node for node in post_order(after["main"]) if type(node) is Call}) == 2
 
 
 def test_only_what_was_put_together_runs_again() -> None:

@@ -38,7 +38,6 @@ from parpass.relay.transform import (
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential
 from tests.support.deep import DEPTH, calls, function_of
-from tests.support.docs import shows
 from tests.support.effects import effect
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.profiles import examples
@@ -94,15 +93,6 @@ def chain(length: int, value: Expr = x) -> Expr:
     for _ in range(length):
         value = call_op("negative", value)
     return value
-
-
-def test_the_documented_program() -> None:
-    before = InferType()(main(relay.exp(relay.exp(relay.exp(relay.exp(x))))))
-    with PassContext() as context:
-        after = OutlineSegments(min_nodes=6, segment_nodes=4)(before)
-    assert shows(OutlineSegments, before, after)
-    assert shows(InlineSegments, after, InlineSegments()(after))
-    assert context.statistics["OutlineSegments"] == {"segments": 2}
 
 
 @pytest.mark.slow
@@ -192,12 +182,6 @@ def test_spans_names_and_attributes_stay() -> None:
     assert [n.span for n in post_order(back.body) if isinstance(n, Call)].count(
         span
     ) == 1
-
-
-def test_a_name_that_is_taken_is_not_taken_again() -> None:
-    taken = IRModule({"main_segment0": Function((y,), y)})
-    taken["main"] = Function((x,), chain(10))
-    assert "main_segment0_1" in cut(taken, 6)
 
 
 def test_types_are_known_without_inference() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parpass import IRModule, tir
-from parpass.errors import EvaluationError, IRError
+from parpass.errors import EvaluationError
 from parpass.tir.analysis import function_faults
 from parpass.tir.interpreter.evaluation import evaluate_packed
 from parpass.tir.transform import MakePackedAPI, PrimFuncPass
@@ -22,7 +22,7 @@ def rewritten(func: tir.PrimFunc, a_pass: PrimFuncPass | None = None) -> Any:
     return (a_pass or MakePackedAPI())(IRModule({"main": given}))["main"]
 
 
-def program(returned: Any = None) -> tir.PrimFunc:
+def program() -> tir.PrimFunc:
     """Return `A[i, 2] = m + i`, and `B[i]` the same as a float."""
     n, m, i = tir.SizeVar("n"), tir.Var("m"), tir.Var("i")
     a = tir.decl_buffer((n, 4), "int32", "A")
@@ -31,10 +31,7 @@ def program(returned: Any = None) -> tir.PrimFunc:
         tir.BufferStore(a, m + i, [i, 2]),
         b.vstore([i], a.vload([i, 2]).astype("float32")),
     ]
-    body: tir.Stmt = tir.For(i, 0, n, 0, tir.SeqStmt(both))
-    if returned is not None:
-        body = tir.SeqStmt([body, tir.Evaluate(tir.ret(returned + m))])
-    return tir.PrimFunc((a, b, m), body)
+    return tir.PrimFunc((a, b, m), tir.For(i, 0, n, 0, tir.SeqStmt(both)))
 
 
 def arguments() -> tuple[Any, Any, Any]:
@@ -49,14 +46,6 @@ def test_the_function_computes_what_it_did(unpacked: int, own: list[str]):
     a, b, m = arguments()
     assert evaluate_packed(func, [a, b, m]) is None
     assert a[:, 2].tolist() == b.tolist() == [7, 8, 9]
-
-
-@pytest.mark.parametrize("returned", [tir.const(2), tir.const(0.5)])
-def test_what_is_returned_comes_with_its_code(returned: Any):
-    func = rewritten(program(returned))
-    found = evaluate_packed(func, arguments())
-    assert found == 7 + returned.value
-    assert type(found) is type(returned.value)
 
 
 A, B, _ = arguments()
@@ -98,28 +87,3 @@ def test_an_offset_is_found_in_elements_and_divided_by_its_factor():
     found = np.zeros(4, "int32")
     evaluate_packed(func, [found])
     assert found.tolist() == [0, 3, 0, 0]
-
-
-def test_a_function_of_no_parameters_is_packed_if_all_are():
-    func = tir.PrimFunc((), tir.Evaluate(0))
-    assert len(rewritten(func).params) == 6
-    assert rewritten(func, MakePackedAPI(0)).params == ()
-
-
-def test_a_packed_function_stays():
-    once = rewritten(program())
-    assert once.attrs["calling_conv"] == 1
-    assert MakePackedAPI()(IRModule({"main": once}))["main"] is once
-
-
-def test_what_cannot_be_packed_is_refused():
-    loop = tir.For(tir.Var("i"), 0, 4, 1, tir.Evaluate(tir.ret(1)))
-    with pytest.raises(IRError, match="cannot be used in parallel scope"):
-        rewritten(tir.PrimFunc((), loop))
-    with pytest.raises(IRError, match="Not all Vars are passed in api_args: 'free'"):
-        rewritten(tir.PrimFunc((), tir.Evaluate(tir.Var("free"))))
-    with pytest.raises(IRError, match="of 4 parameters or more, got one of 3"):
-        rewritten(program(), MakePackedAPI(4))
-    returned = tir.Evaluate(tir.ret(tir.const(1, "bfloat16")))
-    with pytest.raises(IRError, match="data type bfloat16 not supported"):
-        rewritten(tir.PrimFunc((), returned))

@@ -39,11 +39,12 @@ class LambdaLift(ModulePass):
     becomes::
 
         def @main(%x: float32) -> float32 {
-          let %f = @lifted_name1be4(%x);
+          let %f = @lifted_name9bdb9e628af51b3d(%x);
           %f(1f)
         }
 
-        def @lifted_name1be4(%x: float32, Closure=1) -> fn (float32) -> float32 {
+        def @lifted_name9bdb9e628af51b3d(%x: float32, Closure=1)
+            -> fn (float32) -> float32 {
           fn (%y: float32) -> float32 {
             add(%x, %y)
           }

@@ -35,12 +35,14 @@ class MergeComposite(FunctionPass):
     becomes::
 
         def @main(%x: Tensor[(3,), float32], %y: Tensor[(3,), float32]) {
-          %1 = fn (%p: Tensor[(3,), float32], %q: Tensor[(3,), float32],
-                   PartitionedFromPattern="add_nn.relu_", Composite="add_relu") {
-            %0 = add(%p, %q);
-            nn.relu(%0)
+          %0 = fn (%FunctionVar_0_0: Tensor[(3,), float32],
+                   %FunctionVar_0_1: Tensor[(3,), float32],
+                   PartitionedFromPattern="add_nn.relu_", Composite="add_relu")
+              -> Tensor[(3,), float32] {
+            %1 = add(%FunctionVar_0_0, %FunctionVar_0_1);
+            nn.relu(%1)
           };
-          %1(%x, %y)
+          %0(%x, %y)
         }
 
     Args:
