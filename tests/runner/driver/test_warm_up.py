@@ -95,8 +95,8 @@ def test_functions_run_here_until_workers_have_loaded_the_passes():
         )
         report = runner.last_report
     here = [values[-1] for values in values_of(made).values()]
-    assert here == sorted(here, reverse=True)
-    assert sum(here) == READY_AT
+    # Of the others this process may take some back, if the threads are slow.
+    assert here[: READY_AT + 1] == [1] * READY_AT + [0]
     assert executor.log.count("load") == 1
     assert report is not None
     assert report.here[LocalReason.STARTING] > 0

@@ -64,12 +64,21 @@ def no_descriptors() -> Generator[None]:
 
 
 def workers_of(executor: LokyExecutor) -> set[int]:
-    """Return the numbers of the processes, all of which are started."""
+    """Return the numbers of the processes, all of which are started, and to stay.
+
+    One that still has a job which a test cancelled is killed soon.
+    """
     handles = executor._pool.handles  # pyright: ignore[reportPrivateUsage] -- are they the same
     while True:
         executor.start()
         assert executor.submit(echo, b"x").result(60)
-        ready = [one for one in list(handles) if one.is_ready and not one.is_over]
+        ready = [
+            one
+            for one in list(handles)
+            if one.is_ready
+            and not one.is_over
+            and not any(job.is_cancelled for job in one.jobs())
+        ]
         if len(ready) == executor.workers:
             return {one.process.number for one in ready}
         time.sleep(0.002)  # others, such as those that start, may need this core
