@@ -10,12 +10,10 @@ that is read once for all blocks, so strides cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
@@ -42,7 +40,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     suits_vectors,
     vector,
 )
-from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
@@ -51,28 +48,27 @@ from parpass.tir.stmt import Stmt, stmt_seq
 
 
 @register_template("nn.contrib_conv2d_NCHWc", "nn.conv2d", level=20)
-def blocked_conv2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def blocked_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images, with results in blocks such as NCHW16c.
 
     The weight is in a layout such as OIHW16i16o, or OIHW16o where the data is in NCHW.
     """
-    _, weight = sources
+    attrs = call.attrs
+    _, weight = call.sources
     inner = channel_block(attrs.data_layout)
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
     if inner is None or lanes in (None, 1) or not is_flat(weight):
         return None
-    if not suits_vectors(sources, out):
+    if not suits_vectors(call):
         return None
     packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
     if attrs.kernel_layout not in (packed, f"OIHW{inner}i{lanes}o"):
         return None
-    shape = Conv2DShape.of(attrs, sources)
+    shape = Conv2DShape.of(call)
     if shape.inputs % inner or shape.outputs % lanes:
         return None
     blocks = (inner, lanes)
-    return _BlockedConv2D(shape, sources, store, target, blocks).stmt()
+    return _BlockedConv2D(shape, call, store, blocks).stmt()
 
 
 class _Place(NamedTuple):
@@ -100,26 +96,24 @@ class _BlockedConv2D:
 
     Args:
         shape: What is computed.
-        sources: The images and the weight.
+        call: The call; its operands are the images and the weight.
         store: What is done with results.
-        target: The machine.
         blocks: How many input and output channels are together.
     """
 
     def __init__(
         self,
         shape: Conv2DShape,
-        sources: Sequence[Source],
+        call: OpCall[Any],
         store: Store,
-        target: Target,
         blocks: tuple[int, int],
     ) -> None:
         self._shape, self._store = shape, store
-        self._data, self._weight = sources
+        self._data, self._weight = call.sources
         self._inner, self._lanes = blocks
         self._blocks_in = shape.inputs // self._inner
         self._blocks_out = shape.outputs // self._lanes
-        self._registers = VectorRegisters.of(target)
+        self._registers = VectorRegisters.of(call.target)
         dtype = self._data.dtype
         self._tile = best_tile(
             shape.counts[1],

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
@@ -33,7 +31,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     suits_vectors,
     vector,
 )
-from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add
@@ -44,25 +41,24 @@ from parpass.tir.stmt import Stmt, stmt_seq
 @register_template(
     "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_conv2d_NCHWc", level=30
 )
-def depthwise_conv2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def depthwise_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve each channel with its own weight, in layouts NCHW16c and OIHW1i16o.
 
     Some pixels of a row are summed up at once, for the channels of a block.
     """
-    _, weight = sources
+    attrs = call.attrs
+    _, weight = call.sources
     lanes = channel_block(attrs.data_layout)
-    if lanes in (None, 1) or not is_flat(weight) or not suits_vectors(sources, out):
+    if lanes in (None, 1) or not is_flat(weight) or not suits_vectors(call):
         return None
     if attrs.kernel_layout not in (f"OIHW1i{lanes}o", f"OIHW{lanes}o"):
         return None
-    shape = Conv2DShape.of(attrs, sources)
+    shape = Conv2DShape.of(call)
     if (attrs.out_layout or attrs.data_layout) != attrs.data_layout:
         return None
     if (shape.inputs, shape.outputs) != (1, 1):
         return None
-    return _DepthwiseConv2D(shape, sources, store, target, lanes).stmt()
+    return _DepthwiseConv2D(shape, call, store, lanes).stmt()
 
 
 class _DepthwiseConv2D:
@@ -70,24 +66,22 @@ class _DepthwiseConv2D:
 
     Args:
         shape: What is computed.
-        sources: The images and the weight.
+        call: The call; its operands are the images and the weight.
         store: What is done with results.
-        target: The machine.
         lanes: How many channels are together.
     """
 
     def __init__(
         self,
         shape: Conv2DShape,
-        sources: Sequence[Source],
+        call: OpCall[Any],
         store: Store,
-        target: Target,
         lanes: int,
     ) -> None:
         self._shape, self._store, self._lanes = shape, store, lanes
-        self._data, self._weight = sources
+        self._data, self._weight = call.sources
         dtype = self._data.dtype
-        self._registers = VectorRegisters.of(target)
+        self._registers = VectorRegisters.of(call.target)
         needed = self._registers.of_vector(dtype, lanes)
         # No scalar is shared, and a vector is used once.
         self._pixels = best_tile(

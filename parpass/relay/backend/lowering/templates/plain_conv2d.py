@@ -7,12 +7,10 @@ are multiplied with; strides cost, since the pixels of a vector are not neighbou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
@@ -38,7 +36,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
@@ -47,18 +44,17 @@ from parpass.tir.stmt import Stmt, stmt_seq
 
 
 @register_template("nn.conv2d", level=20)
-def plain_conv2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def plain_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW with a weight in OIHW, in groups or not."""
-    _, weight = sources
+    attrs = call.attrs
+    _, weight = call.sources
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != "OIHW":
         return None
-    if not is_flat(weight) or not suits_vectors(sources, out):
+    if not is_flat(weight) or not suits_vectors(call):
         return None
-    shape = Conv2DShape.of(attrs, sources)
-    return _PlainConv2D(shape, sources, store, target).stmt()
+    shape = Conv2DShape.of(call)
+    return _PlainConv2D(shape, call, store).stmt()
 
 
 class _Place(NamedTuple):
@@ -88,21 +84,14 @@ class _PlainConv2D:
 
     Args:
         shape: What is computed.
-        sources: The images and the weight.
+        call: The call; its operands are the images and the weight.
         store: What is done with results.
-        target: The machine.
     """
 
-    def __init__(
-        self,
-        shape: Conv2DShape,
-        sources: Sequence[Source],
-        store: Store,
-        target: Target,
-    ) -> None:
+    def __init__(self, shape: Conv2DShape, call: OpCall[Any], store: Store) -> None:
         self._shape, self._store = shape, store
-        self._data, self._weight = sources
-        registers = VectorRegisters.of(target)
+        self._data, self._weight = call.sources
+        registers = VectorRegisters.of(call.target)
         self._lanes = registers.lanes(self._data.dtype)
         vectors, rest = (
             -(-shape.counts[1] // self._lanes),
