@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass import (
@@ -167,37 +167,21 @@ _ROOMS = {
 }
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
-_HOME = {
-    "ParpassError": "parpass.errors",
-    "TVMError": "parpass.errors",
-    "build": "parpass.target",
-    "PassInstrument": "parpass.instrument",
-    "pass_instrument": "parpass.instrument",
-    "DataType": "parpass.runtime",
-    "DataTypeCode": "parpass.runtime",
-    "PackedFunc": "parpass.ir",
-    "convert": "parpass.ir",
-    "cpu": "parpass.runtime",
-    "device": "parpass.runtime",
-    "get_global_func": "parpass.ir",
-    "list_global_func_names": "parpass.ir",
-    "register_func": "parpass.ir",
-    "remove_global_func": "parpass.ir",
-    "GlobalVar": "parpass.ir",
-    "IRModule": "parpass.ir",
-    "load_json": "parpass.ir",
-    "save_json": "parpass.ir",
-    "assert_structural_equal": "parpass.ir",
-    "structural_equal": "parpass.ir",
-    "structural_hash": "parpass.ir",
-    "Executor": "parpass.runner",
-    "RunReport": "parpass.runner",
-    "Runner": "parpass.runner",
-    "open_runner": "parpass.runner",
-    "propagate": "parpass.runner",
-    "run_pipeline": "parpass.runner",
-    "run_pipeline_sync": "parpass.runner",
-}
+_HOME = homes(
+    {
+        "errors": "ParpassError TVMError",
+        "target": "build",
+        "instrument": "PassInstrument pass_instrument",
+        "runtime": "DataType DataTypeCode cpu device",
+        "ir": """
+            PackedFunc convert get_global_func list_global_func_names register_func
+            remove_global_func GlobalVar IRModule load_json save_json
+            assert_structural_equal structural_equal structural_hash""",
+        "runner": """
+            Executor RunReport Runner open_runner propagate run_pipeline
+            run_pipeline_sync""",
+    }
+)
 
 __getattr__, __dir__ = attach_lazy(
     __name__,

@@ -73,6 +73,19 @@ def attach_lazy(
     return __getattr__, __dir__
 
 
+def homes(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the defining module of each name, as `attach_lazy` is told them.
+
+    Args:
+        names: The names that each module of parpass defines, separated by spaces.
+    """
+    return {
+        name: f"parpass.{module}"
+        for module, words in names.items()
+        for name in words.split()
+    }
+
+
 def _all_of(module: str) -> list[str]:
     with fork_lock:
         return importlib.import_module(module).__all__

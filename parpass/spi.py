@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass.entry_points import IR
@@ -184,10 +184,4 @@ _SECTIONS = {
     "transform.code_pickler": "dumps",
 }
 
-_HOMES = {
-    name: f"parpass.{module}"
-    for module, names in _SECTIONS.items()
-    for name in names.split()
-}
-
-__getattr__, __dir__ = attach_lazy(__name__, _HOMES)
+__getattr__, __dir__ = attach_lazy(__name__, homes(_SECTIONS))

@@ -15,6 +15,40 @@ from typing import Any, ClassVar, Self
 
 from parpass.errors.hints import Hint, Hinted, HintedMessage
 
+__all__ = [
+    "ArgumentError",
+    "ConfigError",
+    "ConfigValueError",
+    "ContractError",
+    "DiagnosticError",
+    "EntryPointError",
+    "FunctionFailure",
+    "FunctionTimeoutError",
+    "InputChangedError",
+    "InstrumentError",
+    "InternalError",
+    "MemoryLimitError",
+    "ParpassError",
+    "ParseError",
+    "PassContextError",
+    "PassError",
+    "PassInputError",
+    "PassResultError",
+    "PipelineSyntaxError",
+    "ReadOnlyModuleError",
+    "ReproducerError",
+    "RuntimeUseError",
+    "UndefinedPassError",
+    "UnknownFunctionError",
+    "UnknownPassError",
+    "UnprintablePassError",
+    "UnreadFunctionError",
+    "WellFormedError",
+    "WorkerDiedError",
+    "WorkerError",
+    "other_failures",
+]
+
 _CUTOFF = 0.5  # least likeness of two names: matching characters as a share of both
 _CUTOFF_SPAN = 0.1  # names are shown besides the nearest if at most so much less like
 

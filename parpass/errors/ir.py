@@ -11,6 +11,34 @@ from typing import Any
 
 from parpass.errors.core import ParpassError, did_you_mean, quoted
 
+__all__ = [
+    "CPUFeatureError",
+    "CallLimitError",
+    "CodeGenError",
+    "DamagedLibraryError",
+    "EvaluationError",
+    "ForeignLibraryError",
+    "FrontendError",
+    "IRError",
+    "IRTypeError",
+    "KernelError",
+    "LibraryError",
+    "MalformedJSONError",
+    "MalformedModelError",
+    "ModuleError",
+    "ModuleTypeError",
+    "ScopeBuilderError",
+    "SizeLimitError",
+    "StepLimitError",
+    "StructuralMismatchError",
+    "TargetError",
+    "UnknownAttrError",
+    "UnknownGlobalError",
+    "UnknownOpError",
+    "UnsupportedOpsError",
+    "UntypedError",
+]
+
 
 class ModuleError(ParpassError):
     """A module cannot hold a given definition."""

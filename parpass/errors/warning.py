@@ -10,6 +10,15 @@ from typing import Any, NamedTuple
 from parpass.errors.hints import Hinted
 from parpass.fork_safety import fork_lock
 
+__all__ = [
+    "AdapterWarning",
+    "BlockedLoopWarning",
+    "BudgetWarning",
+    "PassStateWarning",
+    "SlowerRunWarning",
+    "UnpicklablePassWarning",
+]
+
 
 class UnpicklablePassWarning(Hinted, RuntimeWarning):
     """A pass cannot be pickled for the workers, so it runs in this process."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parpass.ir.dialect import declare_dialect, load_dialects
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass.diagnostic import (
@@ -130,61 +130,30 @@ _ROOMS = {
 }
 _ROOMS["expr"] = __name__  # whose names are a part of this package's
 
-_HOME = {
-    "Attrs": "parpass.ir.attrs",
-    "BaseFunc": "parpass.ir.typed_expr",
-    "Constructor": "parpass.ir.adt",
-    "Diagnostic": "parpass.diagnostic",
-    "DiagnosticContext": "parpass.diagnostic",
-    "DiagnosticLevel": "parpass.diagnostic",
-    "DictAttrs": "parpass.ir.attrs",
-    "EnvFunc": "parpass.ir.type_relation",
-    "FuncType": "parpass.ir.types",
-    "GlobalTypeVar": "parpass.ir.adt",
-    "GlobalVar": "parpass.ir.typed_expr",
-    "IRModule": "parpass.ir.module",
-    "IncompleteType": "parpass.ir.types",
-    "ModulePass": "parpass.transform",
-    "Node": "parpass.ir.node",
-    "Op": "parpass.ir.op_table",
-    "PackedFunc": "parpass.function_registry",
-    "Pass": "parpass.transform",
-    "PassContext": "parpass.transform",
-    "PassInfo": "parpass.transform",
-    "PassInstrument": "parpass.instrument",
-    "PointerType": "parpass.ir.types",
-    "PrimType": "parpass.ir.types",
-    "PrimExpr": "parpass.tir",  # above, so by name alone; as TVM's
-    "Range": "parpass.tir",
-    "RelayExpr": "parpass.ir.typed_expr",
-    "RelayRefType": "parpass.ir.types",
-    "Sequential": "parpass.transform",
-    "SourceName": "parpass.diagnostic",
-    "Span": "parpass.diagnostic",
-    "TensorType": "parpass.ir.types",
-    "TupleType": "parpass.ir.types",
-    "Type": "parpass.ir.types",
-    "TypeCall": "parpass.ir.adt",
-    "TypeConstraint": "parpass.ir.type_relation",
-    "TypeData": "parpass.ir.adt",
-    "TypeKind": "parpass.ir.types",
-    "TypeRelation": "parpass.ir.type_relation",
-    "TypeVar": "parpass.ir.types",
-    "assert_structural_equal": "parpass.ir.structural",
-    "convert": "parpass.function_registry",
-    "get_global_func": "parpass.function_registry",
-    "list_global_func_names": "parpass.function_registry",
-    "load_json": "parpass.ir.serialization",
-    "make_node": "parpass.ir.serialization",
-    "module_pass": "parpass.transform",
-    "pass_instrument": "parpass.instrument",
-    "register_func": "parpass.function_registry",
-    "register_op_attr": "parpass.ir.op_registration",
-    "remove_global_func": "parpass.function_registry",
-    "save_json": "parpass.ir.serialization",
-    "structural_equal": "parpass.ir.structural",
-    "structural_hash": "parpass.ir.structural",
-}
+_HOME = homes(
+    {
+        "ir.attrs": "Attrs DictAttrs",
+        "ir.typed_expr": "BaseFunc GlobalVar RelayExpr",
+        "ir.adt": "Constructor GlobalTypeVar TypeCall TypeData",
+        "diagnostic": "Diagnostic DiagnosticContext DiagnosticLevel SourceName Span",
+        "ir.type_relation": "EnvFunc TypeConstraint TypeRelation",
+        "ir.types": """
+            FuncType IncompleteType PointerType PrimType RelayRefType TensorType
+            TupleType Type TypeKind TypeVar""",
+        "ir.module": "IRModule",
+        "transform": "ModulePass Pass PassContext PassInfo Sequential module_pass",
+        "ir.node": "Node",
+        "ir.op_table": "Op",
+        "function_registry": """
+            PackedFunc convert get_global_func list_global_func_names register_func
+            remove_global_func""",
+        "instrument": "PassInstrument pass_instrument",
+        "tir": "PrimExpr Range",  # above, so by name alone; as TVM's
+        "ir.structural": "assert_structural_equal structural_equal structural_hash",
+        "ir.serialization": "load_json make_node save_json",
+        "ir.op_registration": "register_op_attr",
+    }
+)
 
 __getattr__, __dir__ = attach_lazy(
     __name__, _HOME, submodules=_ROOMS, before_lookup=load_dialects

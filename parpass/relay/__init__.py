@@ -26,7 +26,7 @@ from parpass.ir.types import (
     TypeVar,
     scalar_type,
 )
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -189,21 +189,17 @@ _ROOMS = {
     "transform": "parpass.relay.transform",
 }
 
-_HOME = {
-    "Prelude": "parpass.relay.prelude",
-    "Module": "parpass.ir.module",
-    "astext": "parpass.relay.text.printer",
-    "build": "parpass.relay.build_module",
-    "build_async": "parpass.relay.build_module",
-    "build_config": "parpass.relay.build_module",
-    "create_executor": "parpass.relay.interpreter.interpreter",
-    "optimize": "parpass.relay.build_module",
-    "fromtext": "parpass.relay.text.parser",
-    "load_param_dict": "parpass.runtime.params",
-    "parse": "parpass.relay.text.parser",
-    "parse_expr": "parpass.relay.text.parser",
-    "save_param_dict": "parpass.runtime.params",
-}
+_HOME = homes(
+    {
+        "relay.prelude": "Prelude",
+        "ir.module": "Module",
+        "relay.text.printer": "astext",
+        "relay.build_module": "build build_async build_config optimize",
+        "relay.interpreter.interpreter": "create_executor",
+        "relay.text.parser": "fromtext parse parse_expr",
+        "runtime.params": "load_param_dict save_param_dict",
+    }
+)
 
 __getattr__, __dir__ = attach_lazy(
     __name__, _HOME, submodules=_ROOMS, reexport_from="parpass.relay.op"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass.function_registry import PackedFunc, convert
@@ -31,20 +31,16 @@ __all__ = [
     "save_param_dict",
 ]
 
-_HOME = {
-    "DataType": "parpass.runtime.dtypes",
-    "DataTypeCode": "parpass.runtime.dtypes",
-    "Device": "parpass.runtime.devices",
-    "Module": "parpass.runtime.compiled_module",
-    "NDArray": "parpass.runtime.ndarray",
-    "PackedFunc": "parpass.function_registry",
-    "convert": "parpass.function_registry",
-    "cpu": "parpass.runtime.devices",
-    "device": "parpass.runtime.devices",
-    "load_module": "parpass.runtime.compiled_module",
-    "load_param_dict": "parpass.runtime.params",
-    "save_param_dict": "parpass.runtime.params",
-}
+_HOME = homes(
+    {
+        "runtime.dtypes": "DataType DataTypeCode",
+        "runtime.devices": "Device cpu device",
+        "runtime.compiled_module": "Module load_module",
+        "runtime.ndarray": "NDArray",
+        "function_registry": "PackedFunc convert",
+        "runtime.params": "load_param_dict save_param_dict",
+    }
+)
 
 _ROOMS = {"graph_executor": "parpass.runtime.graph_executor"}
 

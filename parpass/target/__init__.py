@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass.target.build_library import build, lowering
@@ -23,15 +23,13 @@ __all__ = [
     "lowering",
 ]
 
-_HOME = {
-    "CodeGen": "parpass.target.code_gen",
-    "CompiledFunc": "parpass.target.compiled_func",
-    "Target": "parpass.target.target",
-    "TargetKind": "parpass.target.target",
-    "build": "parpass.target.build_library",
-    "create": "parpass.target.target",
-    "list_kinds": "parpass.target.target",
-    "lowering": "parpass.target.build_library",
-}
+_HOME = homes(
+    {
+        "target.code_gen": "CodeGen",
+        "target.compiled_func": "CompiledFunc",
+        "target.target": "Target TargetKind create list_kinds",
+        "target.build_library": "build lowering",
+    }
+)
 
 __getattr__, __dir__ = attach_lazy(__name__, _HOME)

@@ -6,29 +6,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 from parpass.lazy_loader import attach_lazy
-from parpass.tir import analysis, ir_builder, stmt_functor, transform
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    And,
-    BinaryOpExpr,
-    CmpExpr,
-    Div,
-    FloorDiv,
-    FloorMod,
-    LogicalExpr,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Or,
-    Sub,
-)
+from parpass.tir import analysis, binary_op, ir_builder, stmt_functor, transform
+from parpass.tir.binary_op import *
 from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
 from parpass.tir.builtin import CallEffectKind
 from parpass.tir.expr import (
@@ -111,19 +90,10 @@ if TYPE_CHECKING:
     from parpass.tir import arith
 
 __all__ = [
-    "EQ",
-    "GE",
-    "GT",
-    "LE",
-    "LT",
-    "NE",
-    "Add",
     "Allocate",
-    "And",
     "Any",
     "AssertStmt",
     "AttrStmt",
-    "BinaryOpExpr",
     "Broadcast",
     "Buffer",
     "BufferLoad",
@@ -132,17 +102,13 @@ __all__ = [
     "Call",
     "CallEffectKind",
     "Cast",
-    "CmpExpr",
     "CommReducer",
-    "Div",
     "EqualOp",
     "Evaluate",
     "ExprFunctor",
     "ExprMutator",
     "ExprVisitor",
     "FloatImm",
-    "FloorDiv",
-    "FloorMod",
     "For",
     "ForKind",
     "IfThenElse",
@@ -151,14 +117,8 @@ __all__ = [
     "Let",
     "LetStmt",
     "Load",
-    "LogicalExpr",
-    "Max",
-    "Min",
-    "Mod",
-    "Mul",
     "Not",
     "NotEqualOp",
-    "Or",
     "PrimExpr",
     "PrimFunc",
     "ProducerLoad",
@@ -178,7 +138,6 @@ __all__ = [
     "StmtVisitor",
     "Store",
     "StringImm",
-    "Sub",
     "Var",
     "While",
     "abs",
@@ -212,6 +171,7 @@ __all__ = [
     "truncdiv",
     "truncmod",
 ]
+__all__ += binary_op.__all__
 __all__ += intrin.__all__
 
 # With its rules it takes longer to load than all else here.

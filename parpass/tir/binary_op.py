@@ -11,6 +11,29 @@ from parpass.runtime.dtypes import name_of
 from parpass.tir.data_type import data_type
 from parpass.tir.prim_expr import EXPR_KINDS, Operand, PrimExpr, as_prim_expr
 
+__all__ = [
+    "EQ",
+    "GE",
+    "GT",
+    "LE",
+    "LT",
+    "NE",
+    "Add",
+    "And",
+    "BinaryOpExpr",
+    "CmpExpr",
+    "Div",
+    "FloorDiv",
+    "FloorMod",
+    "LogicalExpr",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "Sub",
+]
+
 
 class BinaryOpExpr(PrimExpr, frozen=True, eq=False):
     """The base of arithmetic: both operands have one dtype, and so has the value.
@@ -194,3 +217,8 @@ class And(LogicalExpr, frozen=True, eq=False):
 @_operands
 class Or(LogicalExpr, frozen=True, eq=False):
     """Either; `b` is evaluated only where `a` is false."""
+
+
+DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+ARITHMETIC = (Add, Sub, Mul, *DIVISIONS, Min, Max)
+COMPARISONS = (EQ, NE, LT, LE, GT, GE)

@@ -13,25 +13,7 @@ import struct
 from collections.abc import Callable
 
 from parpass.errors import IRError
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    And,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Or,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.data_type import wrapped
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, shared_int
 
@@ -212,21 +194,21 @@ def _or(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
 
 
 _RULES: dict[type[PrimExpr], Rule] = {
-    Add: _add,
-    Sub: _sub,
-    Mul: _mul,
-    Div: _divided(trunc_div, _quotient),
-    Mod: _remainder(trunc_mod),
-    FloorDiv: _divided(_floor_div, _floored),
-    FloorMod: _remainder(operator.mod),
-    Min: _extreme(min),
-    Max: _extreme(max),
-    EQ: _compared(operator.eq),
-    NE: _compared(operator.ne),
-    LT: _compared(operator.lt),
-    LE: _compared(operator.le),
-    GT: _compared(operator.gt),
-    GE: _compared(operator.ge),
-    And: _and,
-    Or: _or,
+    binary_op.Add: _add,
+    binary_op.Sub: _sub,
+    binary_op.Mul: _mul,
+    binary_op.Div: _divided(trunc_div, _quotient),
+    binary_op.Mod: _remainder(trunc_mod),
+    binary_op.FloorDiv: _divided(_floor_div, _floored),
+    binary_op.FloorMod: _remainder(operator.mod),
+    binary_op.Min: _extreme(min),
+    binary_op.Max: _extreme(max),
+    binary_op.EQ: _compared(operator.eq),
+    binary_op.NE: _compared(operator.ne),
+    binary_op.LT: _compared(operator.lt),
+    binary_op.LE: _compared(operator.le),
+    binary_op.GT: _compared(operator.gt),
+    binary_op.GE: _compared(operator.ge),
+    binary_op.And: _and,
+    binary_op.Or: _or,
 }

@@ -12,25 +12,7 @@ from parpass.ir.node import Node
 from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
 from parpass.ir.op_table import Op
 from parpass.ir.typed_expr import GlobalVar
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    And,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Or,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.buffer import (
     Buffer,
     BufferLoad,
@@ -81,23 +63,23 @@ class ExprFunctor(NodeFunctor[Node, ResultT], leaves=(Buffer, Tensor)):
     visit_float_imm_ = visits(FloatImm)
     visit_string_imm_ = visits(StringImm)
     visit_cast_ = visits(Cast)
-    visit_add_ = visits(Add)
-    visit_sub_ = visits(Sub)
-    visit_mul_ = visits(Mul)
-    visit_div_ = visits(Div)
-    visit_mod_ = visits(Mod)
-    visit_floor_div_ = visits(FloorDiv)
-    visit_floor_mod_ = visits(FloorMod)
-    visit_min_ = visits(Min)
-    visit_max_ = visits(Max)
-    visit_eq_ = visits(EQ)
-    visit_ne_ = visits(NE)
-    visit_lt_ = visits(LT)
-    visit_le_ = visits(LE)
-    visit_gt_ = visits(GT)
-    visit_ge_ = visits(GE)
-    visit_and_ = visits(And)
-    visit_or_ = visits(Or)
+    visit_add_ = visits(binary_op.Add)
+    visit_sub_ = visits(binary_op.Sub)
+    visit_mul_ = visits(binary_op.Mul)
+    visit_div_ = visits(binary_op.Div)
+    visit_mod_ = visits(binary_op.Mod)
+    visit_floor_div_ = visits(binary_op.FloorDiv)
+    visit_floor_mod_ = visits(binary_op.FloorMod)
+    visit_min_ = visits(binary_op.Min)
+    visit_max_ = visits(binary_op.Max)
+    visit_eq_ = visits(binary_op.EQ)
+    visit_ne_ = visits(binary_op.NE)
+    visit_lt_ = visits(binary_op.LT)
+    visit_le_ = visits(binary_op.LE)
+    visit_gt_ = visits(binary_op.GT)
+    visit_ge_ = visits(binary_op.GE)
+    visit_and_ = visits(binary_op.And)
+    visit_or_ = visits(binary_op.Or)
     visit_not_ = visits(Not)
     visit_select_ = visits(Select)
     visit_buffer_load_ = visits(BufferLoad)

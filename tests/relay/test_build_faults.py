@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,10 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectSto
         yield ObjectStore()
 
 
-def of_another_machine(_: Any, sources: Sequence[Any], out: Any, at: Any) -> Any:
+def of_another_machine(call: Any, at: Any) -> Any:
     """Give loops whose code LLVM ends the process for: "Cannot select"."""
     name = "llvm.amdgcn.rcp.f32"
-    return tir.call_pure_extern(out.dtype, name, sources[0].at(at))
+    return tir.call_pure_extern(call.out.dtype, name, call.sources[0].at(at))
 
 
 def segfaults(*_: Any) -> Any:

@@ -215,8 +215,8 @@ def test_kernels_of_the_programs_own_rules_are_compiled_by_each_build(
         with registering_for_a_while():
 
             @register_injective("erf")
-            def scaled(_: Any, x: Any, out: Any, at: Any, by: float = factor) -> Any:
-                return x[0].at(at) * tir.const(by, out.dtype)
+            def scaled(call: Any, at: Any, by: float = factor) -> Any:
+                return call.sources[0].at(at) * tir.const(by, call.out.dtype)
 
             assert scaled
             again, other = compiled_and_built(mod)

@@ -11,6 +11,7 @@ from parpass.ir.attrs import Attrs
 from parpass.ir.op_table import Op
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
+    OpCall,
     Result,
     Source,
     Template,
@@ -71,7 +72,8 @@ class TemplateKernel:
             return tir.BufferStore(result, total, indices)
 
         out = Result(self._result.shape, self._dtype)
-        body = self._template(self._attrs, sources, out, store, Target(target))
+        call = OpCall(self._attrs, sources, out, Target(target))
+        body = self._template(call, store)
         return None if body is None else tir.PrimFunc(buffers, body)
 
     def check(self, *targets: str) -> None:

@@ -9,85 +9,16 @@
 passes, function passes included: patterns and callbacks travel to workers.
 """
 
+from parpass.relay.dataflow_pattern import pattern, pattern_builders, rewriting
 from parpass.relay.dataflow_pattern.matching import match
-from parpass.relay.dataflow_pattern.pattern import (
-    AltPattern,
-    AttrPattern,
-    CallPattern,
-    ConstantPattern,
-    DataTypePattern,
-    DFPattern,
-    DominatorPattern,
-    ExprPattern,
-    FunctionPattern,
-    IfPattern,
-    LetPattern,
-    ShapePattern,
-    TupleGetItemPattern,
-    TuplePattern,
-    TypePattern,
-    VarPattern,
-    WildcardPattern,
-)
-from parpass.relay.dataflow_pattern.pattern_builders import (
-    dominates,
-    has_attr,
-    has_dtype,
-    has_shape,
-    has_type,
-    is_constant,
-    is_expr,
-    is_if,
-    is_let,
-    is_op,
-    is_tuple,
-    is_tuple_get_item,
-    is_var,
-    wildcard,
-)
-from parpass.relay.dataflow_pattern.rewriting import (
-    DFPatternCallback,
-    partition,
-    rewrite,
-)
+from parpass.relay.dataflow_pattern.pattern import *
+from parpass.relay.dataflow_pattern.pattern_builders import *
+from parpass.relay.dataflow_pattern.rewriting import *
 
-DFPattern.match = match
-DFPattern.partition = partition
+pattern.DFPattern.match = match
+pattern.DFPattern.partition = rewriting.partition
 
-__all__ = [
-    "AltPattern",
-    "AttrPattern",
-    "CallPattern",
-    "ConstantPattern",
-    "DFPattern",
-    "DFPatternCallback",
-    "DataTypePattern",
-    "DominatorPattern",
-    "ExprPattern",
-    "FunctionPattern",
-    "IfPattern",
-    "LetPattern",
-    "ShapePattern",
-    "TupleGetItemPattern",
-    "TuplePattern",
-    "TypePattern",
-    "VarPattern",
-    "WildcardPattern",
-    "dominates",
-    "has_attr",
-    "has_dtype",
-    "has_shape",
-    "has_type",
-    "is_constant",
-    "is_expr",
-    "is_if",
-    "is_let",
-    "is_op",
-    "is_tuple",
-    "is_tuple_get_item",
-    "is_var",
-    "match",
-    "partition",
-    "rewrite",
-    "wildcard",
-]
+__all__ = ["match"]
+__all__ += pattern.__all__
+__all__ += pattern_builders.__all__
+__all__ += rewriting.__all__

@@ -17,6 +17,26 @@ from parpass.ir.types import Dim, Type
 from parpass.relay.expr import Expr
 from parpass.relay.text.brief import brief
 
+__all__ = [
+    "AltPattern",
+    "AttrPattern",
+    "CallPattern",
+    "ConstantPattern",
+    "DFPattern",
+    "DataTypePattern",
+    "DominatorPattern",
+    "ExprPattern",
+    "FunctionPattern",
+    "IfPattern",
+    "LetPattern",
+    "ShapePattern",
+    "TupleGetItemPattern",
+    "TuplePattern",
+    "TypePattern",
+    "VarPattern",
+    "WildcardPattern",
+]
+
 Patterns = tuple["DFPattern", ...]
 
 

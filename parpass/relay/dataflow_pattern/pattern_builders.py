@@ -26,6 +26,23 @@ from parpass.relay.dataflow_pattern.pattern import (
 )
 from parpass.relay.expr import Expr
 
+__all__ = [
+    "dominates",
+    "has_attr",
+    "has_dtype",
+    "has_shape",
+    "has_type",
+    "is_constant",
+    "is_expr",
+    "is_if",
+    "is_let",
+    "is_op",
+    "is_tuple",
+    "is_tuple_get_item",
+    "is_var",
+    "wildcard",
+]
+
 
 def wildcard() -> WildcardPattern:
     """Return a pattern of anything."""

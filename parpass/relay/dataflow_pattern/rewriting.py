@@ -37,6 +37,12 @@ from parpass.relay.expr import (
 )
 from parpass.relay.typing.infer import infer_type
 
+__all__ = [
+    "DFPatternCallback",
+    "partition",
+    "rewrite",
+]
+
 _MAX_ROUNDS = 100
 
 

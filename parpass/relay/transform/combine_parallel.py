@@ -6,7 +6,7 @@ Each joins calls on the same data; of batch products, those with one left side.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import cast
+from typing import Any
 
 from msgspec import structs
 
@@ -17,7 +17,6 @@ from parpass.relay.op.nn import batch_matmul
 from parpass.relay.transform.parallel_combiner import (
     AxisCombiner,
     CombiningPass,
-    ParallelCalls,
     ParallelCombiner,
     tensor_type,
 )
@@ -68,18 +67,15 @@ class CombineParallelDense(CombiningPass):
         super().__init__(min_num_branches)
         self.to_batch = to_batch
 
-    def _combiner(self) -> ParallelCombiner:
-        kind = DenseToBatchCombiner if self.to_batch else DenseToDenseCombiner
-        return kind(self.min_num_branches)
+    def _combiner_type(self) -> type[ParallelCombiner]:
+        return DenseToBatchCombiner if self.to_batch else DenseToDenseCombiner
 
 
 class DenseToDenseCombiner(AxisCombiner):
     """Joins products along the units."""
 
+    op = _DENSE
     repeats_one = True
-
-    def __init__(self, min_num_branches: int) -> None:
-        super().__init__(_DENSE, min_num_branches)
 
     def key(self, call: Call) -> Hashable | None:
         """Return the result's dtype and the weight's type, units aside."""
@@ -93,17 +89,15 @@ class DenseToDenseCombiner(AxisCombiner):
         result = tensor_type(call)
         return len(result.shape) - 1 if result else 0, 0
 
-    def joined_call(self, first: Call, weight: Expr, length: int) -> Expr:
-        """Return the product with all units."""
-        attrs = structs.replace(first.attrs, units=length)
-        return Call(first.op, (first.args[0], weight), attrs, span=first.span)
+    def joined_attrs(self, attrs: Any, length: int) -> Any:
+        """Return the attributes of the product with all units."""
+        return structs.replace(attrs, units=length)
 
 
 class DenseToBatchCombiner(ParallelCombiner):
     """Joins products as a batch."""
 
-    def __init__(self, min_num_branches: int) -> None:
-        super().__init__(_DENSE, min_num_branches)
+    op = _DENSE
 
     def key(self, call: Call) -> Hashable | None:
         """Return the result's dtype and the weight's type, for data of two axes."""
@@ -121,21 +115,20 @@ class DenseToBatchCombiner(ParallelCombiner):
         batch = batch_matmul(data, weight, out_dtype=calls[0].attrs.out_dtype)
         return Call(batch.op, batch.args, batch.attrs, span=calls[0].span)
 
-    def followed(self, data: Expr, step: ParallelCalls) -> Expr | None:
-        """Return the calls behind as one, their operands stacked."""
-        first = step.calls[0]
-        pattern = cast("Op", first.op).pattern
-        is_binary = pattern == OpPattern.BROADCAST and first.attrs is None
-        if pattern != OpPattern.ELEMWISE and not is_binary:
+    def follows(self, call: Call, op: Op) -> bool:
+        """Return whether calls are elementwise, or broadcast."""
+        is_binary = op.pattern == OpPattern.BROADCAST and call.attrs is None
+        return op.pattern == OpPattern.ELEMWISE or is_binary
+
+    def joined_operand(self, operands: Sequence[Expr]) -> Expr | None:
+        """Return operands of one type as a batch that broadcasts with the products."""
+        types = {tensor_type(operand) for operand in operands}
+        (found,) = types if len(types) == 1 else (None,)
+        if found is None or len(found.shape) not in {1, 2}:
             return None
-        args: list[Expr] = []
-        for at in range(len(first.args)):
-            operands = [call.args[at] for call in step.calls]
-            arg = data if at == step.parent else _stacked(operands)
-            if arg is None:
-                return None
-            args.append(arg)
-        return Call(first.op, tuple(args), first.attrs, span=first.span)
+        if len(found.shape) == 1:
+            operands = [expand_dims(operand, 0) for operand in operands]
+        return stack(Tuple(tuple(operands)), axis=0)
 
     def parts(self, data: Expr, last: Sequence[Call]) -> list[Expr]:
         """Return the members of the batch."""
@@ -144,17 +137,6 @@ class DenseToBatchCombiner(ParallelCombiner):
             squeeze(TupleGetItem(members, at, call.span), axis=(0,))
             for at, call in enumerate(last)
         ]
-
-
-def _stacked(operands: Sequence[Expr]) -> Expr | None:
-    """Return operands of one type as a batch that broadcasts with the products."""
-    types = {tensor_type(operand) for operand in operands}
-    (found,) = types if len(types) == 1 else (None,)
-    if found is None or len(found.shape) not in {1, 2}:
-        return None
-    if len(found.shape) == 1:
-        operands = [expand_dims(operand, 0) for operand in operands]
-    return stack(Tuple(tuple(operands)), axis=0)
 
 
 @register_pass("relay._transform.CombineParallelBatchMatmul")
@@ -192,17 +174,15 @@ class CombineParallelBatchMatmul(CombiningPass):
 
     pass_info = PassInfo(4, "CombineParallelBatchMatmul", required=("InferType",))
 
-    def _combiner(self) -> BatchMatmulCombiner:
-        return BatchMatmulCombiner(self.min_num_branches)
+    def _combiner_type(self) -> type[ParallelCombiner]:
+        return BatchMatmulCombiner
 
 
 class BatchMatmulCombiner(AxisCombiner):
     """Joins products along the columns of the result."""
 
+    op = Op.get("nn.batch_matmul")
     counts_from_end = True
-
-    def __init__(self, min_num_branches: int) -> None:
-        super().__init__(Op.get("nn.batch_matmul"), min_num_branches)
 
     def key(self, call: Call) -> Hashable | None:
         """Return the attributes and the right side's shape, columns aside."""
@@ -216,10 +196,6 @@ class BatchMatmulCombiner(AxisCombiner):
     def place(self, call: Call) -> tuple[int, int]:
         """Return the axes of the columns in the result and in the right side."""
         return 2, _columns_axis(call)
-
-    def joined_call(self, first: Call, weight: Expr, length: int) -> Expr:
-        """Return the product with all columns."""
-        return Call(first.op, (first.args[0], weight), first.attrs, span=first.span)
 
 
 def _columns_axis(call: Call) -> int:
@@ -263,17 +239,15 @@ class CombineParallelConv2D(CombiningPass):
 
     pass_info = PassInfo(4, "CombineParallelConv2d", required=("InferType",))
 
-    def _combiner(self) -> Conv2DCombiner:
-        return Conv2DCombiner(self.min_num_branches)
+    def _combiner_type(self) -> type[ParallelCombiner]:
+        return Conv2DCombiner
 
 
 class Conv2DCombiner(AxisCombiner):
     """Joins convolutions along the output channels."""
 
+    op = Op.get("nn.conv2d")
     slices_all_axes = False
-
-    def __init__(self, min_num_branches: int) -> None:
-        super().__init__(Op.get("nn.conv2d"), min_num_branches)
 
     def key(self, call: Call) -> Hashable | None:
         """Return the attributes and the kernel's size, channels aside."""
@@ -296,7 +270,6 @@ class Conv2DCombiner(AxisCombiner):
         layout = attrs.out_layout or attrs.data_layout
         return layout.index("C"), attrs.kernel_layout.index("O")
 
-    def joined_call(self, first: Call, weight: Expr, length: int) -> Expr:
-        """Return the convolution with all channels."""
-        attrs = structs.replace(first.attrs, channels=length)
-        return Call(first.op, (first.args[0], weight), attrs, span=first.span)
+    def joined_attrs(self, attrs: Any, length: int) -> Any:
+        """Return the attributes of the convolution with all channels."""
+        return structs.replace(attrs, channels=length)

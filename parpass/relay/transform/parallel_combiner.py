@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children, post_order
@@ -47,12 +47,15 @@ class ParallelCombiner(ABC):
     """Joins parallel calls of an operator in one function.
 
     Args:
-        op: The operator.
         min_num_branches: Fewer calls than these are left alone.
+
+    Attributes:
+        op: The operator.
     """
 
-    def __init__(self, op: Op, min_num_branches: int) -> None:
-        self.op = op
+    op: ClassVar[Op]
+
+    def __init__(self, min_num_branches: int) -> None:
         self.min_num_branches = min_num_branches
 
     @abstractmethod
@@ -66,9 +69,27 @@ class ParallelCombiner(ABC):
     def joined(self, calls: Sequence[Call]) -> Expr:
         """Return the call that does what several do; the first of a group."""
 
-    @abstractmethod
     def followed(self, data: Expr, step: ParallelCalls) -> Expr | None:
         """Return `data` with the calls of a step joined, None if they cannot be."""
+        first = step.calls[0]
+        if not self.follows(first, cast("Op", first.op)):
+            return None
+        args: list[Expr] = []
+        for at in range(len(first.args)):
+            operands = [call.args[at] for call in step.calls]
+            arg = data if at == step.parent else self.joined_operand(operands)
+            if arg is None:
+                return None
+            args.append(arg)
+        return Call(first.op, tuple(args), first.attrs, span=first.span)
+
+    @abstractmethod
+    def follows(self, call: Call, op: Op) -> bool:
+        """Return whether calls such as this one may be joined behind joined calls."""
+
+    @abstractmethod
+    def joined_operand(self, operands: Sequence[Expr]) -> Expr | None:
+        """Return the other operands of calls behind as one, None if they cannot be."""
 
     @abstractmethod
     def parts(self, data: Expr, last: Sequence[Call]) -> list[Expr]:
@@ -130,14 +151,15 @@ class CombiningPass(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with parallel calls joined."""
-        result, count = self._combiner().run(typed_function(func, mod))
+        combiner = self._combiner_type()(self.min_num_branches)
+        result, count = combiner.run(typed_function(func, mod))
         if count:
             ctx.count("combined", count)
         return result
 
     @abstractmethod
-    def _combiner(self) -> ParallelCombiner:
-        """Return what joins the calls of one function."""
+    def _combiner_type(self) -> type[ParallelCombiner]:
+        """Return the class of what joins the calls of one function."""
 
 
 class _Graph:
@@ -229,8 +251,8 @@ class AxisCombiner(ParallelCombiner):
     # Whether a slice lists the axes behind the cut as well.
     slices_all_axes = True
 
-    def __init__(self, op: Op, min_num_branches: int) -> None:
-        super().__init__(op, min_num_branches)
+    def __init__(self, min_num_branches: int) -> None:
+        super().__init__(min_num_branches)
         self._from_end = 1
         self._lengths: list[int] = []
 
@@ -238,9 +260,10 @@ class AxisCombiner(ParallelCombiner):
     def place(self, call: Call) -> tuple[int, int]:
         """Return the axis in which results are joined, and the weight's axis for it."""
 
-    @abstractmethod
-    def joined_call(self, first: Call, weight: Expr, length: int) -> Expr:
-        """Return the call with the joined weight, whose axis has this length."""
+    def joined_attrs(self, attrs: Any, length: int) -> Any:
+        """Return the attributes for a joined weight, whose axis has this length."""
+        del length
+        return attrs
 
     def joined(self, calls: Sequence[Call]) -> Expr:
         """Return the call with all weights end to end."""
@@ -249,26 +272,19 @@ class AxisCombiner(ParallelCombiner):
         self._from_end = len(results[0]) - axis
         self._lengths = [shape[axis] for shape in results]
         weight = concatenate(Tuple(tuple(it.args[1] for it in calls)), axis=weight_axis)
-        return self.joined_call(calls[0], weight, sum(self._lengths))
+        first = calls[0]
+        attrs = self.joined_attrs(first.attrs, sum(self._lengths))
+        return Call(first.op, (first.args[0], weight), attrs, span=first.span)
 
-    def followed(self, data: Expr, step: ParallelCalls) -> Expr | None:
-        """Return the calls behind as one, their operands joined in the same axis."""
-        first = step.calls[0]
-        op = cast("Op", first.op)
+    def follows(self, call: Call, op: Op) -> bool:
+        """Return whether calls keep the axis; where they add axes, it is followed."""
         if op is _EXPAND_DIMS:
-            self._from_end += _new_axes_behind(first, self._from_end)
-        elif op.pattern > OpPattern.BROADCAST or not _is_pointwise(first, op):
-            return None
-        args: list[Expr] = []
-        for at in range(len(first.args)):
-            operands = [call.args[at] for call in step.calls]
-            arg = data if at == step.parent else self._joined_operand(operands)
-            if arg is None:
-                return None
-            args.append(arg)
-        return Call(first.op, tuple(args), first.attrs, span=first.span)
+            self._from_end += _new_axes_behind(call, self._from_end)
+            return True
+        return op.pattern <= OpPattern.BROADCAST and _is_pointwise(call, op)
 
-    def _joined_operand(self, operands: Sequence[Expr]) -> Expr | None:
+    def joined_operand(self, operands: Sequence[Expr]) -> Expr | None:
+        """Return operands end to end in the same axis."""
         types = [tensor_type(operand) for operand in operands]
         rank = len(types[0].shape) if types[0] else 0
         axis = max(rank - self._from_end, 0)

@@ -24,6 +24,7 @@ from parpass.target.emission.function_writer import (
     mangled,
 )
 from parpass.tir.binary_op import (
+    DIVISIONS,
     EQ,
     GE,
     GT,
@@ -182,7 +183,6 @@ _OF_FLOATS = {Add: "fadd", Sub: "fsub", Mul: "fmul", Div: "fdiv"}
 _OF_INTS = {Add: "add", Sub: "sub", Mul: "mul"}
 _OF_BOOLS = {Add: "or", Mul: "and", Max: "or", Min: "and"}
 _COMPARED = {EQ: "eq", NE: "ne", LT: "lt", LE: "le", GT: "gt", GE: "ge"}
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
 def constant_int(expr: PrimExpr) -> int | None:
@@ -226,7 +226,7 @@ def computed(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
         return writer.value(f"{_OF_BOOLS[type(node)]} {llvm_type(dtype)} {a}, {b}")
     if isinstance(node, Min | Max):
         return _extreme(writer, node, dtype, a, b)
-    if isinstance(node, _DIVISIONS):
+    if isinstance(node, DIVISIONS):
         return _division(writer, node, a, b)
     return writer.value(f"{_OF_INTS[type(node)]} {llvm_type(dtype)} {a}, {b}")
 

@@ -7,7 +7,7 @@ from typing import Any
 from parpass.ir.node import Node, children, post_order
 from parpass.ir.op_table import Op
 from parpass.ir.structural import structural_equal
-from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
+from parpass.tir.binary_op import DIVISIONS
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Call, Load
@@ -20,9 +20,6 @@ def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
     A number is the constant that it makes in an expression.
     """
     return lhs is rhs or structural_equal(as_prim_expr(lhs), as_prim_expr(rhs))
-
-
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
 def side_effect(expr: PrimExpr) -> CallEffectKind:
@@ -61,7 +58,7 @@ def may_be_speculated(expr: PrimExpr) -> bool:
     """
     if side_effect(expr) > CallEffectKind.Pure:
         return False
-    divisions = [node for node in post_order(expr) if isinstance(node, _DIVISIONS)]
+    divisions = [node for node in post_order(expr) if isinstance(node, DIVISIONS)]
     return all(
         isinstance(one.b, IntImm | FloatImm) and one.b.value != 0 for one in divisions
     )

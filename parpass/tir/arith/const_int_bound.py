@@ -7,29 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from parpass.ir.op_table import Op
+from parpass.tir import binary_op
 from parpass.tir.arith import interval
 from parpass.tir.arith.expr_table import BottomUp, ExprTable
 from parpass.tir.arith.facts import Facts
 from parpass.tir.arith.interval import EVERYTHING, TRUTH, Interval, of_dtype
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    And,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Or,
-    Sub,
-)
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Call, Cast, Not, Ramp, Select, SizeVar, Var
 from parpass.tir.prim_expr import IntImm, PrimExpr
@@ -149,18 +131,20 @@ _OPERATORS: dict[str, Callable[..., Interval]] = {
 Bounds.rules = {
     IntImm: _constant,
     Cast: _cast,
-    Add: _of(interval.add),
-    Sub: _of(interval.subtract),
-    Mul: _of(interval.multiply),
-    Div: _of(interval.trunc_divide),
-    Mod: _of(interval.trunc_remainder),
-    FloorDiv: _of(interval.floor_divide),
-    FloorMod: _of(interval.floor_remainder),
-    Min: _of(_least),
-    Max: _of(_greatest),
+    binary_op.Add: _of(interval.add),
+    binary_op.Sub: _of(interval.subtract),
+    binary_op.Mul: _of(interval.multiply),
+    binary_op.Div: _of(interval.trunc_divide),
+    binary_op.Mod: _of(interval.trunc_remainder),
+    binary_op.FloorDiv: _of(interval.floor_divide),
+    binary_op.FloorMod: _of(interval.floor_remainder),
+    binary_op.Min: _of(_least),
+    binary_op.Max: _of(_greatest),
     Select: _select,
     Ramp: _ramp,
     Broadcast: _of(_itself),
     Call: _call,
-    **dict.fromkeys((EQ, NE, LT, LE, GT, GE, And, Or, Not), _of(_truth)),
+    **dict.fromkeys(
+        (*binary_op.COMPARISONS, binary_op.And, binary_op.Or, Not), _of(_truth)
+    ),
 }

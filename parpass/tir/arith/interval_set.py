@@ -19,20 +19,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from parpass.ir.node import Node
-from parpass.tir.binary_op import (
-    Add,
-    BinaryOpExpr,
-    CmpExpr,
-    Div,
-    FloorDiv,
-    FloorMod,
-    LogicalExpr,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Cast, Not, Ramp, Select, Var
 from parpass.tir.expr_functor import ExprFunctor
@@ -311,15 +298,15 @@ def _truths(_prover: Prover, _a: IntervalSet, _b: IntervalSet) -> IntervalSet:
 _BUILD = {**OF_NUMBERS, **OF_CONDITIONS}
 _RULES: Mapping[type[PrimExpr], Rule] = {
     **dict.fromkeys(_BUILD, _truths),
-    Add: _add,
-    Sub: _subtract,
-    Mul: _multiply,
-    Div: _quotient(div),
-    Mod: _trunc_remainder,
-    FloorDiv: _quotient(floordiv),
-    FloorMod: _floor_remainder,
-    Min: _minimum,
-    Max: _maximum,
+    binary_op.Add: _add,
+    binary_op.Sub: _subtract,
+    binary_op.Mul: _multiply,
+    binary_op.Div: _quotient(div),
+    binary_op.Mod: _trunc_remainder,
+    binary_op.FloorDiv: _quotient(floordiv),
+    binary_op.FloorMod: _floor_remainder,
+    binary_op.Min: _minimum,
+    binary_op.Max: _maximum,
 }
 
 
@@ -343,7 +330,9 @@ class IntervalSetEvaluator(ExprFunctor[IntervalSet]):
 
     def visit_default(self, expr: Node) -> IntervalSet:
         """Combine the sets of two operands; all else may be anything."""
-        if isinstance(expr, BinaryOpExpr | CmpExpr | LogicalExpr):
+        if isinstance(
+            expr, binary_op.BinaryOpExpr | binary_op.CmpExpr | binary_op.LogicalExpr
+        ):
             a, b = self.memo_map[expr.a], self.memo_map[expr.b]
             if _is_point(a, expr.a) and _is_point(b, expr.b):
                 return single_point(expr)
@@ -407,7 +396,7 @@ class IntervalSetEvaluator(ExprFunctor[IntervalSet]):
         reach, dtype = op.stride.value * op.lanes, op.base.dtype
         ends = (0, reach - 1) if reach > 0 else (min(reach + 1, 0), 0)
         steps = IntervalSet(*[const(end, dtype) for end in ends])
-        return combine(Add, self._prover, self.memo_map[op.base], steps)
+        return combine(binary_op.Add, self._prover, self.memo_map[op.base], steps)
 
     def visit_broadcast_(self, op: Broadcast) -> IntervalSet:
         """Give what the value may be."""

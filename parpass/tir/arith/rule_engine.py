@@ -30,21 +30,19 @@ from parpass.tir.arith.rules.condition_rules import (
     VECTOR_RULES,
 )
 from parpass.tir.binary_op import (
+    ARITHMETIC,
+    DIVISIONS,
     EQ,
     GE,
     GT,
     LE,
     LT,
     NE,
-    Add,
     And,
-    Div,
-    FloorDiv,
     FloorMod,
     Max,
     Min,
     Mod,
-    Mul,
     Or,
     Sub,
 )
@@ -122,8 +120,7 @@ VECTOR = RuleSet(VECTOR_RULES)
 
 MAX_DEPTH = 6  # how often what a rule gives is simplified by a rule again
 
-_BINARY = (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max)
-FOLDED = frozenset((*_BINARY, EQ, NE, LT, LE, And, Or))
+FOLDED = frozenset((*ARITHMETIC, EQ, NE, LT, LE, And, Or))
 _COMPARED = frozenset((EQ, NE, LT, LE))
 
 
@@ -224,7 +221,7 @@ class RuleEngine(ExprFunctor[Any]):
             return self._by_vector_rules(node)
         if kind in _COMPARED:
             return self._comparison(node)
-        if kind in _BINARY and node.dtype in INDEX:
+        if kind in ARITHMETIC and node.dtype in INDEX:
             found = self._decided(node)
             return self._by_rules(node) if found is None else found
         if kind in (And, Or, Not, Select):
@@ -233,7 +230,7 @@ class RuleEngine(ExprFunctor[Any]):
 
     def _by_vector_rules(self, node: Any) -> Any:
         kind = cast("type[Any]", type(node))
-        if kind in (Div, Mod, FloorDiv, FloorMod):
+        if kind in DIVISIONS:
             divisor = node.b.value if isinstance(node.b, Broadcast) else node.b
             if isinstance(divisor, IntImm) and divisor.value == 0:
                 raise DivisionByZeroError(

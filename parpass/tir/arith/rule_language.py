@@ -24,45 +24,29 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from parpass.errors import InternalError
-from parpass.tir.binary_op import (
-    EQ,
-    LE,
-    LT,
-    NE,
-    Add,
-    And,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Or,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.const_fold import trunc_div, trunc_mod
 from parpass.tir.expr import Broadcast, Not, Ramp, Select
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr
 
 BINARY: dict[type[Any], type[PrimExpr]] = {
-    ast.Add: Add,
-    ast.Sub: Sub,
-    ast.Mult: Mul,
-    ast.FloorDiv: FloorDiv,
-    ast.Mod: FloorMod,
-    ast.Eq: EQ,
-    ast.NotEq: NE,
-    ast.Lt: LT,
-    ast.LtE: LE,
-    ast.And: And,
-    ast.Or: Or,
+    ast.Add: binary_op.Add,
+    ast.Sub: binary_op.Sub,
+    ast.Mult: binary_op.Mul,
+    ast.FloorDiv: binary_op.FloorDiv,
+    ast.Mod: binary_op.FloorMod,
+    ast.Eq: binary_op.EQ,
+    ast.NotEq: binary_op.NE,
+    ast.Lt: binary_op.LT,
+    ast.LtE: binary_op.LE,
+    ast.And: binary_op.And,
+    ast.Or: binary_op.Or,
 }
 CALLED: dict[str, type[PrimExpr]] = {
-    "tdiv": Div,
-    "tmod": Mod,
-    "min": Min,
-    "max": Max,
+    "tdiv": binary_op.Div,
+    "tmod": binary_op.Mod,
+    "min": binary_op.Min,
+    "max": binary_op.Max,
     "select": Select,
     "ramp": Ramp,
     "broadcast": Broadcast,
@@ -100,7 +84,15 @@ def term_of(tree: ast.expr) -> Term | None:
             return None
 
 
-_MARKS = {"+": Add, "*": Mul, "min": Min, "max": Max, "and": And, "or": Or, "==": EQ}
+_MARKS = {
+    "+": binary_op.Add,
+    "*": binary_op.Mul,
+    "min": binary_op.Min,
+    "max": binary_op.Max,
+    "and": binary_op.And,
+    "or": binary_op.Or,
+    "==": binary_op.EQ,
+}
 
 
 def orders(tree: ast.expr, either: Iterable[str]) -> Iterator[ast.expr]:

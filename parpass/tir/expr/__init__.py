@@ -6,7 +6,7 @@ sequence, a constant of any number; a condition is a bool.
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy
+from parpass.lazy_loader import attach_lazy, homes
 from parpass.tir.expr.scalar import AnyExpr as Any
 from parpass.tir.expr.scalar import (
     Call,
@@ -55,22 +55,15 @@ __all__ = [
 
 # What is an expression, too, but is made further up; TVM has all of them here.
 _ABOVE = {
-    "binary_op": """
+    "tir.binary_op": """
         Add And BinaryOpExpr CmpExpr Div EQ FloorDiv FloorMod GE GT LE LT LogicalExpr
         Max Min Mod Mul NE Or Sub""",
-    "buffer": "BufferLoad",
-    "builtin": "CallEffectKind",
-    "iteration": "IterVar",
-    "prim_expr": "EqualOp ExprOp FloatImm IntImm NotEqualOp PrimExpr StringImm",
-    "reduction": "CommReducer Reduce",
-    "tensor": "ProducerLoad",
+    "tir.buffer": "BufferLoad",
+    "tir.builtin": "CallEffectKind",
+    "tir.iteration": "IterVar",
+    "tir.prim_expr": "EqualOp ExprOp FloatImm IntImm NotEqualOp PrimExpr StringImm",
+    "tir.reduction": "CommReducer Reduce",
+    "tir.tensor": "ProducerLoad",
 }
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach_lazy(
-        __name__,
-        {
-            name: f"parpass.tir.{module}"
-            for module, names in _ABOVE.items()
-            for name in names.split()
-        },
-    )
+    __getattr__, __dir__ = attach_lazy(__name__, homes(_ABOVE))

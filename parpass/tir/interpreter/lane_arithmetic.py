@@ -13,23 +13,7 @@ import numpy as np
 from parpass.errors import EvaluationError, IRError
 from parpass.ir.op_table import Op
 from parpass.runtime.dtypes import computed_in
-from parpass.tir.binary_op import (
-    EQ,
-    GE,
-    GT,
-    LE,
-    LT,
-    NE,
-    Add,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.data_type import data_type
 from parpass.tir.interpreter.memory import element_dtype
 from parpass.tir.prim_expr import PrimExpr
@@ -77,23 +61,23 @@ def _max(a: Any, b: Any) -> Any:
 
 
 _BINARY: dict[type[PrimExpr], Compute] = {
-    Add: lambda a, b: a + b,
-    Sub: lambda a, b: a - b,
-    Mul: lambda a, b: a * b,
-    Div: _div,
-    Mod: _mod,
-    FloorDiv: _floor_div,
-    FloorMod: _floor_mod,
-    Min: _min,
-    Max: _max,
+    binary_op.Add: lambda a, b: a + b,
+    binary_op.Sub: lambda a, b: a - b,
+    binary_op.Mul: lambda a, b: a * b,
+    binary_op.Div: _div,
+    binary_op.Mod: _mod,
+    binary_op.FloorDiv: _floor_div,
+    binary_op.FloorMod: _floor_mod,
+    binary_op.Min: _min,
+    binary_op.Max: _max,
 }
 _COMPARED: dict[type[PrimExpr], Compute] = {
-    EQ: lambda a, b: a == b,
-    NE: lambda a, b: a != b,
-    LT: lambda a, b: a < b,
-    LE: lambda a, b: a <= b,
-    GT: lambda a, b: a > b,
-    GE: lambda a, b: a >= b,
+    binary_op.EQ: lambda a, b: a == b,
+    binary_op.NE: lambda a, b: a != b,
+    binary_op.LT: lambda a, b: a < b,
+    binary_op.LE: lambda a, b: a <= b,
+    binary_op.GT: lambda a, b: a > b,
+    binary_op.GE: lambda a, b: a >= b,
 }
 
 

@@ -11,17 +11,7 @@ from typing import Any
 from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.op_table import Op
-from parpass.tir.binary_op import (
-    Add,
-    Div,
-    FloorDiv,
-    FloorMod,
-    Max,
-    Min,
-    Mod,
-    Mul,
-    Sub,
-)
+from parpass.tir import binary_op
 from parpass.tir.const_fold import INDEX, int_imm
 from parpass.tir.data_type import data_type, int_range
 from parpass.tir.expr import Call, Select
@@ -60,17 +50,17 @@ class AmbiguousDivisionError(IRTypeError, RuntimeError):
 
 def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """Return `lhs + rhs`."""
-    return binary(Add, lhs, rhs, span)
+    return binary(binary_op.Add, lhs, rhs, span)
 
 
 def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """Return `lhs - rhs`."""
-    return binary(Sub, lhs, rhs, span)
+    return binary(binary_op.Sub, lhs, rhs, span)
 
 
 def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """Return `lhs * rhs`."""
-    return binary(Mul, lhs, rhs, span)
+    return binary(binary_op.Mul, lhs, rhs, span)
 
 
 def neg(a: Any, span: Span | None = None) -> PrimExpr:
@@ -96,7 +86,7 @@ def divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
 
 def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return `a / b`, of ints rounded towards zero, as in C."""
-    return binary(Div, a, b, span)
+    return binary(binary_op.Div, a, b, span)
 
 
 def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -106,17 +96,17 @@ def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return what `truncdiv` leaves."""
-    return binary(Mod, a, b, span)
+    return binary(binary_op.Mod, a, b, span)
 
 
 def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return `a / b` of ints, rounded down."""
-    return binary(FloorDiv, *two_ints("floordiv", a, b), span)
+    return binary(binary_op.FloorDiv, *two_ints("floordiv", a, b), span)
 
 
 def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return what `floordiv` leaves."""
-    return binary(FloorMod, *two_ints("floormod", a, b), span)
+    return binary(binary_op.FloorMod, *two_ints("floormod", a, b), span)
 
 
 def indexdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
@@ -131,12 +121,12 @@ def indexmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 def minimum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return the lesser of two."""
-    return binary(Min, a, b, span)
+    return binary(binary_op.Min, a, b, span)
 
 
 def maximum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """Return the greater of two."""
-    return binary(Max, a, b, span)
+    return binary(binary_op.Max, a, b, span)
 
 
 def abs(x: Any, span: Span | None = None) -> PrimExpr:  # noqa: A001 -- TVM's name

@@ -3,6 +3,7 @@
 from parpass.relay.backend.lowering.lower_te import LowerTE, left_to_numpy
 from parpass.relay.backend.lowering.rule_registry import (
     NoRuleError,
+    OpCall,
     Result,
     Source,
     Store,
@@ -13,6 +14,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 __all__ = [
     "LowerTE",
     "NoRuleError",
+    "OpCall",
     "Result",
     "Source",
     "Store",

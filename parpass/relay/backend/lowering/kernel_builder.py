@@ -19,6 +19,7 @@ from parpass.relay.backend.lowering.loops import allocated, scratch
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
+    OpCall,
     Result,
     Source,
     Store,
@@ -236,9 +237,10 @@ class _KernelBuilder:
         out = Result(of.concrete_shape, dtype, field)
         rule = injective_rule(op_of(call).name)
         assert rule is not None
+        lowered = OpCall(call.attrs, sources, out, self._target)
 
         def compute(indices: Indices) -> PrimExpr:
-            return op.cast_to(rule(call.attrs, sources, out, indices), of.dtype)
+            return op.cast_to(rule(lowered, indices), of.dtype)
 
         source = Source(out.shape, of.dtype, remembered(compute, lambda: self._stores))
         depth = 1 + max((one.depth for one in operands), default=0)
@@ -304,8 +306,9 @@ class _KernelBuilder:
         def rounded(indices: Indices, value: PrimExpr) -> Stmt:
             return store(indices, op.cast_to(value, of.dtype))
 
+        lowered = OpCall(call.attrs, sources, out, self._target)
         for template in templates_of(op_of(call).name):
-            found = template(call.attrs, sources, out, rounded, self._target)
+            found = template(lowered, rounded)
             if found is not None:
                 return found
         raise NoRuleError(f"no template for this call of '{op_of(call).name}'")

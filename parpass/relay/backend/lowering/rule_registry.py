@@ -8,22 +8,22 @@ applies the operators after the anchor. A template may decline; the next one is 
 then.
 
     @register_injective("nn.leaky_relu")
-    def leaky_relu(attrs, sources, out, indices):
-        x = sources[0].at(indices)
-        return tir.Select(x > 0, x, x * attrs.alpha)
+    def leaky_relu(call, indices):
+        x = call.sources[0].at(indices)
+        return tir.Select(x > 0, x, x * call.attrs.alpha)
 
     @register_template("nn.global_max_pool2d")
-    def global_max_pool2d(attrs, sources, out, store, target):
-        return nest(out.shape, lambda indices: ...)
+    def global_max_pool2d(call, store):
+        return nest(call.out.shape, lambda indices: ...)
 
 Floats narrower than float32 are computed in float32 by every rule: sources widen them,
-`out.dtype` is `float32`, and the stored result is rounded afterwards.
+`call.out.dtype` is `float32`, and the stored result is rounded afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from parpass.errors import IRError
 from parpass.replicated_tables import ReplicatedTable
@@ -66,6 +66,25 @@ class Result(NamedTuple):
     field: int = 0
 
 
+AttrsT_co = TypeVar("AttrsT_co", covariant=True)
+
+
+class OpCall(NamedTuple, Generic[AttrsT_co]):
+    """A call of an operator that is to be lowered.
+
+    Attributes:
+        attrs: The attributes.
+        sources: The operands.
+        out: The result.
+        target: The machine.
+    """
+
+    attrs: AttrsT_co
+    sources: Sequence[Source]
+    out: Result
+    target: Target
+
+
 Store = Callable[[Indices, PrimExpr], Stmt]
 """Returns what is to be done with the element at indices, once it has its value.
 
@@ -74,10 +93,10 @@ the result is to be stored once, in any order. All are scalars: of a loop that i
 vectorised (`ForKind.VECTORIZED`) `VectorizeLoop` makes the vectors.
 """
 
-Injective = Callable[[Any, Sequence[Source], Result, Indices], PrimExpr]
-"""Gives the element at indices, by attributes, operands, and what the result is."""
+Injective = Callable[[OpCall[Any], Indices], PrimExpr]
+"""Gives the element of a call's result at indices."""
 
-Template = Callable[[Any, Sequence[Source], Result, Store, Target], Stmt | None]
+Template = Callable[[OpCall[Any], Store], Stmt | None]
 """Returns the loops that compute a result; None where the template is for others."""
 
 

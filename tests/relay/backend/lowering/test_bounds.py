@@ -14,6 +14,7 @@ from parpass.errors import KernelError
 from parpass.relay.backend.lowering.loops import nest
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
+    OpCall,
     register_injective,
     register_template,
 )
@@ -41,17 +42,16 @@ def next_element(place: Any, indices: Indices) -> tir.PrimExpr:
 
 
 def test_a_rule_that_reads_behind_its_operand_is_caught():
-    register_injective("erf")(lambda _, sources, out, at: next_element(sources[0], at))
+    register_injective("erf")(lambda call, at: next_element(call.sources[0], at))
     for level in (0, 3):
         with pytest.raises(KernelError, match=r"OUT OF THE BOUNDS \(in 'fused_erf_"):
             run(relay.erf(X), level)
 
 
 def test_so_is_one_that_reads_there_on_a_condition_that_is_wrong():
-    def behind(attrs: Any, sources: Any, out: Any, at: Indices) -> tir.PrimExpr:
-        del attrs, out
+    def behind(call: OpCall[Any], at: Indices) -> tir.PrimExpr:
         inside = at[-1] <= 7  # and not 6
-        return tir.if_then_else(inside, next_element(sources[0], at), 0.0)
+        return tir.if_then_else(inside, next_element(call.sources[0], at), 0.0)
 
     register_injective("erf")(behind)
     with pytest.raises(KernelError, match="OUT OF THE BOUNDS"):
@@ -60,10 +60,10 @@ def test_so_is_one_that_reads_there_on_a_condition_that_is_wrong():
 
 def test_a_template_that_writes_behind_its_result_is_caught():
     @register_template("nn.softmax", level=99)
-    def softmax(attrs: Any, sources: Any, out: Any, store: Any, target: Any) -> Any:
-        del attrs, target
+    def softmax(call: OpCall[Any], store: Any) -> Any:
+        (data,) = call.sources
         return nest(
-            out.shape, lambda at: store([at[0], at[1] + 1], sources[0].at([*at]))
+            call.out.shape, lambda at: store([at[0], at[1] + 1], data.at([*at]))
         )
 
     with pytest.raises(KernelError, match="OUT OF THE BOUNDS"):
@@ -72,5 +72,5 @@ def test_a_template_that_writes_behind_its_result_is_caught():
 
 
 def test_a_context_says_otherwise():
-    register_injective("erf")(lambda _, sources, out, at: next_element(sources[0], at))
+    register_injective("erf")(lambda call, at: next_element(call.sources[0], at))
     run(relay.erf(X), **{"tir.instrument_bound_checkers": False})

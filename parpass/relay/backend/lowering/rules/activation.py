@@ -19,6 +19,7 @@ from parpass.relay.backend.lowering.loops import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
+    OpCall,
     Result,
     Source,
     Store,
@@ -28,7 +29,6 @@ from parpass.relay.backend.lowering.rule_registry import (
 from parpass.relay.op.declaration.type_relations import normal_axis
 from parpass.relay.op.nn.activation import LeakyReluAttrs, PReluAttrs, SoftmaxAttrs
 from parpass.relay.op.nn.loss import NLLLossAttrs
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.expr import Select
@@ -37,48 +37,34 @@ from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 
 @register_injective("nn.relu")
-def _relu(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    return larger(sources[0].at(indices), zero(out.dtype))
+def _relu(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    return larger(call.sources[0].at(indices), zero(call.out.dtype))
 
 
 @register_injective("nn.leaky_relu")
-def _leaky_relu(
-    attrs: LeakyReluAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    x = sources[0].at(indices)
-    return Select(
-        x > zero(out.dtype), x, op.multiply(x, op.const(attrs.alpha, out.dtype))
-    )
+def _leaky_relu(call: OpCall[LeakyReluAttrs], indices: Indices) -> PrimExpr:
+    x, dtype = call.sources[0].at(indices), call.out.dtype
+    scaled = op.multiply(x, op.const(call.attrs.alpha, dtype))
+    return Select(x > zero(dtype), x, scaled)
 
 
 @register_injective("nn.prelu")
-def _prelu(
-    attrs: PReluAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, alpha = sources
-    x, axis = data.at(indices), normal_axis(attrs.axis, len(out.shape))
+def _prelu(call: OpCall[PReluAttrs], indices: Indices) -> PrimExpr:
+    (data, alpha), out = call.sources, call.out
+    x, axis = data.at(indices), normal_axis(call.attrs.axis, len(out.shape))
     return Select(x > zero(out.dtype), x, op.multiply(x, alpha.at([indices[axis]])))
 
 
 @register_injective("nn.dropout")
-def _dropout(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    return op.const(1, out.dtype) if out.field else sources[0].at(indices)
+def _dropout(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    out = call.out
+    return op.const(1, out.dtype) if out.field else call.sources[0].at(indices)
 
 
 @register_template("nn.softmax", "nn.fast_softmax")
-def _softmax(
-    attrs: SoftmaxAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
+def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
     """Return three loops along each row: its largest, the sum of powers, quotients."""
-    axis, (data,) = _row(attrs, out), sources
+    (data,), out, axis = call.sources, call.out, _row_axis(call)
     length = out.shape[axis]
 
     def row(outer: Indices) -> Stmt:
@@ -89,7 +75,7 @@ def _softmax(
                 return op.exp(op.subtract(data.at(_in_row(outer, axis, k[0])), largest))
 
             kept = elementwise_nest(
-                (length,), lambda k: BufferStore(powers, power(k), k), target
+                (length,), lambda k: BufferStore(powers, power(k), k), call.target
             )
 
             def add(total: PrimExpr, k: Indices) -> PrimExpr:
@@ -102,7 +88,7 @@ def _softmax(
                         _in_row(outer, axis, k[0]),
                         op.div(BufferLoad(powers, k), total),
                     ),
-                    target,
+                    call.target,
                 )
 
             sums = accumulated(zero(out.dtype), (length,), add, divided)
@@ -114,14 +100,8 @@ def _softmax(
 
 
 @register_template("nn.log_softmax")
-def _log_softmax(
-    attrs: SoftmaxAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
-    axis, (data,) = _row(attrs, out), sources
+def _log_softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
+    (data,), out, axis = call.sources, call.out, _row_axis(call)
     length = out.shape[axis]
 
     def row(outer: Indices) -> Stmt:
@@ -141,7 +121,7 @@ def _log_softmax(
                                 _in_row(outer, axis, k[0]),
                                 op.subtract(shifted(k), BufferLoad(of_all, [0])),
                             ),
-                            target,
+                            call.target,
                         ),
                     ),
                 )
@@ -158,9 +138,9 @@ def _log_softmax(
     return nest(_one_at(out.shape, axis), row)
 
 
-def _row(attrs: SoftmaxAttrs, out: Result) -> int:
-    axis = normal_axis(attrs.axis, len(out.shape))
-    if not out.shape[axis]:
+def _row_axis(call: OpCall[SoftmaxAttrs]) -> int:
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
+    if not call.out.shape[axis]:
         raise NoRuleError("the largest of no elements")
     return axis
 
@@ -186,14 +166,8 @@ def _with_largest(
 
 def _register(name: str, *, is_logarithm: bool) -> None:
     @register_template(name)
-    def template(
-        _attrs: Any,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        _target: Target,
-    ) -> Stmt:
-        predictions, targets = sources
+    def template(call: OpCall[Any], store: Store) -> Stmt:
+        predictions, targets = call.sources
         if not predictions.shape[0]:
             raise NoRuleError("the mean of no elements")
 
@@ -203,10 +177,10 @@ def _register(name: str, *, is_logarithm: bool) -> None:
             return op.add(total, op.multiply(value, targets.at(k)))
 
         def done(total: PrimExpr) -> Stmt:
-            count = op.const(predictions.shape[0], out.dtype)
+            count = op.const(predictions.shape[0], call.out.dtype)
             return store((), op.div(op.neg(total), count))
 
-        return accumulated(zero(out.dtype), predictions.shape, more, done)
+        return accumulated(zero(call.out.dtype), predictions.shape, more, done)
 
 
 _register("nn.cross_entropy", is_logarithm=False)
@@ -214,14 +188,9 @@ _register("nn.cross_entropy_with_logits", is_logarithm=True)
 
 
 @register_template("nn.nll_loss")
-def _nll_loss(
-    attrs: NLLLossAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    predictions, targets, weights = sources
+def _nll_loss(call: OpCall[NLLLossAttrs], store: Store) -> Stmt:
+    attrs, out = call.attrs, call.out
+    predictions, targets, weights = call.sources
 
     def loss_and_factor(at: Indices) -> tuple[PrimExpr, PrimExpr]:
         target = targets.at(at)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from parpass.relay.backend.lowering.index_maps import (
     axis_lengths,
     axis_values,
@@ -13,15 +11,13 @@ from parpass.relay.backend.lowering.index_maps import (
 from parpass.relay.backend.lowering.loops import accumulated, nest, zero
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.op.nn.conv_transpose import ConvTransposeAttrs
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt
@@ -32,15 +28,10 @@ from parpass.tir.stmt import Stmt
     "nn.contrib_conv2d_NCHWc",
     "nn.contrib_depthwise_conv2d_NCHWc",
 )
-def _conv(
-    attrs: ConvAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
+def _conv(call: OpCall[ConvAttrs], store: Store) -> Stmt:
     """Return loops over the result, and within them sums over channels and windows."""
-    data, weight = sources
+    attrs, out = call.attrs, call.out
+    data, weight = call.sources
     spatial = SPATIAL[len(attrs.strides)]
     layout = attrs.out_layout or attrs.data_layout
     image = axis_lengths(data.shape, attrs.data_layout, f"NC{spatial}")
@@ -83,15 +74,10 @@ def _conv(
 
 
 @register_template(*(f"nn.conv{rank}d_transpose" for rank in (1, 2, 3)))
-def _conv_transpose(
-    attrs: ConvTransposeAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
+def _conv_transpose(call: OpCall[ConvTransposeAttrs], store: Store) -> Stmt:
     """Return loops over the result: each element asks which of the data reach it."""
-    data, weight = sources
+    attrs = call.attrs
+    data, weight = call.sources
     rank = len(attrs.strides)
     spatial = SPATIAL[rank]
     layout = attrs.out_layout or attrs.data_layout
@@ -131,14 +117,14 @@ def _conv_transpose(
                 **dict(zip(spatial, k[1:], strict=True)),
             }
             y = weight.at(layout_indices(within, attrs.kernel_layout))
-            x, y = (op.cast_to(one, out.dtype) for one in (x, y))
+            x, y = (op.cast_to(one, call.out.dtype) for one in (x, y))
             return op.add(total, op.multiply(x, y))
 
         return accumulated(
-            zero(out.dtype),
+            zero(call.out.dtype),
             (entering, *kernel[2:]),
             more,
             lambda total: store(indices, total),
         )
 
-    return nest(out.shape, element)
+    return nest(call.out.shape, element)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from parpass.ir.op_table import Op
@@ -11,8 +11,7 @@ from parpass.relay.backend.lowering.index_maps import broadcast_at
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
-    Source,
+    OpCall,
     register_injective,
 )
 from parpass.relay.op.tensor.elementwise import ClipAttrs, limit_of
@@ -26,10 +25,8 @@ Compute = Callable[[Any, Any], PrimExpr]
 
 def _binary(name: str, compute: Compute) -> None:
     @register_injective(name)
-    def rule(
-        _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-    ) -> PrimExpr:
-        lhs, rhs = (broadcast_at(one, indices) for one in sources)
+    def rule(call: OpCall[Any], indices: Indices) -> PrimExpr:
+        lhs, rhs = (broadcast_at(one, indices) for one in call.sources)
         return compute(lhs, rhs)
 
 
@@ -131,10 +128,8 @@ _binary("right_shift", _shifted("tir.shift_right"))
 
 
 @register_injective("where")
-def _where(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    condition, x, y = (broadcast_at(one, indices) for one in sources)
+def _where(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    condition, x, y = (broadcast_at(one, indices) for one in call.sources)
     if condition.dtype != "bool":
         condition = op.not_equal(condition, op.const(0, condition.dtype))
     return Select(condition, x, y)
@@ -142,10 +137,8 @@ def _where(
 
 def _unary(name: str, compute: Callable[[Any], PrimExpr]) -> None:
     @register_injective(name)
-    def rule(
-        _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-    ) -> PrimExpr:
-        return compute(sources[0].at(indices))
+    def rule(call: OpCall[Any], indices: Indices) -> PrimExpr:
+        return compute(call.sources[0].at(indices))
 
 
 def _negative(x: PrimExpr) -> PrimExpr:
@@ -187,52 +180,40 @@ for _name in ("copy", "on_device", "device_copy", *map("annotation.{}".format, _
 
 
 @register_injective("clip")
-def _clip(
-    attrs: ClipAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    limits = [limit_of(one, out.dtype) for one in (attrs.a_min, attrs.a_max)]
-    return clamped(sources[0].at(indices), *[op.const(x, out.dtype) for x in limits])
+def _clip(call: OpCall[ClipAttrs], indices: Indices) -> PrimExpr:
+    attrs, dtype = call.attrs, call.out.dtype
+    limits = [limit_of(one, dtype) for one in (attrs.a_min, attrs.a_max)]
+    return clamped(call.sources[0].at(indices), *[op.const(x, dtype) for x in limits])
 
 
 @register_injective("cast", "cast_like")
-def _cast(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    return op.cast_to(sources[0].at(indices), out.dtype)
+def _cast(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    return op.cast_to(call.sources[0].at(indices), call.out.dtype)
 
 
 @register_injective("reinterpret")
-def _reinterpret(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    if "bool" in (out.dtype, sources[0].dtype) and sources[0].dtype != out.dtype:
+def _reinterpret(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    source, dtype = call.sources[0], call.out.dtype
+    if "bool" in (dtype, source.dtype) and source.dtype != dtype:
         raise NoRuleError("the bits of bools")
-    return op.reinterpret(out.dtype, sources[0].at(indices))
+    return op.reinterpret(dtype, source.at(indices))
 
 
 @register_injective("full")
-def _full(
-    _attrs: Any, sources: Sequence[Source], out: Result, _indices: Indices
-) -> PrimExpr:
-    return op.cast_to(sources[0].at(()), out.dtype)
+def _full(call: OpCall[Any], _indices: Indices) -> PrimExpr:
+    return op.cast_to(call.sources[0].at(()), call.out.dtype)
 
 
 @register_injective("full_like")
-def _full_like(
-    _attrs: Any, sources: Sequence[Source], out: Result, _indices: Indices
-) -> PrimExpr:
-    return op.cast_to(sources[1].at(()), out.dtype)
+def _full_like(call: OpCall[Any], _indices: Indices) -> PrimExpr:
+    return op.cast_to(call.sources[1].at(()), call.out.dtype)
 
 
 @register_injective("zeros", "zeros_like")
-def _zeros(
-    _attrs: Any, _sources: Sequence[Source], out: Result, _indices: Indices
-) -> PrimExpr:
-    return op.const(0, out.dtype)
+def _zeros(call: OpCall[Any], _indices: Indices) -> PrimExpr:
+    return op.const(0, call.out.dtype)
 
 
 @register_injective("ones", "ones_like")
-def _ones(
-    _attrs: Any, _sources: Sequence[Source], out: Result, _indices: Indices
-) -> PrimExpr:
-    return op.const(1, out.dtype)
+def _ones(call: OpCall[Any], _indices: Indices) -> PrimExpr:
+    return op.const(1, call.out.dtype)

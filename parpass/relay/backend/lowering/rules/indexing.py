@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from parpass.relay.backend.lowering.index_maps import (
@@ -15,7 +14,7 @@ from parpass.relay.backend.lowering.index_maps import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
+    OpCall,
     Source,
     register_injective,
 )
@@ -40,10 +39,9 @@ from parpass.tir.prim_expr import PrimExpr
 
 
 @register_injective("take")
-def _take(
-    attrs: TakeAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    data, picked = sources
+def _take(call: OpCall[TakeAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    data, picked = call.sources
     within = wrapped if attrs.mode == "wrap" else clipped
     if attrs.axis is None:
         count = 1
@@ -61,35 +59,29 @@ def _take(
 
 
 @register_injective("gather")
-def _gather(
-    attrs: GatherAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    data, picked = sources
-    axis = normal_axis(attrs.axis, len(data.shape))
+def _gather(call: OpCall[GatherAttrs], indices: Indices) -> PrimExpr:
+    data, picked = call.sources
+    axis = normal_axis(call.attrs.axis, len(data.shape))
     found = list(indices)
     found[axis] = counted(picked.at(indices), data.shape[axis])
     return data.at(found)
 
 
 @register_injective("gather_nd")
-def _gather_nd(
-    attrs: GatherNDAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    data, picked = sources
+def _gather_nd(call: OpCall[GatherNDAttrs], indices: Indices) -> PrimExpr:
+    data, picked = call.sources
     depth, many = picked.shape[0], len(picked.shape) - 1
     places, rest = indices[:many], indices[many:]
-    found = list(indices[: attrs.batch_dims])
+    found = list(indices[: call.attrs.batch_dims])
     for at in range(depth):
         which = picked.at([op.const(at, "int32"), *places])
-        found.append(counted(which, data.shape[attrs.batch_dims + at]))
+        found.append(counted(which, data.shape[call.attrs.batch_dims + at]))
     return data.at([*found, *rest])
 
 
 @register_injective("adv_index")
-def _adv_index(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    data, *picked = sources
+def _adv_index(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    data, *picked = call.sources
     many = len(broadcast_shape(*(one.shape for one in picked)))
     places, rest = indices[:many], indices[many:]
     found = [
@@ -100,25 +92,22 @@ def _adv_index(
 
 
 @register_injective("one_hot")
-def _one_hot(
-    attrs: OneHotAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    picked, on, off = sources
+def _one_hot(call: OpCall[OneHotAttrs], indices: Indices) -> PrimExpr:
+    picked, on, off = call.sources
     if picked.dtype == "uint64":
         raise NoRuleError("indices of uint64")
-    axis = normal_axis(attrs.axis, len(out.shape))
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
     which = op.cast_to(picked.at([*indices[:axis], *indices[axis + 1 :]]), "int64")
     is_hot = op.equal(which, op.cast_to(indices[axis], "int64"))
-    return op.cast_to(Select(is_hot, on.at(()), off.at(())), out.dtype)
+    return op.cast_to(Select(is_hot, on.at(()), off.at(())), call.out.dtype)
 
 
 @register_injective("sequence_mask")
-def _sequence_mask(
-    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, lengths = sources
-    value = attrs.mask_value if out.dtype.startswith("float") else int(attrs.mask_value)
-    if out.dtype == "bool":
+def _sequence_mask(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    attrs, dtype = call.attrs, call.out.dtype
+    data, lengths = call.sources
+    value = attrs.mask_value if dtype.startswith("float") else int(attrs.mask_value)
+    if dtype == "bool":
         value = bool(attrs.mask_value)
     axis: int = attrs.axis
     step, length = indices[axis], lengths.at([indices[1 - axis]])
@@ -126,20 +115,18 @@ def _sequence_mask(
         raise NoRuleError("lengths of uint64")
     wide = "float64" if length.dtype.startswith("float") else "int64"
     is_valid = op.cast_to(step, wide) < op.cast_to(length, wide)
-    return Select(is_valid, data.at(indices), op.const(value, out.dtype))
+    return Select(is_valid, data.at(indices), op.const(value, dtype))
 
 
 @register_injective("reverse_sequence")
-def _reverse_sequence(
-    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, lengths = sources
-    rank = len(out.shape)
-    axis = normal_axis(attrs.seq_axis, rank)
-    batch = normal_axis(attrs.batch_axis, rank)
+def _reverse_sequence(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    data, lengths = call.sources
+    rank = len(call.out.shape)
+    axis = normal_axis(call.attrs.seq_axis, rank)
+    batch = normal_axis(call.attrs.batch_axis, rank)
     if lengths.dtype == "uint64" or axis == batch:
         raise NoRuleError("lengths of uint64, or one axis for all")
-    dim = out.shape[axis]
+    dim = call.out.shape[axis]
     length = op.cast_to(lengths.at([indices[batch]]), "int64")
     # As of a slice in Python: a negative length counts from the end.
     length = Select(length < 0, op.maximum(length + dim, 0), op.minimum(length, dim))
@@ -151,10 +138,8 @@ def _reverse_sequence(
 
 
 @register_injective("unravel_index")
-def _unravel_index(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    places, shape = sources
+def _unravel_index(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    places, shape = call.sources
     rest = op.cast_to(places.at(indices[1:]), "int64")
     found: list[PrimExpr] = []
     for axis in reversed(range(shape.shape[0])):
@@ -167,67 +152,57 @@ def _unravel_index(
     result = found[0]
     for axis, one in enumerate(found[1:], 1):
         result = Select(op.equal(indices[0], axis), one, result)
-    return op.cast_to(result, out.dtype)
+    return op.cast_to(result, call.out.dtype)
 
 
 @register_injective("strided_slice")
-def _strided_slice(
-    attrs: StridedSliceAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    shape = sources[0].shape
+def _strided_slice(call: OpCall[StridedSliceAttrs], indices: Indices) -> PrimExpr:
+    shape = call.sources[0].shape
     found: list[PrimExpr] = []
-    for index, part, dim in zip(indices, slices_of(attrs, shape), shape, strict=True):
+    slices = slices_of(call.attrs, shape)
+    for index, part, dim in zip(indices, slices, shape, strict=True):
         first, _, step = part.indices(dim)
         found.append(op.add(op.multiply(index, step), first))
-    return sources[0].at(found)
+    return call.sources[0].at(found)
 
 
 @register_injective("slice_like")
-def _slice_like(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    return sources[0].at(indices)
+def _slice_like(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    return call.sources[0].at(indices)
 
 
 @register_injective("reverse")
-def _reverse(
-    attrs: ReverseAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
+def _reverse(call: OpCall[ReverseAttrs], indices: Indices) -> PrimExpr:
     found = list(indices)
-    axis = normal_axis(attrs.axis, len(found))
-    found[axis] = op.subtract(out.shape[axis] - 1, found[axis])
-    return sources[0].at(found)
+    axis = normal_axis(call.attrs.axis, len(found))
+    found[axis] = op.subtract(call.out.shape[axis] - 1, found[axis])
+    return call.sources[0].at(found)
 
 
 @register_injective("repeat")
-def _repeat(
-    attrs: RepeatAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
+def _repeat(call: OpCall[RepeatAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
     if attrs.axis is None:
         place = op.floordiv(indices[0], attrs.repeats)
-        return sources[0].at(unflat(place, sources[0].shape))
+        return call.sources[0].at(unflat(place, call.sources[0].shape))
     found = list(indices)
     axis = normal_axis(attrs.axis, len(found))
     found[axis] = op.floordiv(found[axis], attrs.repeats)
-    return sources[0].at(found)
+    return call.sources[0].at(found)
 
 
 @register_injective("tile")
-def _tile(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    shape = sources[0].shape
+def _tile(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    shape = call.sources[0].shape
     last = indices[len(indices) - len(shape) :]
     pairs = zip(last, shape, strict=True)
     # Of no elements there are none to look at.
-    return sources[0].at([op.floormod(one, max(dim, 1)) for one, dim in pairs])
+    return call.sources[0].at([op.floormod(one, max(dim, 1)) for one, dim in pairs])
 
 
 @register_injective("trilu")
-def _trilu(
-    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, k = sources
+def _trilu(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    data, k = call.sources
     rows, columns = data.shape[-2:]
     row, column = (op.cast_to(one, "int64") for one in indices[-2:])
     above = k.at(())
@@ -235,15 +210,13 @@ def _trilu(
         above = op.minimum(above, op.const(columns, k.dtype))
     above = op.minimum(op.cast_to(above, "int64"), op.const(columns, "int64"))
     diagonal = op.add(row, op.maximum(above, op.const(-rows, "int64")))
-    is_kept = column >= diagonal if attrs.upper else column <= diagonal
-    return op.if_then_else(is_kept, data.at(indices), op.const(0, out.dtype))
+    is_kept = column >= diagonal if call.attrs.upper else column <= diagonal
+    return op.if_then_else(is_kept, data.at(indices), op.const(0, call.out.dtype))
 
 
 @register_injective("strided_set")
-def _strided_set(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    data, value, begin, end, strides = sources
+def _strided_set(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    data, value, begin, end, strides = call.sources
     if 0 in (*data.shape, *value.shape):
         raise NoRuleError("a range of no elements")
     if begin.shape != end.shape:
@@ -301,10 +274,8 @@ def _in_slice(
 
 
 @register_injective("arange")
-def _arange(
-    _attrs: ArangeAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    start, _, step = (one.at(()) for one in sources)
+def _arange(call: OpCall[ArangeAttrs], indices: Indices) -> PrimExpr:
+    start, _, step = (one.at(()) for one in call.sources)
     kinds = [data_type(one.dtype) for one in (start, step)]
     if any(kind == data_type("uint64") for kind in kinds):
         raise NoRuleError("a range of uint64")
@@ -312,14 +283,12 @@ def _arange(
     wide = "float64" if is_real else "int64"  # as of numpy's arrays
     count = op.cast_to(op.cast_to(indices[0], "int64"), wide)
     more = op.multiply(count, op.cast_to(step, wide))
-    return op.cast_to(op.add(op.cast_to(start, wide), more), out.dtype)
+    return op.cast_to(op.add(op.cast_to(start, wide), more), call.out.dtype)
 
 
 @register_injective("meshgrid")
-def _meshgrid(
-    attrs: MeshgridAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    axis, source = out.field, sources[out.field]
-    if attrs.indexing == "xy" and len(sources) > 1 and axis < 2:
+def _meshgrid(call: OpCall[MeshgridAttrs], indices: Indices) -> PrimExpr:
+    axis, source = call.out.field, call.sources[call.out.field]
+    if call.attrs.indexing == "xy" and len(call.sources) > 1 and axis < 2:
         axis = 1 - axis
     return source.at([indices[axis]] if source.shape else [])

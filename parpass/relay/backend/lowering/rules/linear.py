@@ -9,6 +9,7 @@ from parpass.relay.backend.lowering.loops import accumulated, nest, zero
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
+    OpCall,
     Result,
     Source,
     Store,
@@ -22,7 +23,6 @@ from parpass.relay.op.transform.matrix import (
     MatrixSetDiagAttrs,
     einsum_terms,
 )
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import PrimExpr
@@ -32,11 +32,9 @@ Factor = Callable[[Indices, PrimExpr], PrimExpr]
 
 
 @register_injective("nn.bias_add")
-def _bias_add(
-    attrs: BiasAddAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, bias = sources
-    axis = normal_axis(attrs.axis, len(out.shape))
+def _bias_add(call: OpCall[BiasAddAttrs], indices: Indices) -> PrimExpr:
+    data, bias = call.sources
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
     return op.add(data.at(indices), bias.at([indices[axis]]))
 
 
@@ -64,12 +62,10 @@ def _products(out: Result, inner: int, a: Factor, b: Factor, store: Store) -> St
 
 
 @register_template("nn.dense")
-def _dense(
-    _attrs: Any, sources: Sequence[Source], out: Result, store: Store, _target: Target
-) -> Stmt:
-    data, weight = sources
+def _dense(call: OpCall[Any], store: Store) -> Stmt:
+    data, weight = call.sources
     return _products(
-        out,
+        call.out,
         weight.shape[1],
         lambda at, k: data.at([*at[:-1], k]),
         lambda at, k: weight.at([at[-1], k]),
@@ -78,79 +74,62 @@ def _dense(
 
 
 @register_template("nn.matmul")
-def _matmul(
-    attrs: MatmulAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    a, b = sources
+def _matmul(call: OpCall[MatmulAttrs], store: Store) -> Stmt:
+    a, b = call.sources
 
     def first(at: Indices, k: PrimExpr) -> PrimExpr:
-        if attrs.transpose_a:
+        if call.attrs.transpose_a:
             return a.at([*at[:-2], k, at[-2]])
         return a.at([*at[:-1], k])
 
     def second(at: Indices, k: PrimExpr) -> PrimExpr:
-        return b.at([at[-1], k] if attrs.transpose_b else [k, at[-1]])
+        return b.at([at[-1], k] if call.attrs.transpose_b else [k, at[-1]])
 
-    inner = b.shape[1] if attrs.transpose_b else b.shape[0]
-    return _products(out, inner, first, second, store)
+    inner = b.shape[1] if call.attrs.transpose_b else b.shape[0]
+    return _products(call.out, inner, first, second, store)
 
 
 @register_template("nn.batch_matmul")
-def _batch_matmul(
-    attrs: BatchMatmulAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    a, b = sources
+def _batch_matmul(call: OpCall[BatchMatmulAttrs], store: Store) -> Stmt:
+    a, b = call.sources
 
     def batch(of: Source, at: Indices) -> PrimExpr:
         return at[0] if of.shape[0] != 1 else op.const(0, "int32")
 
     def first(at: Indices, k: PrimExpr) -> PrimExpr:
-        rest = [k, at[1]] if attrs.transpose_a else [at[1], k]
+        rest = [k, at[1]] if call.attrs.transpose_a else [at[1], k]
         return a.at([batch(a, at), *rest])
 
     def second(at: Indices, k: PrimExpr) -> PrimExpr:
-        rest = [at[2], k] if attrs.transpose_b else [k, at[2]]
+        rest = [at[2], k] if call.attrs.transpose_b else [k, at[2]]
         return b.at([batch(b, at), *rest])
 
-    inner = b.shape[2] if attrs.transpose_b else b.shape[1]
-    return _products(out, inner, first, second, store)
+    inner = b.shape[2] if call.attrs.transpose_b else b.shape[1]
+    return _products(call.out, inner, first, second, store)
 
 
 @register_template("einsum")
-def _einsum(
-    attrs: EinsumAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
+def _einsum(call: OpCall[EinsumAttrs], store: Store) -> Stmt:
     """Return loops over the result, and within them over the letters it has not."""
-    terms, output = einsum_terms(attrs.equation)
+    out = call.out
+    terms, output = einsum_terms(call.attrs.equation)
     named = [
-        _letters(term, one.shape) for term, one in zip(terms, sources, strict=True)
+        _letters(term, one.shape) for term, one in zip(terms, call.sources, strict=True)
     ]
     lengths = dict[str, int]()
-    for letters, one in zip(named, sources, strict=True):
+    for letters, one in zip(named, call.sources, strict=True):
         for letter, dim in zip(letters, one.shape, strict=True):
             lengths[letter] = dim if dim != 1 else lengths.get(letter, 1)
     kept = _letters(output, out.shape)
     summed = [letter for letter in lengths if letter not in kept]
     if any(letter.isdigit() for letter in summed):
-        raise NoRuleError(f"the equation {attrs.equation!r}")
+        raise NoRuleError(f"the equation {call.attrs.equation!r}")
 
     def element(indices: Indices) -> Stmt:
         def more(total: PrimExpr, k: Indices) -> PrimExpr:
             at = dict(zip([*kept, *summed], [*indices, *k], strict=True))
             found: PrimExpr = op.const(1, out.dtype)
-            for letters, one in zip(named, sources, strict=True):
+            for letters, one in zip(named, call.sources, strict=True):
                 pairs = zip(letters, one.shape, strict=True)
                 places = [at[n] if dim != 1 else _first(at[n]) for n, dim in pairs]
                 found = op.multiply(found, op.cast_to(one.at(places), out.dtype))
@@ -176,13 +155,9 @@ def _first(index: PrimExpr) -> PrimExpr:
 
 
 @register_injective("matrix_set_diag")
-def _matrix_set_diag(
-    attrs: MatrixSetDiagAttrs,
-    sources: Sequence[Source],
-    _out: Result,
-    indices: Indices,
-) -> PrimExpr:
-    data, diagonal = sources
+def _matrix_set_diag(call: OpCall[MatrixSetDiagAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    data, diagonal = call.sources
     rows, columns = data.shape[-2:]
     *batch, row, column = indices
     k = op.subtract(column, row)

@@ -17,8 +17,7 @@ from parpass.relay.backend.lowering.loops import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
-    Source,
+    OpCall,
     Store,
     register_injective,
     register_template,
@@ -31,7 +30,6 @@ from parpass.relay.op.nn.norm import (
     LRNAttrs,
     NormAttrs,
 )
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.prim_expr import PrimExpr
@@ -39,17 +37,15 @@ from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 
 @register_injective("nn.batch_norm")
-def _batch_norm(
-    attrs: BatchNormAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, gamma, beta, mean, variance = sources
-    if out.field:
-        return sources[out.field + 2].at(indices)
-    channel = [indices[normal_axis(attrs.axis, len(data.shape))]]
-    epsilon = op.const(attrs.epsilon, out.dtype)
+def _batch_norm(call: OpCall[BatchNormAttrs], indices: Indices) -> PrimExpr:
+    data, gamma, beta, mean, variance = call.sources
+    if call.out.field:
+        return call.sources[call.out.field + 2].at(indices)
+    channel = [indices[normal_axis(call.attrs.axis, len(data.shape))]]
+    epsilon = op.const(call.attrs.epsilon, call.out.dtype)
     factor = _inverse_root(op.add(variance.at(channel), epsilon))
     result = op.multiply(op.subtract(data.at(indices), mean.at(channel)), factor)
-    return _affine(attrs, result, gamma.at(channel), beta.at(channel))
+    return _affine(call.attrs, result, gamma.at(channel), beta.at(channel))
 
 
 def _inverse_root(value: PrimExpr) -> PrimExpr:
@@ -67,28 +63,23 @@ Join = Callable[[Indices, Indices], list[PrimExpr]]
 
 
 def _normalised(
-    attrs: NormAttrs | GroupNormAttrs,
-    sources: Sequence[Source],
-    out: Result,
+    call: OpCall[NormAttrs | GroupNormAttrs],
     store: Store,
     outer: Sequence[int],
     inner: Sequence[int],
     join: Join,
-    target: Target,
 ) -> Stmt:
     """Return three loops over each part: its mean, its variance, what comes of it.
 
     Args:
-        attrs: The attributes.
-        sources: The data, gamma and beta.
-        out: What the result is.
+        call: The call; its operands are the data, gamma and beta.
         store: Takes the results.
         outer: How many parts there are, in several dimensions.
         inner: The lengths of a part.
         join: Returns where an element is, by its part and its place there.
-        target: The machine.
     """
-    data, gamma, beta = sources
+    attrs, out = call.attrs, call.out
+    data, gamma, beta = call.sources
     axis = normal_axis(attrs.axis, len(data.shape))
     if 0 in inner:
         raise NoRuleError("the mean of no elements")
@@ -109,7 +100,7 @@ def _normalised(
 
         def with_variance(total: PrimExpr) -> Stmt:
             root = _inverse_root(op.add(op.div(total, count), epsilon))
-            loops = elementwise_nest(inner, scaled, target)
+            loops = elementwise_nest(inner, scaled, call.target)
             return stmt_seq(BufferStore(numbers, root, [1]), loops)
 
         def with_mean(total: PrimExpr) -> Stmt:
@@ -134,18 +125,11 @@ def _normalised(
     return nest(outer, part)
 
 
-def _over(
-    axes: Sequence[int],
-    attrs: NormAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
+def _over(axes: Sequence[int], call: OpCall[NormAttrs], store: Store) -> Stmt:
     """Normalise over some axes; see `_normalised`."""
-    outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
-    inner = [out.shape[axis] for axis in axes]
-    return _normalised(attrs, sources, out, store, outer, inner, _joined(axes), target)
+    outer = [1 if at in axes else dim for at, dim in enumerate(call.out.shape)]
+    inner = [call.out.shape[axis] for axis in axes]
+    return _normalised(call, store, outer, inner, _joined(axes))
 
 
 def _joined(axes: Sequence[int]) -> Join:
@@ -157,38 +141,21 @@ def _joined(axes: Sequence[int]) -> Join:
 
 
 @register_template("nn.layer_norm")
-def _layer_norm(
-    attrs: NormAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
-    axis = normal_axis(attrs.axis, len(out.shape))
-    return _over([axis], attrs, sources, out, store, target)
+def _layer_norm(call: OpCall[NormAttrs], store: Store) -> Stmt:
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
+    return _over([axis], call, store)
 
 
 @register_template("nn.instance_norm")
-def _instance_norm(
-    attrs: NormAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
-    channel = normal_axis(attrs.axis, len(out.shape))
-    axes = [at for at in range(1, len(out.shape)) if at != channel]
-    return _over(axes, attrs, sources, out, store, target)
+def _instance_norm(call: OpCall[NormAttrs], store: Store) -> Stmt:
+    channel = normal_axis(call.attrs.axis, len(call.out.shape))
+    axes = [at for at in range(1, len(call.out.shape)) if at != channel]
+    return _over(axes, call, store)
 
 
 @register_template("nn.group_norm")
-def _group_norm(
-    attrs: GroupNormAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt | None:
+def _group_norm(call: OpCall[GroupNormAttrs], store: Store) -> Stmt | None:
+    attrs, out = call.attrs, call.out
     axis = normal_axis(attrs.axis, len(out.shape))
     if not axis:
         raise NoRuleError("groups of the first axis")
@@ -203,18 +170,13 @@ def _group_norm(
 
     outer = [out.shape[0], attrs.num_groups]
     inner = [each, *(out.shape[at] for at in others)]
-    return _normalised(attrs, sources, out, store, outer, inner, join, target)
+    return _normalised(call, store, outer, inner, join)
 
 
 @register_template("nn.lrn")
-def _lrn(
-    attrs: LRNAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    (data,), axis = sources, normal_axis(attrs.axis, len(out.shape))
+def _lrn(call: OpCall[LRNAttrs], store: Store) -> Stmt:
+    attrs, out = call.attrs, call.out
+    (data,), axis = call.sources, normal_axis(attrs.axis, len(out.shape))
     bias, alpha, beta = (
         op.const(x, out.dtype)
         for x in (attrs.bias, attrs.alpha / attrs.size, attrs.beta)
@@ -239,14 +201,9 @@ def _lrn(
 
 
 @register_template("nn.l2_normalize")
-def _l2_normalize(
-    attrs: L2NormalizeAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
-    (data,), rank = sources, len(out.shape)
+def _l2_normalize(call: OpCall[L2NormalizeAttrs], store: Store) -> Stmt:
+    attrs, out = call.attrs, call.out
+    (data,), rank = call.sources, len(out.shape)
     axes = range(rank) if attrs.axis is None else normal_axes(attrs.axis, rank)
     inner, join = [out.shape[axis] for axis in axes], _joined(axes)
     outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
@@ -263,7 +220,7 @@ def _l2_normalize(
                 place = join(which, k)
                 return store(place, op.div(data.at(place), length))
 
-            return elementwise_nest(inner, quotient, target)
+            return elementwise_nest(inner, quotient, call.target)
 
         return accumulated(zero(out.dtype), inner, more, done)
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
-    Source,
+    OpCall,
     register_injective,
 )
 from parpass.relay.op.nn.padding import MirrorPadAttrs, PadAttrs
@@ -18,10 +17,9 @@ from parpass.tir.prim_expr import PrimExpr
 
 
 @register_injective("nn.pad")
-def _pad(
-    attrs: PadAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    data, value = sources
+def _pad(call: OpCall[PadAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    data, value = call.sources
     if attrs.pad_mode == "edge":
         return data.at(_nearest(indices, attrs.pad_width, data.shape))
     if attrs.pad_mode == "reflect":
@@ -36,19 +34,17 @@ def _pad(
             inside.append(place >= 0)
         if after:
             inside.append(place < dim)
-    filler = op.cast_to(value.at(()), out.dtype)
+    filler = op.cast_to(value.at(()), call.out.dtype)
     if not inside:
         return data.at(places)
     return op.if_then_else(op.all(*inside), data.at(places), filler)
 
 
 @register_injective("nn.mirror_pad")
-def _mirror_pad(
-    attrs: MirrorPadAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    (data,) = sources
-    skipped = 0 if attrs.mode == "SYMMETRIC" else 1
-    return data.at(_mirrored(indices, attrs.pad_width, data.shape, skipped))
+def _mirror_pad(call: OpCall[MirrorPadAttrs], indices: Indices) -> PrimExpr:
+    (data,) = call.sources
+    skipped = 0 if call.attrs.mode == "SYMMETRIC" else 1
+    return data.at(_mirrored(indices, call.attrs.pad_width, data.shape, skipped))
 
 
 Widths = Sequence[tuple[int, int]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from parpass.relay.backend.lowering.extremes import larger, lowest
@@ -23,14 +23,12 @@ from parpass.relay.backend.lowering.loops import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.pool import PoolAttrs
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt
@@ -39,14 +37,15 @@ from parpass.tir.stmt import Stmt
 class _Windows:
     """The windows of a pooling, and their elements."""
 
-    def __init__(self, attrs: PoolAttrs, data: Source, out: Result) -> None:
+    def __init__(self, call: OpCall[PoolAttrs]) -> None:
+        attrs, (data,) = call.attrs, call.sources
         self._attrs = attrs
         self._data = data
         self._layout = attrs.out_layout or attrs.layout
         self._spatial = SPATIAL[len(attrs.strides)]
         canonical = f"NC{self._spatial}"
         self._image = axis_lengths(data.shape, attrs.layout, canonical)
-        self._counts = axis_lengths(out.shape, self._layout, canonical)
+        self._counts = axis_lengths(call.out.shape, self._layout, canonical)
 
     def at(self, indices: Indices, k: Indices) -> tuple[PrimExpr, WindowElement]:
         """Return an element of a window, and where it is."""
@@ -64,14 +63,8 @@ class _Windows:
 
 
 @register_template(*(f"nn.max_pool{rank}d" for rank in (1, 2, 3)))
-def _max_pool(
-    attrs: PoolAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    windows, start = _Windows(attrs, sources[0], out), lowest(out.dtype)
+def _max_pool(call: OpCall[PoolAttrs], store: Store) -> Stmt:
+    windows, start = _Windows(call), lowest(call.out.dtype)
 
     def element(indices: Indices) -> Stmt:
         def more(known: PrimExpr, k: Indices) -> PrimExpr:
@@ -79,17 +72,16 @@ def _max_pool(
             return larger(known, place.if_inside(value, start))
 
         return accumulated(
-            start, attrs.pool_size, more, lambda found: store(indices, found)
+            start, call.attrs.pool_size, more, lambda found: store(indices, found)
         )
 
-    return nest(out.shape, element)
+    return nest(call.out.shape, element)
 
 
 @register_template(*(f"nn.avg_pool{rank}d" for rank in (1, 2, 3)))
-def _avg_pool(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, _target: Target
-) -> Stmt:
-    windows = _Windows(attrs, sources[0], out)
+def _avg_pool(call: OpCall[Any], store: Store) -> Stmt:
+    attrs, out = call.attrs, call.out
+    windows = _Windows(call)
     nothing, one = zero(out.dtype), op.const(1, out.dtype)
     size = op.const(math.prod(attrs.pool_size), out.dtype)
 
@@ -119,9 +111,7 @@ Step = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
 
 def _pooled_whole(
-    attrs: Any,
-    sources: Sequence[Source],
-    out: Result,
+    call: OpCall[Any],
     store: Store,
     rank: int,
     start: PrimExpr,
@@ -131,19 +121,18 @@ def _pooled_whole(
     """Return loops over windows that share an image among them.
 
     Args:
-        attrs: The attributes.
-        sources: The images.
-        out: What the result is.
+        call: The call; its operand is the images.
         store: Takes the results.
         rank: How many axes an image has.
         start: What there is before a window's first element.
         step: Returns what comes of what there is and an element.
         finish: Returns the result, of what there is and how many elements there were.
     """
-    (data,), spatial = sources, SPATIAL[rank]
+    attrs = call.attrs
+    (data,), spatial = call.sources, SPATIAL[rank]
     layout = attrs.out_layout or attrs.layout
     image = axis_lengths(data.shape, attrs.layout, f"NC{spatial}")[2:]
-    counts = axis_lengths(out.shape, layout, f"NC{spatial}")[2:]
+    counts = axis_lengths(call.out.shape, layout, f"NC{spatial}")[2:]
     if 0 in image:
         raise NoRuleError("a window of no elements")
 
@@ -167,25 +156,19 @@ def _pooled_whole(
             count = lengths[0]
             for one in lengths[1:]:
                 count = op.multiply(count, one)
-            return store(indices, finish(found, op.cast_to(count, out.dtype)))
+            return store(indices, finish(found, op.cast_to(count, call.out.dtype)))
 
         return accumulated(start, lengths, more, done)
 
-    return nest(out.shape, element)
+    return nest(call.out.shape, element)
 
 
 def _register_whole(name: str, rank: int, is_max: bool) -> None:
     @register_template(name)
-    def template(
-        attrs: Any,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        _target: Target,
-    ) -> Stmt:
-        start = lowest(out.dtype) if is_max else zero(out.dtype)
+    def template(call: OpCall[Any], store: Store) -> Stmt:
+        start = lowest(call.out.dtype) if is_max else zero(call.out.dtype)
         step, finish = (larger, _without_count) if is_max else (op.add, op.div)
-        return _pooled_whole(attrs, sources, out, store, rank, start, step, finish)
+        return _pooled_whole(call, store, rank, start, step, finish)
 
 
 def _without_count(found: PrimExpr, _count: PrimExpr) -> PrimExpr:

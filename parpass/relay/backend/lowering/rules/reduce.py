@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from parpass.relay.backend.lowering.extremes import (
@@ -24,7 +24,7 @@ from parpass.relay.backend.lowering.loops import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
+    OpCall,
     Source,
     Store,
     register_template,
@@ -37,7 +37,6 @@ from parpass.relay.op.reduce import (
     reduced_axes,
 )
 from parpass.relay.op.transform.scan import ScanopAttrs
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
@@ -82,15 +81,10 @@ def _register(
     of_bools: tuple[PrimExpr, Step] | None = None,
 ) -> None:
     @register_template(name)
-    def template(
-        attrs: ReduceAttrs,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        _target: Target,
-    ) -> Stmt:
-        (data,) = sources
-        rows = _Rows(attrs, data)
+    def template(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
+        out = call.out
+        (data,) = call.sources
+        rows = _Rows(call.attrs, data)
         first, join = start, step
         begin = of_bools[0] if of_bools and out.dtype == "bool" else first(out.dtype)
         join = of_bools[1] if of_bools and out.dtype == "bool" else step
@@ -116,15 +110,10 @@ _register("any", lambda _: _FALSE, op.logical_or)
 
 
 @register_template("mean")
-def _mean(
-    attrs: ReduceAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    (data,) = sources
-    rows, kind = _Rows(attrs, data), data_type(out.dtype)
+def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
+    out = call.out
+    (data,) = call.sources
+    rows, kind = _Rows(call.attrs, data), data_type(out.dtype)
     wide = out.dtype
     if kind.is_integral:
         if kind.bits > 32 or not 0 < rows.count < 2**31:
@@ -155,16 +144,10 @@ def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
 
 
 @register_template("variance")
-def _variance(
-    attrs: VarianceAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    _target: Target,
-) -> Stmt:
-    data, around = sources
-    rows = _Rows(attrs, data)
-    count = op.const(rows.count - int(attrs.unbiased), out.dtype)
+def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
+    data, around = call.sources
+    rows = _Rows(call.attrs, data)
+    count = op.const(rows.count - int(call.attrs.unbiased), call.out.dtype)
 
     def element(at: Indices) -> Stmt:
         def more(total: PrimExpr, k: Indices) -> PrimExpr:
@@ -173,26 +156,20 @@ def _variance(
             return op.add(total, op.multiply(off, off))
 
         return accumulated(
-            zero(out.dtype),
+            zero(call.out.dtype),
             rows.shape,
             more,
             lambda total: store(at, _quotient(total, count)),
         )
 
-    return nest(out.shape, element)
+    return nest(call.out.shape, element)
 
 
 def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
     @register_template(name)
-    def template(
-        attrs: ArgReduceAttrs,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        _target: Target,
-    ) -> Stmt:
-        (data,) = sources
-        rows = _Rows(attrs, data)
+    def template(call: OpCall[ArgReduceAttrs], store: Store) -> Stmt:
+        (data,) = call.sources
+        rows = _Rows(call.attrs, data)
         if not rows.count:
             raise NoRuleError("where the largest of no elements is")
 
@@ -200,7 +177,7 @@ def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> 
             def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
                 where, best = known
                 value = data.at(rows.at(at, k))
-                wins = _wins(value, best, is_max, attrs.select_last_index)
+                wins = _wins(value, best, is_max, call.attrs.select_last_index)
                 place = op.cast_to(flat(k, rows.shape), "int32")
                 # The place first: whether it wins is asked of what there was.
                 return [Select(wins, place, where), Select(wins, value, best)]
@@ -210,7 +187,7 @@ def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> 
                 starts, rows.shape, more, lambda found: store(at, found[0])
             )
 
-        return nest(out.shape, element)
+        return nest(call.out.shape, element)
 
 
 def _wins(value: PrimExpr, best: PrimExpr, is_max: bool, is_last: bool) -> PrimExpr:
@@ -235,14 +212,9 @@ _register_arg("argmin", highest, is_max=False)
 
 def _register_scan(name: str, first: int, step: Callable[[Any, Any], PrimExpr]) -> None:
     @register_template(name)
-    def template(
-        attrs: ScanopAttrs,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        _target: Target,
-    ) -> Stmt:
-        (data,) = sources
+    def template(call: OpCall[ScanopAttrs], store: Store) -> Stmt:
+        attrs, out = call.attrs, call.out
+        (data,) = call.sources
         axis = 0 if attrs.axis is None else normal_axis(attrs.axis, len(out.shape))
         outer = [1 if at == axis else dim for at, dim in enumerate(out.shape)]
 

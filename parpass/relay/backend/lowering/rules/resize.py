@@ -6,7 +6,7 @@ it, in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.extremes import clamped
@@ -18,8 +18,7 @@ from parpass.relay.backend.lowering.index_maps import (
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
-    Result,
-    Source,
+    OpCall,
     register_injective,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
@@ -55,10 +54,9 @@ class _Term(NamedTuple):
 
 
 @register_injective(*(f"image.resize{rank}d" for rank in (1, 2, 3)))
-def _resize(
-    attrs: ResizeAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (data,), spatial = sources, SPATIAL[len(attrs.size)]
+def _resize(call: OpCall[ResizeAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    (data,), spatial = call.sources, SPATIAL[len(attrs.size)]
     old = axis_lengths(data.shape, attrs.layout, f"NC{spatial}")[2:]
     if 0 in old:
         raise NoRuleError("the nearest of no elements")
@@ -95,17 +93,16 @@ def _resize(
     if rule == "tf_crop_and_resize":
         filler = op.const(attrs.extrapolation_value, result.dtype)
         result = Select(op.any(*beyond), filler, result)
-    rounds = is_int_dtype(out.dtype)
+    rounds = is_int_dtype(call.out.dtype)
     if rounds and attrs.method != "nearest_neighbor":
         result = op.nearbyint(result)
-    return op.cast_to(result, out.dtype)
+    return op.cast_to(result, call.out.dtype)
 
 
 @register_injective("nn.upsampling", "nn.upsampling3d")
-def _upsampling(
-    attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    return _resize(as_resize(attrs, sources[0].shape), sources, out, indices)
+def _upsampling(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    attrs = as_resize(call.attrs, call.sources[0].shape)
+    return _resize(OpCall(attrs, call.sources, call.out, call.target), indices)
 
 
 def _place(rule: str, at: PrimExpr, axis: Axis) -> PrimExpr:

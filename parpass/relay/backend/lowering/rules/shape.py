@@ -23,7 +23,7 @@ from parpass.relay.backend.lowering.index_maps import (
 from parpass.relay.backend.lowering.loops import accumulated, nest, zero
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
-    Result,
+    OpCall,
     Source,
     Store,
     register_injective,
@@ -42,7 +42,6 @@ from parpass.relay.op.transform.shape import (
     SqueezeAttrs,
     TransposeAttrs,
 )
-from parpass.target.target import Target
 from parpass.tir import op
 from parpass.tir.buffer import BufferLoad, decl_buffer
 from parpass.tir.expr import Select
@@ -51,96 +50,76 @@ from parpass.tir.stmt import Evaluate, Stmt, stmt_seq
 
 
 @register_injective("transpose")
-def _transpose(
-    attrs: TransposeAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    rank = len(out.shape)
-    axes = range(rank)[::-1] if attrs.axes is None else normal_axes(attrs.axes, rank)
+def _transpose(call: OpCall[TransposeAttrs], indices: Indices) -> PrimExpr:
+    rank, axes = len(call.out.shape), call.attrs.axes
+    axes = range(rank)[::-1] if axes is None else normal_axes(axes, rank)
     found = dict(zip(axes, indices, strict=True))
-    return sources[0].at([found[axis] for axis in range(rank)])
+    return call.sources[0].at([found[axis] for axis in range(rank)])
 
 
 @register_injective("expand_dims")
-def _expand_dims(
-    attrs: ExpandDimsAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    at = normal_axis(attrs.axis, len(sources[0].shape) + 1)
-    return sources[0].at([*indices[:at], *indices[at + attrs.num_newaxis :]])
+def _expand_dims(call: OpCall[ExpandDimsAttrs], indices: Indices) -> PrimExpr:
+    at = normal_axis(call.attrs.axis, len(call.sources[0].shape) + 1)
+    return call.sources[0].at([*indices[:at], *indices[at + call.attrs.num_newaxis :]])
 
 
 @register_injective("squeeze")
-def _squeeze(
-    attrs: SqueezeAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    shape = sources[0].shape
-    if attrs.axis is None:
+def _squeeze(call: OpCall[SqueezeAttrs], indices: Indices) -> PrimExpr:
+    shape = call.sources[0].shape
+    if call.attrs.axis is None:
         gone = [axis for axis, dim in enumerate(shape) if dim == 1]
     else:
-        gone = [*normal_axes(attrs.axis, len(shape))]
+        gone = [*normal_axes(call.attrs.axis, len(shape))]
     left = iter(indices)
     zero = zero_like(indices[0]) if indices else op.const(0, "int32")
-    return sources[0].at(
+    return call.sources[0].at(
         [zero if axis in gone else next(left) for axis in range(len(shape))]
     )
 
 
 @register_injective("broadcast_to", "broadcast_to_like")
-def _broadcast_to(
-    _attrs: Any, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    return broadcast_at(sources[0], indices)
+def _broadcast_to(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    return broadcast_at(call.sources[0], indices)
 
 
 @register_injective(
     "reshape", "reshape_like", "contrib_reverse_reshape", "nn.batch_flatten"
 )
-def _reshape(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (source, *_) = sources
+def _reshape(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    (source, *_) = call.sources
     if source.buffer is not None and source.dtype == source.buffer.dtype:
         # The same memory in another shape: no place is to be worked out.
         old = source.buffer
-        view = decl_buffer(out.shape, old.dtype, old.name, old.data)
+        view = decl_buffer(call.out.shape, old.dtype, old.name, old.data)
         return BufferLoad(view, indices)
-    return source.at(reshaped(indices, out.shape, source.shape))
+    return source.at(reshaped(indices, call.out.shape, source.shape))
 
 
 @register_injective("layout_transform")
-def _layout_transform(
-    attrs: LayoutTransformAttrs,
-    sources: Sequence[Source],
-    _out: Result,
-    indices: Indices,
-) -> PrimExpr:
-    return sources[0].at(
-        transformed_indices(indices, attrs.dst_layout, attrs.src_layout)
+def _layout_transform(call: OpCall[LayoutTransformAttrs], indices: Indices) -> PrimExpr:
+    return call.sources[0].at(
+        transformed_indices(indices, call.attrs.dst_layout, call.attrs.src_layout)
     )
 
 
 @register_injective("shape_of", "vm.shape_of")
-def _shape_of(
-    _attrs: Any, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    dims = [op.const(dim, out.dtype) for dim in sources[0].shape]
-    found = dims[0] if dims else op.const(0, out.dtype)
+def _shape_of(call: OpCall[Any], indices: Indices) -> PrimExpr:
+    dims = [op.const(dim, call.out.dtype) for dim in call.sources[0].shape]
+    found = dims[0] if dims else op.const(0, call.out.dtype)
     for at, dim in enumerate(dims[1:], 1):
         found = Select(op.equal(indices[0], at), dim, found)
     return found
 
 
 @register_injective("ndarray_size")
-def _ndarray_size(
-    _attrs: Any, sources: Sequence[Source], out: Result, _indices: Indices
-) -> PrimExpr:
-    return op.const(math.prod(sources[0].shape), out.dtype)
+def _ndarray_size(call: OpCall[Any], _indices: Indices) -> PrimExpr:
+    return op.const(math.prod(call.sources[0].shape), call.out.dtype)
 
 
 @register_template("collapse_sum_like", "collapse_sum_to")
-def _collapsed(
-    _attrs: Any, sources: Sequence[Source], out: Result, store: Store, _target: Target
-) -> Stmt:
-    data, more = sources[0], len(sources[0].shape) - len(out.shape)
+def _collapsed(call: OpCall[Any], store: Store) -> Stmt:
+    out = call.out
+    data, more = call.sources[0], len(call.sources[0].shape) - len(out.shape)
     shape = (*[1] * more, *out.shape)
     summed = [at for at, dim in enumerate(shape) if dim == 1 != data.shape[at]]
 
@@ -176,17 +155,15 @@ def _starts(sources: Sequence[Source], axis: int) -> list[int]:
 
 
 @register_injective("concatenate")
-def _concatenate(
-    attrs: ConcatenateAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    axis = normal_axis(attrs.axis, len(out.shape))
+def _concatenate(call: OpCall[ConcatenateAttrs], indices: Indices) -> PrimExpr:
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
     places = [
         (start, one)
-        for start, one in zip(_starts(sources, axis), sources, strict=False)
+        for start, one in zip(_starts(call.sources, axis), call.sources, strict=False)
         if one.shape[axis]
     ]
     if not places:
-        return op.const(0, out.dtype)
+        return op.const(0, call.out.dtype)
     start, last = places[-1]
     found = last.at(_shifted(indices, axis, -start))
     for (start, one), (end, _) in zip(places[-2::-1], places[:0:-1], strict=True):
@@ -196,50 +173,42 @@ def _concatenate(
 
 
 @register_template("concatenate")
-def _joined(
-    attrs: ConcatenateAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt:
+def _joined(call: OpCall[ConcatenateAttrs], store: Store) -> Stmt:
     """Return loops for each tensor, where no element needs to know which it is of."""
-    axis = normal_axis(attrs.axis, len(out.shape))
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
 
     def copied(start: int, one: Source) -> Stmt:
         return elementwise_nest(
-            one.shape, lambda at: store(_shifted(at, axis, start), one.at(at)), target
+            one.shape,
+            lambda at: store(_shifted(at, axis, start), one.at(at)),
+            call.target,
         )
 
-    starts = _starts(sources, axis)
-    parts = [copied(*each) for each in zip(starts, sources, strict=False)]
+    starts = _starts(call.sources, axis)
+    parts = [copied(*each) for each in zip(starts, call.sources, strict=False)]
     return stmt_seq(*parts) if parts else Evaluate(0)
 
 
 @register_injective("stack")
-def _stack(
-    attrs: StackAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    axis = normal_axis(attrs.axis, len(out.shape))
+def _stack(call: OpCall[StackAttrs], indices: Indices) -> PrimExpr:
+    axis = normal_axis(call.attrs.axis, len(call.out.shape))
     rest = [*indices[:axis], *indices[axis + 1 :]]
-    found = sources[-1].at(rest)
-    for at in range(len(sources) - 2, -1, -1):
+    found = call.sources[-1].at(rest)
+    for at in range(len(call.sources) - 2, -1, -1):
         is_this = op.equal(indices[axis], at)
-        found = op.if_then_else(is_this, sources[at].at(rest), found)
+        found = op.if_then_else(is_this, call.sources[at].at(rest), found)
     return found
 
 
 @register_injective("split")
-def _split(
-    attrs: SplitAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (data,) = sources
-    axis = normal_axis(attrs.axis, len(data.shape))
-    where = attrs.indices_or_sections
+def _split(call: OpCall[SplitAttrs], indices: Indices) -> PrimExpr:
+    (data,) = call.sources
+    axis = normal_axis(call.attrs.axis, len(data.shape))
+    where = call.attrs.indices_or_sections
     if isinstance(where, int):
-        start = data.shape[axis] // where * out.field
+        start = data.shape[axis] // where * call.out.field
     else:
-        start = (0, *where)[out.field]
+        start = (0, *where)[call.out.field]
     return data.at(_shifted(indices, axis, start))
 
 
@@ -248,12 +217,11 @@ def _divided(value: PrimExpr, by: int) -> tuple[PrimExpr, PrimExpr]:
 
 
 @register_injective("nn.depth_to_space")
-def _depth_to_space(
-    attrs: SubPixelAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (data,), block = sources, attrs.block_size
+def _depth_to_space(call: OpCall[SubPixelAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    (data,), block = call.sources, attrs.block_size
     at = axis_values(indices, attrs.layout)
-    channels = axis_lengths(out.shape, attrs.layout, "NCHW")[1]
+    channels = axis_lengths(call.out.shape, attrs.layout, "NCHW")[1]
     at["H"], below = _divided(at["H"], block)
     at["W"], beside = _divided(at["W"], block)
     within = below * block + beside
@@ -265,10 +233,9 @@ def _depth_to_space(
 
 
 @register_injective("nn.space_to_depth")
-def _space_to_depth(
-    attrs: SubPixelAttrs, sources: Sequence[Source], _out: Result, indices: Indices
-) -> PrimExpr:
-    (data,), block = sources, attrs.block_size
+def _space_to_depth(call: OpCall[SubPixelAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    (data,), block = call.sources, attrs.block_size
     at = axis_values(indices, attrs.layout)
     channels = axis_lengths(data.shape, attrs.layout, "NCHW")[1]
     within, at["C"] = _divided(at["C"], max(channels, 1))
@@ -279,10 +246,9 @@ def _space_to_depth(
 
 
 @register_injective("nn.space_to_batch_nd")
-def _space_to_batch(
-    attrs: SpaceToBatchNDAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (data,) = sources
+def _space_to_batch(call: OpCall[SpaceToBatchNDAttrs], indices: Indices) -> PrimExpr:
+    attrs = call.attrs
+    (data,) = call.sources
     count = len(attrs.block_shape)
     blocks, batch = _divided(indices[0], max(data.shape[0], 1))
     within: list[PrimExpr] = []
@@ -299,21 +265,19 @@ def _space_to_batch(
     found += indices[count + 1 :]
     if not inside:
         return data.at(found)
-    filler = op.const(attrs.pad_value, out.dtype)
+    filler = op.const(attrs.pad_value, call.out.dtype)
     return op.if_then_else(op.all(*inside), data.at(found), filler)
 
 
 @register_injective("nn.batch_to_space_nd")
-def _batch_to_space(
-    attrs: BatchToSpaceNDAttrs, sources: Sequence[Source], out: Result, indices: Indices
-) -> PrimExpr:
-    (data,) = sources
-    count = len(attrs.block_shape)
+def _batch_to_space(call: OpCall[BatchToSpaceNDAttrs], indices: Indices) -> PrimExpr:
+    (data,) = call.sources
+    count = len(call.attrs.block_shape)
     which: PrimExpr = op.const(0, indices[0].dtype)
     places: list[PrimExpr] = []
-    for at, block in enumerate(attrs.block_shape):
-        place, rest = _divided(indices[at + 1] + attrs.crops[at][0], block)
+    for at, block in enumerate(call.attrs.block_shape):
+        place, rest = _divided(indices[at + 1] + call.attrs.crops[at][0], block)
         which = which * block + rest
         places.append(place)
-    batch = which * out.shape[0] + indices[0]
+    batch = which * call.out.shape[0] + indices[0]
     return data.at([batch, *places, *indices[count + 1 :]])

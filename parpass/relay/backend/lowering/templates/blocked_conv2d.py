@@ -10,40 +10,32 @@ that is read once for all blocks, so strides cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import (
-    Accumulators,
+    Tile,
     best_tile,
 )
+from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
 from parpass.relay.backend.lowering.templates.conv2d_operands import (
     Conv2DShape,
     FlatInput,
     channel_block,
-    in_blocks,
-    with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
-    is_flat,
-    looped,
     nested,
     ramp,
-    suits_vectors,
     vector,
 )
-from parpass.target.target import Target
-from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
 from parpass.tir.prim_expr import PrimExpr
@@ -51,28 +43,23 @@ from parpass.tir.stmt import Stmt, stmt_seq
 
 
 @register_template("nn.contrib_conv2d_NCHWc", "nn.conv2d", level=20)
-def blocked_conv2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def blocked_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images, with results in blocks such as NCHW16c.
 
     The weight is in a layout such as OIHW16i16o, or OIHW16o where the data is in NCHW.
     """
-    _, weight = sources
+    attrs = call.attrs
     inner = channel_block(attrs.data_layout)
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
-    if inner is None or lanes in (None, 1) or not is_flat(weight):
-        return None
-    if not suits_vectors(sources, out):
+    if inner is None or lanes in (None, 1) or not takes(call):
         return None
     packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
     if attrs.kernel_layout not in (packed, f"OIHW{inner}i{lanes}o"):
         return None
-    shape = Conv2DShape.of(attrs, sources)
+    shape = Conv2DShape.of(call)
     if shape.inputs % inner or shape.outputs % lanes:
         return None
-    blocks = (inner, lanes)
-    return _BlockedConv2D(shape, sources, store, target, blocks).stmt()
+    return _BlockedConv2D(call, store, lanes).stmt()
 
 
 class _Place(NamedTuple):
@@ -95,57 +82,32 @@ class _Place(NamedTuple):
     pixels: int
 
 
-class _BlockedConv2D:
-    """The loops of a convolution.
+class _BlockedConv2D(Conv2DNest):
+    """The loops of a convolution, where a vector is a block of output channels."""
 
-    Args:
-        shape: What is computed.
-        sources: The images and the weight.
-        store: What is done with results.
-        target: The machine.
-        blocks: How many input and output channels are together.
-    """
-
-    def __init__(
-        self,
-        shape: Conv2DShape,
-        sources: Sequence[Source],
-        store: Store,
-        target: Target,
-        blocks: tuple[int, int],
-    ) -> None:
-        self._shape, self._store = shape, store
-        self._data, self._weight = sources
-        self._inner, self._lanes = blocks
-        self._blocks_in = shape.inputs // self._inner
-        self._blocks_out = shape.outputs // self._lanes
-        self._registers = VectorRegisters.of(target)
-        dtype = self._data.dtype
-        self._tile = best_tile(
-            shape.counts[1],
-            self._blocks_out,
-            self._registers.number,
-            self._registers.of_vector(dtype, self._lanes),
-        )
-        count = self._tile.rows * self._tile.columns
-        self._sums = Accumulators(count, self._lanes, dtype)
-
-    def stmt(self) -> Stmt:
-        """Return the loops."""
-        return self._sums.within(looped("image", self._shape.batch, self._of_image))
-
-    def _of_image(self, image: PrimExpr) -> Stmt:
-        lanes = self._registers.lanes(self._data.dtype)
-        return with_input(
-            in_blocks(self._data),
-            image,
-            self._shape.sides,
-            lanes,
-            lambda data: self._rows(image, data),
+    def chosen_tile(self) -> Tile:
+        """Return how many pixels and blocks are a tile."""
+        registers = self.registers
+        return best_tile(
+            *(self.shape.counts[1], self._blocks_out, registers.number),
+            registers.of_vector(self.dtype, self.lanes),
         )
 
-    def _rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
-        shape, tile = self._shape, self._tile
+    @property
+    def _inner(self) -> int:
+        return self.data.shape[4]
+
+    @property
+    def _blocks_in(self) -> int:
+        return self.shape.inputs // self._inner
+
+    @property
+    def _blocks_out(self) -> int:
+        return self.shape.outputs // self.lanes
+
+    def rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
+        """Return the loops over the results of an image."""
+        shape, tile = self.shape, self.tile
 
         def tiles(at: tuple[PrimExpr, ...]) -> Stmt:
             group, channels, row = at
@@ -171,7 +133,7 @@ class _BlockedConv2D:
 
     def _results(self, data: FlatInput, place: _Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
-        shape, wide = self._shape, self._tile.columns
+        shape, wide = self.shape, self.tile.columns
         sums = nested(
             ("block", "y", "x", "channel"),
             (self._blocks_in, *shape.kernel, self._inner),
@@ -182,7 +144,7 @@ class _BlockedConv2D:
             for pixel in range(place.pixels)
             for block in range(wide)
         ]
-        return stmt_seq(self._sums.cleared(place.pixels * wide), sums, *stores)
+        return stmt_seq(self.sums.cleared(place.pixels * wide), sums, *stores)
 
     def _products(
         self,
@@ -194,15 +156,13 @@ class _BlockedConv2D:
         channel: PrimExpr,
     ) -> Stmt:
         """Return the products of one input channel of all pixels and its weights."""
-        shape, lanes = self._shape, self._lanes
+        shape, lanes = self.shape, self.lanes
         block_in = add(multiply(place.group, index(self._blocks_in)), block)
         top, left = shape.seen(place.row, y, 0), shape.seen(place.column, x, 1)
         begin = data.place((block_in, top, left, channel))
         kernel = (self._blocks_in, *shape.kernel, self._inner, lanes)
         weight = flat((place.block, block, y, x, channel, index(0)), (1, *kernel))
         step = shape.strides[1] * self._inner
-        buffer = self._weight.buffer
-        assert buffer is not None
 
         def products(starts: list[PrimExpr]) -> Stmt:
             first, first_weight = starts
@@ -213,12 +173,12 @@ class _BlockedConv2D:
             vectors = [
                 Load(
                     vector(data.dtype, lanes),
-                    buffer.data,
+                    self.weight,
                     ramp(add(first_weight, index(at * math.prod(kernel))), lanes),
                 )
-                for at in range(self._tile.columns)
+                for at in range(self.tile.columns)
             ]
-            return self._sums.add_outer_product(scalars, vectors)
+            return self.sums.add_outer_product(scalars, vectors)
 
         return bound_all("at", (begin, weight), products)
 
@@ -226,6 +186,6 @@ class _BlockedConv2D:
         channels = add(place.block, index(block))
         column = add(place.column, index(pixel))
         before = (place.image, channels, place.row, column)
-        return self._sums.each(
-            at, lambda lane, value: self._store((*before, lane), value)
+        return self.sums.each(
+            at, lambda lane, value: self.store((*before, lane), value)
         )

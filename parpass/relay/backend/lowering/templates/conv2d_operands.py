@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.relay.backend.lowering.rule_registry import Indices, Source
+from parpass.relay.backend.lowering.rule_registry import Indices, OpCall, Source
 from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
     flat,
@@ -232,12 +232,13 @@ class Conv2DShape(NamedTuple):
     before: tuple[int, int]
 
     @staticmethod
-    def of(attrs: Any, sources: Sequence[Source]) -> Conv2DShape:
+    def of(call: OpCall[Any]) -> Conv2DShape:
         """Return what the attributes and the operands of a call say."""
+        attrs = call.attrs
         data, weight = (
             cast("tuple[int, ...]", transformed_shape(source.shape, layout, plain))
             for source, layout, plain in zip(
-                sources, _layouts(attrs), ("NCHW", "OIHW"), strict=True
+                call.sources, _layouts(attrs), ("NCHW", "OIHW"), strict=True
             )
         )
         image, kernel = (data[2], data[3]), (weight[2], weight[3])

@@ -8,9 +8,10 @@ floats that are contiguous in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from parpass.ir.types import PointerType, PrimType
-from parpass.relay.backend.lowering.rule_registry import Result, Source
+from parpass.relay.backend.lowering.rule_registry import OpCall, Source
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Load, Ramp, Var
 from parpass.tir.op import add, const, multiply
@@ -158,10 +159,11 @@ class Memory:
         return Allocate(self.data, self.dtype, extents, None, body)  # type: ignore[arg-type]
 
 
-def suits_vectors(sources: Sequence[Source], out: Result) -> bool:
+def suits_vectors(call: OpCall[Any]) -> bool:
     """Return whether all is float32, or all float64, and nothing is empty."""
-    dtypes = {out.dtype, *(source.dtype for source in sources)}
-    lengths = [dim for one in (out, *sources) for dim in one.shape]
+    tensors = (call.out, *call.sources)
+    dtypes = {one.dtype for one in tensors}
+    lengths = [dim for one in tensors for dim in one.shape]
     return len(dtypes) == 1 and dtypes <= {"float32", "float64"} and all(lengths)
 
 

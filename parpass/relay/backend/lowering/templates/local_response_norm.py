@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
@@ -27,7 +26,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     suits_vectors,
 )
 from parpass.relay.op.nn.norm import LRNAttrs
-from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Var
 from parpass.tir.op import add, const, div, maximum, minimum, multiply, power, subtract
@@ -36,20 +34,15 @@ from parpass.tir.stmt import For, ForKind, LetStmt, Stmt, stmt_seq
 
 
 @register_template("nn.lrn", level=20)
-def local_response_norm(
-    attrs: LRNAttrs,
-    sources: Sequence[Source],
-    out: Result,
-    store: Store,
-    target: Target,
-) -> Stmt | None:
+def local_response_norm(call: OpCall[LRNAttrs], store: Store) -> Stmt | None:
     """Normalise over an axis that is not the last one."""
-    (data,) = sources
+    attrs, out = call.attrs, call.out
+    (data,) = call.sources
     rank = len(data.shape)
     axis = attrs.axis % rank
-    if axis == rank - 1 or not is_flat(data) or not suits_vectors(sources, out):
+    if axis == rank - 1 or not is_flat(data) or not suits_vectors(call):
         return None
-    lanes = VectorRegisters.of(target).lanes(out.dtype)
+    lanes = VectorRegisters.of(call.target).lanes(out.dtype)
     sums = Accumulators(1, lanes, out.dtype)
     bias, alpha, beta = (
         const(value, out.dtype)

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
@@ -33,7 +32,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, floordiv, floormod, multiply
@@ -62,27 +60,20 @@ class ProductNest:
 
     Args:
         lengths: What is multiplied.
-        sources: The factors.
-        out: The result.
+        call: The call; its operands are the factors.
         store: What is done with results.
-        target: The machine.
     """
 
     def __init__(
-        self,
-        lengths: ProductLengths,
-        sources: Sequence[Source],
-        out: Result,
-        store: Store,
-        target: Target,
+        self, lengths: ProductLengths, call: OpCall[Any], store: Store
     ) -> None:
-        self.lengths, self._store, self.out = lengths, store, out
-        self.a, self.b = sources
-        registers = VectorRegisters.of(target)
-        self.lanes = registers.lanes(out.dtype)
+        self.lengths, self._store, self.out = lengths, store, call.out
+        self.a, self.b = call.sources
+        registers = VectorRegisters.of(call.target)
+        self.lanes = registers.lanes(self.out.dtype)
         self.tile = self.chosen_tile(registers.number)
         count = self.tile[0] * self.tile[1]
-        self.sums = Accumulators(count, self.lanes, out.dtype)
+        self.sums = Accumulators(count, self.lanes, self.out.dtype)
 
     def chosen_tile(self, registers: int) -> tuple[int, int]:
         """Return how many rows and vectors are a tile."""
@@ -313,16 +304,14 @@ class RowsByRows(ProductNest):
 
 
 @register_template("nn.dense", "nn.matmul", "nn.batch_matmul", level=20)
-def matrix_product(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
     """Multiply matrices of floats; the first factor has its rows as rows."""
-    a, b = sources
-    if not (is_flat(a) and is_flat(b) and suits_vectors(sources, out)):
+    a, b = call.sources
+    if not (is_flat(a) and is_flat(b) and suits_vectors(call)):
         return None
-    if attrs.get("transpose_a", False) or len(a.shape) < 2:
+    if call.attrs.get("transpose_a", False) or len(a.shape) < 2:
         return None
-    by_rows = attrs.get("transpose_b", True)
+    by_rows = call.attrs.get("transpose_b", True)
     inner, columns = b.shape[:-3:-1] if by_rows else b.shape[-2:]
     batches = (math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
     if len(b.shape) == 2:  # one weight for all rows
@@ -330,4 +319,4 @@ def matrix_product(
     else:
         lengths = ProductLengths(batches, a.shape[-2], inner, columns)
     kind = RowsByRows if by_rows else RowsByColumns
-    return kind(lengths, sources, out, store, target).stmt()
+    return kind(lengths, call, store).stmt()

@@ -7,39 +7,30 @@ are multiplied with; strides cost, since the pixels of a vector are not neighbou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.rule_registry import (
-    Result,
-    Source,
+    OpCall,
     Store,
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import (
-    Accumulators,
+    Tile,
     best_tile,
     loaded,
 )
+from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
 from parpass.relay.backend.lowering.templates.conv2d_operands import (
-    Conv2DShape,
     FlatInput,
     channel_block,
-    in_blocks,
-    with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
-    is_flat,
-    looped,
     nested,
-    suits_vectors,
 )
-from parpass.target.target import Target
-from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load
 from parpass.tir.op import add, multiply
 from parpass.tir.prim_expr import PrimExpr
@@ -47,18 +38,13 @@ from parpass.tir.stmt import Stmt, stmt_seq
 
 
 @register_template("nn.conv2d", level=20)
-def plain_conv2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def plain_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW with a weight in OIHW, in groups or not."""
-    _, weight = sources
+    attrs = call.attrs
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != "OIHW":
         return None
-    if not is_flat(weight) or not suits_vectors(sources, out):
-        return None
-    shape = Conv2DShape.of(attrs, sources)
-    return _PlainConv2D(shape, sources, store, target).stmt()
+    return _PlainConv2D(call, store).stmt() if takes(call) else None
 
 
 class _Place(NamedTuple):
@@ -83,57 +69,25 @@ class _Place(NamedTuple):
     pixels: int
 
 
-class _PlainConv2D:
-    """The loops of a convolution.
+class _PlainConv2D(Conv2DNest):
+    """The loops of a convolution, where a vector is pixels of a row."""
 
-    Args:
-        shape: What is computed.
-        sources: The images and the weight.
-        store: What is done with results.
-        target: The machine.
-    """
-
-    def __init__(
-        self,
-        shape: Conv2DShape,
-        sources: Sequence[Source],
-        store: Store,
-        target: Target,
-    ) -> None:
-        self._shape, self._store = shape, store
-        self._data, self._weight = sources
-        registers = VectorRegisters.of(target)
-        self._lanes = registers.lanes(self._data.dtype)
-        vectors, rest = (
-            -(-shape.counts[1] // self._lanes),
-            shape.counts[1] % self._lanes,
-        )
-        self._tile = best_tile(
-            *(shape.outputs, vectors, registers.number), last_is_shorter=rest > 0
-        )
-        count = self._tile.rows * self._tile.columns
-        self._sums = Accumulators(count, self._lanes, self._data.dtype)
-
-    def stmt(self) -> Stmt:
-        """Return the loops."""
-        return self._sums.within(
-            looped(
-                "image",
-                self._shape.batch,
-                lambda image: with_input(
-                    *(in_blocks(self._data), image, self._shape.sides, self._lanes),
-                    lambda data: self._rows(image, data),
-                ),
-            )
+    def chosen_tile(self) -> Tile:
+        """Return how many output channels, and vectors of pixels, are a tile."""
+        pixels, lanes = self.shape.counts[1], self.lanes
+        return best_tile(
+            *(self.shape.outputs, -(-pixels // lanes), self.registers.number),
+            last_is_shorter=pixels % lanes > 0,
         )
 
-    def _rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
-        shape = self._shape
-        wide = self._tile.columns * self._lanes
+    def rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
+        """Return the loops over the results of an image."""
+        shape = self.shape
+        wide = self.tile.columns * self.lanes
 
         def tiles(group: PrimExpr, row: PrimExpr) -> Stmt:
             return in_chunks(
-                *("output", shape.outputs, self._tile.rows),
+                *("output", shape.outputs, self.tile.rows),
                 lambda channel, channels: in_chunks(
                     *("column", shape.counts[1], wide),
                     lambda column, pixels: self._results(
@@ -148,7 +102,7 @@ class _PlainConv2D:
 
     def _results(self, data: FlatInput, place: _Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
-        shape = self._shape
+        shape = self.shape
         vectors = self._vectors(place)
         count = place.channels * len(vectors)
         products = nested(
@@ -161,12 +115,12 @@ class _PlainConv2D:
             for channel in range(place.channels)
             for at in range(len(vectors))
         ]
-        return stmt_seq(self._sums.cleared(count), products, *stores)
+        return stmt_seq(self.sums.cleared(count), products, *stores)
 
     def _vectors(self, place: _Place) -> list[int]:
         """Return how many pixels each vector of a row has."""
-        starts = range(0, place.pixels, self._lanes)
-        return [min(self._lanes, place.pixels - start) for start in starts]
+        starts = range(0, place.pixels, self.lanes)
+        return [min(self.lanes, place.pixels - start) for start in starts]
 
     def _products(
         self,
@@ -177,8 +131,7 @@ class _PlainConv2D:
         x: PrimExpr,
     ) -> Stmt:
         """Return the products of weights and what pixels see by them."""
-        shape, buffer = self._shape, self._weight.buffer
-        assert buffer is not None
+        shape = self.shape
         of_group = add(multiply(place.group, index(shape.inputs)), channel)
         top, left = shape.seen(place.row, y, 0), shape.seen(place.column, x, 1)
         begin = data.place((of_group, top, left, index(0)))
@@ -193,8 +146,8 @@ class _PlainConv2D:
                 loaded(
                     data.dtype,
                     data.data,
-                    add(first, index(at * self._lanes * step)),
-                    self._lanes,
+                    add(first, index(at * self.lanes * step)),
+                    self.lanes,
                     stride=step,
                     count=count,
                 )
@@ -204,18 +157,18 @@ class _PlainConv2D:
                 add(first_weight, index(at * math.prod(kernel)))
                 for at in range(place.channels)
             ]
-            scalars = [Load(data.dtype, buffer.data, one) for one in places]
-            return self._sums.add_outer_product(scalars, vectors)
+            scalars = [Load(data.dtype, self.weight, one) for one in places]
+            return self.sums.add_outer_product(scalars, vectors)
 
         return bound_all("at", (begin, weight), products)
 
     def _stored(self, place: _Place, channel: int, vector: int, at: int) -> Stmt:
-        shape = self._shape
+        shape = self.shape
         first = add(multiply(place.group, index(shape.outputs)), place.channel)
         before = (place.image, add(first, index(channel)), place.row)
-        column = add(place.column, index(vector * self._lanes))
-        return self._sums.each(
+        column = add(place.column, index(vector * self.lanes))
+        return self.sums.each(
             at,
-            lambda lane, value: self._store((*before, add(column, lane)), value),
+            lambda lane, value: self.store((*before, add(column, lane)), value),
             self._vectors(place)[vector],
         )

@@ -7,11 +7,11 @@ copied nor read.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from parpass.relay.backend.lowering.extremes import larger, lowest
 from parpass.relay.backend.lowering.rule_registry import (
+    OpCall,
     Result,
     Source,
     Store,
@@ -35,7 +35,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.target.target import Target
 from parpass.tir.expr import Cast, Var
 from parpass.tir.op import (
     add,
@@ -72,29 +71,24 @@ class _Windows(NamedTuple):
 
 
 @register_template("nn.max_pool2d", "nn.global_max_pool2d", level=20)
-def max_pool2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def max_pool2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Return the largest elements of windows of images in NCHW, or such as NCHW16c."""
-    return _pooled(attrs, sources, out, store, is_max=True)
+    return _pooled(call, store, is_max=True)
 
 
 @register_template("nn.avg_pool2d", "nn.global_avg_pool2d", level=20)
-def avg_pool2d(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, target: Target
-) -> Stmt | None:
+def avg_pool2d(call: OpCall[Any], store: Store) -> Stmt | None:
     """Return the means of windows of images in NCHW, or such as NCHW16c."""
-    return _pooled(attrs, sources, out, store, is_max=False)
+    return _pooled(call, store, is_max=False)
 
 
-def _pooled(
-    attrs: Any, sources: Sequence[Source], out: Result, store: Store, *, is_max: bool
-) -> Stmt | None:
-    (data,) = sources
+def _pooled(call: OpCall[Any], store: Store, *, is_max: bool) -> Stmt | None:
+    attrs, out = call.attrs, call.out
+    (data,) = call.sources
     lanes = channel_block(attrs.layout)
     if lanes is None or (attrs.out_layout or attrs.layout) != attrs.layout:
         return None
-    if not is_flat(data) or not suits_vectors(sources, out) or 0 in data.shape:
+    if not is_flat(data) or not suits_vectors(call) or 0 in data.shape:
         return None
     if lanes == 1:  # a block of one channel
         blocked = out._replace(shape=(*out.shape, 1))

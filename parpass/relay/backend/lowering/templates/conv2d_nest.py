@@ -1,0 +1,82 @@
+"""The base of 2-d convolution templates: operands, registers and the loop of images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from parpass.relay.backend.lowering.rule_registry import OpCall, Store
+from parpass.relay.backend.lowering.templates.accumulators import Accumulators, Tile
+from parpass.relay.backend.lowering.templates.conv2d_operands import (
+    Conv2DShape,
+    FlatInput,
+    in_blocks,
+    with_input,
+)
+from parpass.relay.backend.lowering.templates.flat_loops import (
+    is_flat,
+    looped,
+    suits_vectors,
+)
+from parpass.target.vector_registers import VectorRegisters
+from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.stmt import Stmt
+
+
+def takes(call: OpCall[Any]) -> bool:
+    """Return whether the operands of a convolution suit templates, whatever layout."""
+    return is_flat(call.sources[1]) and suits_vectors(call)
+
+
+class Conv2DNest:
+    """The loops of a convolution.
+
+    Args:
+        call: The call; its operands are the images and the weight.
+        store: What is done with results.
+        lanes: How many results a vector holds; None for as many as a register.
+    """
+
+    def __init__(
+        self, call: OpCall[Any], store: Store, lanes: int | None = None
+    ) -> None:
+        self.shape, self.store = Conv2DShape.of(call), store
+        data, weight = call.sources
+        assert weight.buffer is not None
+        self.data, self.weight = in_blocks(data), weight.buffer.data
+        self.dtype = data.dtype
+        self.registers = VectorRegisters.of(call.target)
+        self.lanes = lanes or self.registers.lanes(self.dtype)
+        self.tile = self.chosen_tile()
+        count = self.tile.rows * self.tile.columns
+        self.sums = Accumulators(count, self.lanes, self.dtype)
+
+    def chosen_tile(self) -> Tile:
+        """Return how many results are computed at once."""
+        raise NotImplementedError
+
+    def rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
+        """Return the loops over the results of an image."""
+        raise NotImplementedError
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        return self.sums.within(
+            looped(
+                "image",
+                self.shape.batch,
+                lambda image: self.with_data(
+                    image, lambda data: self.rows(image, data)
+                ),
+            )
+        )
+
+    def with_data(
+        self,
+        image: PrimExpr,
+        body: Callable[[FlatInput], Stmt],
+        only: PrimExpr | None = None,
+    ) -> Stmt:
+        """Return a statement that has the channels of an image; see `with_input`."""
+        lanes = self.registers.lanes(self.dtype)
+        return with_input(self.data, image, self.shape.sides, lanes, body, only)
