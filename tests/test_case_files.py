@@ -140,7 +140,7 @@ def test_a_file_without_cases_is_an_error(tmp_path: Path):
             "values: same",
             "with: blocs 2",
             3,
-            "of 'target', 'compiler', 'blocks', 'relu',",
+            "of 'target', 'compiler', 'blocks', 'skip',",
         ),
         ("values: same", "with: blocks x", 3, "invalid literal for int"),
         ("values: same", "config: relay.a=1", 3, "invalid config option 'relay.a'"),

@@ -15,7 +15,12 @@ from parpass.function_registry import register_func
 from parpass.ir.op_registration import TempOpAttr
 from parpass.relay.dataflow_pattern import DFPattern, is_op, wildcard
 from parpass.relay.expr import const
-from parpass.relay.transform import ChangeBatch, ConvertLayout, MergeComposite
+from parpass.relay.transform import (
+    ChangeBatch,
+    ConvertLayout,
+    LayoutConfig,
+    MergeComposite,
+)
 from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
 from parpass.target import Target
 
@@ -52,6 +57,10 @@ def _blocks(text: str) -> list[_Setting]:
     return [TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", conv2d_nchwc(int(text)))]
 
 
+def _skip(text: str) -> list[_Setting]:
+    return [LayoutConfig([int(number) for number in text.split()])]
+
+
 def _relu(text: str) -> list[_Setting]:
     become = _named(text, LEGALIZATIONS)
 
@@ -66,6 +75,7 @@ SETTINGS: dict[str, Callable[[str], list[_Setting]]] = {
     "target": _target,  # of this text
     "compiler": _compiler,  # of this name, which supports these operators
     "blocks": _blocks,  # of so many channels, in which convolutions compute
+    "skip": _skip,  # convolutions of these numbers, when layouts are changed
     "relu": _relu,  # that Legalize makes this of `LEGALIZATIONS`
 }
 
