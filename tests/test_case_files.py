@@ -136,7 +136,12 @@ def test_a_file_without_cases_is_an_error(tmp_path: Path):
         ("values: same", "types: none", 3, "expected 'inferred' or 'as written'"),
         ("values: same", "opt-level: high", 3, "expected a level, got 'high'"),
         ("values: same", "config: relay", 3, "expected KEY=VALUE, got 'relay'"),
-        ("values: same", "with: blocs 2", 3, "of 'target', 'compiler', 'blocks', got"),
+        (
+            "values: same",
+            "with: blocs 2",
+            3,
+            "of 'target', 'compiler', 'blocks', 'skip',",
+        ),
         ("values: same", "with: blocks x", 3, "invalid literal for int"),
         ("values: same", "config: relay.a=1", 3, "invalid config option 'relay.a'"),
         ("// About the case.", "documented: Fold", 6, "no pass named 'Fold'"),

@@ -148,13 +148,6 @@ def test_programs_that_call_compiled_kernels_have_types():
     assert typed["main"].body.args[0].checked_type == TensorType((1, 100))
 
 
-def test_functions_that_are_not_primitive_or_anothers_stay():
-    x = relay.var("x", shape=(3,))
-    mine = primitive([x], relay.exp(x)).with_attr("Compiler", "ext")
-    mod = IRModule({"main": relay.Function([x], relay.exp(x)), "mine": mine})
-    parpass.assert_structural_equal(LowerTE()(mod), mod)
-
-
 def test_what_is_behind_an_anchor_is_computed_in_its_loops():
     x, r = relay.var("x", shape=(1, 3, 4, 4)), relay.var("r", shape=(1, 3, 2, 2))
     s, y = relay.var("s", shape=(3, 1, 1)), relay.nn.adaptive_max_pool2d(x, 2)

@@ -9,7 +9,6 @@ from parpass import relay
 from parpass.errors import ArgumentError, DiagnosticError, IRTypeError
 from parpass.relay.transform import ChangeBatch, InferType
 from parpass.runner import Runner
-from tests.support.docs import shows
 from tests.support.meaning import assert_parallel_is_serial
 from tests.support.relay_networks import mobilenet
 
@@ -18,11 +17,6 @@ DATA = relay.var("data", shape=(1, 3))
 
 def module(body: relay.Expr) -> tvm.IRModule:
     return InferType()(tvm.IRModule.from_expr(relay.Function((DATA,), body)))
-
-
-def test_the_documented_programs() -> None:
-    before = module(relay.nn.relu(DATA))
-    assert shows(ChangeBatch, before, ChangeBatch({DATA: 0}, 4)(before))
 
 
 def test_workers_know_parameters_by_their_names(runner: Runner) -> None:

@@ -135,15 +135,6 @@ def test_what_is_written_out_of_narrow_floats_is_rounded_once(dtype: str) -> Non
     np.testing.assert_allclose(found.astype("float64"), exact, 1.01 * last, 1e-5)
 
 
-def test_the_type_before_is_used_where_an_argument_was_rewritten() -> None:
-    inner = relay.nn.dropout(data)
-    norm = relay.nn.batch_norm(
-        inner, *channels, relay.var("m", shape=(3,)), relay.var("v", shape=(3,))
-    )
-    simplified = simplify_inference(infer_type(norm[0]))
-    assert {"nn.batch_norm", "nn.dropout"}.isdisjoint(names_in(simplified))
-
-
 def test_an_untyped_program_is_an_error_that_names_infer_type() -> None:
     with pytest.raises(UntypedError, match="InferType"):
         simplify_inference(relay.nn.l2_normalize(relay.exp(data), 1e-3))

@@ -51,7 +51,10 @@ class FirstOrderGradient(ModulePass):
         def @main(%x: Tensor[(3,), float32], %y: Tensor[(3,), float32]) {
           %0 = multiply(%x, %y);
           %1 = ones_like(%0);
-          (%0, (multiply(%1, %y), multiply(%1, %x)))
+          %2 = multiply(%1, %y);
+          %3 = multiply(%1, %x);
+          %4 = (%2, %3);
+          (%0, %4)
         }
 
     Gradients are those of the sum of the tensor that a function gives, of a tuple of

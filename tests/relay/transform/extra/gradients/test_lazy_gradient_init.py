@@ -71,17 +71,3 @@ def test_gradients_are_what_they_were() -> None:
     _, (by_x, by_y) = run(DATA, DATA + 1)
     assert np.array_equal(by_x.numpy(), DATA + 1)
     assert np.array_equal(by_y.numpy(), DATA)
-
-
-def test_functions_that_are_called_keep_their_types_and_others_stay() -> None:
-    text = """#[version = "0.0.5"]
-    type Box { Box(float32) }
-    def @twice(%x: float32) -> float32 { add(%x, %x) }
-    def @boxed(%x: float32) -> float32 { match (Box(%x)) { Box(%y) => %y } }
-    def @main(%x: float32) -> float32 { add(@twice(%x), @boxed(%x)) }
-    """
-    mod = InferType()(relay.parse(text))
-    lazy = LazyGradientInit()(mod)
-    tvm.ir.assert_structural_equal(lazy["boxed"], mod["boxed"])
-    assert "GradCell" in lazy["twice"].astext()
-    assert result(lazy, np.float32(2.0)) == [6.0]
