@@ -1,7 +1,7 @@
 """The entry point of the command.
 
-Workers load this module, too, since it is the main module of the program, and are
-delayed by what it imports. So it imports next to nothing.
+Workers that are forked off the fork server load this module, too, as the program's main
+module, and are delayed by what it imports. So it imports next to nothing.
 """
 
 from __future__ import annotations
