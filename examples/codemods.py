@@ -101,5 +101,5 @@ def main() -> None:
     print(*reports)
 
 
-if __name__ == "__main__":  # the workers import this file, too
+if __name__ == "__main__":
     main()

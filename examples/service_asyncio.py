@@ -175,5 +175,5 @@ def main() -> None:
     )
 
 
-if __name__ == "__main__":  # the workers import this file, too
+if __name__ == "__main__":
     main()

@@ -217,5 +217,5 @@ def main() -> None:
     trio.run(serve, parser.parse_args().port)
 
 
-if __name__ == "__main__":  # the workers import this file, too
+if __name__ == "__main__":
     main()

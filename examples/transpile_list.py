@@ -83,5 +83,5 @@ def main() -> None:
     compared.time("parpass, with callbacks", lambda: ours(callback=callback))
 
 
-if __name__ == "__main__":  # the workers import this file, too
+if __name__ == "__main__":
     main()

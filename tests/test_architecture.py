@@ -13,7 +13,7 @@ PAGES = ["architecture.md", *(f"decisions/{path.name}" for path in DECISIONS)]
 FILE = re.compile(r"`([\w/]+\.(?:py|md|toml))`")
 
 
-# Files are named from the root, or from the room that a passage is about.
+# Files are named from the root, or from the package that a passage is about.
 FOLDERS = [ROOT, ROOT / "docs", *(p for p in (ROOT / "parpass").glob("**/"))]
 
 
@@ -30,9 +30,11 @@ def test_the_files_that_a_page_names_are_there(page: str):
 
 def test_the_page_has_the_rooms_that_there_are():
     text = (ROOT / "docs/architecture.md").read_text()
-    rooms = {
+    packages = {
         path.stem
         for path in (ROOT / "parpass").iterdir()
         if not path.name.startswith(("_", "py."))
     }
-    assert {room for room in rooms if not re.search(rf"\b{room}\b", text)} == set()
+    assert {
+        package for package in packages if not re.search(rf"\b{package}\b", text)
+    } == set()

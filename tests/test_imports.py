@@ -15,7 +15,7 @@ from parpass.relay.analysis.call_graph import strong_components
 
 ROOT = Path(__file__).parents[1]
 
-# Rooms that have a module for each thing that another room has one of: ONNX converters,
+# Packages whose modules correspond to those of another package: ONNX converters,
 # dynamic forms and rules of operators, errors of what raises them, what the command
 # runs, texts of both embedded IRs.
 COUNTERPARTS = (

@@ -1,7 +1,7 @@
 """The entry point of the command.
 
-Workers load this module, too, since it is the main module of the program, and are
-delayed by what it imports. So it imports next to nothing.
+Workers that are forked off the fork server load this module, too, as the program's main
+module, and are delayed by what it imports. So it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 _GC_THRESHOLDS = 200_000, 5, 100
 # In which passes run in this process that may crash it; who replays a crash wants it.
 _SUPERVISED = ("opt", "bisect")
+_INTERRUPTED = 130  # the exit code of shells for SIGINT
 
 
 def run() -> None:
@@ -23,6 +24,7 @@ def run() -> None:
     Garbage collection at exit is avoided: it takes a tenth of a second and more.
     """
     gc.set_threshold(*_GC_THRESHOLDS)
+    atexit.register(_ignore_interrupts)
     atexit.register(gc.freeze)
     try:
         with _supervised():
@@ -30,7 +32,19 @@ def run() -> None:
 
             main(prog_name="parpass")
     except KeyboardInterrupt:  # before there is a group that ends so
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            _ignore_interrupts()  # a signal to the process group may arrive twice
+        raise
+
+
+def _ignore_interrupts() -> None:
+    """Keep the exit code: while Python ends, SIGINT would kill the process."""
+    import signal
+
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _supervised() -> contextlib.AbstractContextManager[None]:

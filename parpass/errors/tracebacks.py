@@ -18,7 +18,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 _SHOW_ALL = "PARPASS_FULL_TRACEBACKS"
 
 _package = Path(__file__).parents[1]
-_INTERNAL = tuple(f"{_package / room}{os.sep}" for room in ("transform", "runner"))
+_INTERNAL = tuple(f"{_package / name}{os.sep}" for name in ("transform", "runner"))
 
 # Frames are identified by file and name, all that is known of frames from workers.
 _callers: set[tuple[str, str]] = set()

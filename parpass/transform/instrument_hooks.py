@@ -31,8 +31,8 @@ replayed_time: ContextVar[float | None] = ContextVar(
 
 def now() -> float:
     """Return the time in seconds, at which a serial run would call the current hook."""
-    moment = replayed_time.get()
-    return time.perf_counter() if moment is None else moment
+    replayed = replayed_time.get()
+    return time.perf_counter() if replayed is None else replayed
 
 
 Hook = Callable[..., Any]

@@ -43,7 +43,7 @@ class Pass:
     is_functionwise: ClassVar[bool] = False
 
     # Whether its time on a function is about proportional to the function's size. If
-    # not, as for compiling, an expected time does not make a worker a straggler.
+    # not, as for compiling, the workers' times are not compared with an estimate.
     cost_follows_size: ClassVar[bool] = True
 
     # Which functions it sees, if it works function by function and modules hold several

@@ -28,6 +28,13 @@ sys.meta_path.insert(0, Interrupting())
 sys.argv = ["parpass", "--version"]
 run()
 """
+_INTERRUPTED_AT_THE_END = """\
+import atexit, signal, sys
+atexit.register(lambda: signal.raise_signal(signal.SIGINT))
+from parpass.cli.entry import run
+sys.argv = ["parpass", "--version"]
+run()
+"""
 _LEFT_OPEN = """\
 import gc
 left_open = open("told.txt", "w")
@@ -66,3 +73,12 @@ def test_ctrl_c_is_quiet_while_the_command_still_loads():
         [sys.executable, "-c", _INTERRUPTED], capture_output=True, check=False
     )
     assert (made.returncode, made.stdout, made.stderr) == (130, b"", b"")
+
+
+def test_ctrl_c_is_ignored_once_the_command_is_over():
+    made = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_AT_THE_END],
+        capture_output=True,
+        check=False,
+    )
+    assert (made.returncode, made.stderr) == (0, b"")

@@ -5,9 +5,9 @@ import pytest
 from parpass import ir
 
 
-@pytest.mark.parametrize("room", ["", ".diagnostics", ".instrument", ".transform"])
-def test_names_are_sorted_and_come_from_where_they_live(room: str):
-    module = importlib.import_module(f"parpass.ir{room}")
+@pytest.mark.parametrize("package", ["", ".diagnostics", ".instrument", ".transform"])
+def test_names_are_sorted_and_come_from_where_they_live(package: str):
+    module = importlib.import_module(f"parpass.ir{package}")
     assert module.__all__ == sorted(module.__all__)
     for name in module.__all__:
         value = getattr(module, name)

@@ -228,10 +228,10 @@ def test_to_load_and_run_one_needs_no_compiler(tmp_path: Path):
     )
     shape, *loaded = output.strip().split(";")
     assert shape == "(2, 3)"
-    rooms = {name.split(".")[1] for name in loaded if name.startswith("parpass.")}
+    packages = {name.split(".")[1] for name in loaded if name.startswith("parpass.")}
     core = {"errors", "fork_safety", "lazy_loader", "replicated_tables"}
     core |= {"function_registry", "source", "trusted_paths"}
-    assert rooms <= core | {"contrib", "runtime"}
+    assert packages <= core | {"contrib", "runtime"}
     assert not {"llvmlite", "onnx", "msgspec", "trio", "loky"} & {*loaded}
 
 

@@ -4,8 +4,8 @@
 
 runs the tests of the core in one: `transform`, `instrument`, `runner`, `errors` and
 `diagnostic`, on the toy IRs of `tests/support`. The packages are not there for workers
-and other processes either. Tests of these rooms that are about an IR, an integration or
-the command are declared here, with the reason.
+and other processes either. Tests of these packages that are about an IR, an
+integration or the command are declared here, with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TAKEN_AWAY = (
     *("cli", "contrib", "integrations", "ir", "relay", "runtime", "target"),
     *("te", "tir"),
 )
-ROOMS = (
+PACKAGES = (
     *("tests/transform", "tests/instrument", "tests/runner", "tests/test_errors.py"),
     *("tests/test_diagnostic.py", "tests/test_fork_safety.py"),
     *("tests/test_new_workers.py", "tests/test_tracebacks.py"),
@@ -62,8 +62,8 @@ def make_core(folder: Path) -> None:
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
         )
     shutil.copy(ROOT / "pyproject.toml", folder)
-    for room in TAKEN_AWAY:
-        shutil.rmtree(folder / "parpass" / room)
+    for package in TAKEN_AWAY:
+        shutil.rmtree(folder / "parpass" / package)
 
 
 def run_tests(
@@ -97,7 +97,7 @@ def main() -> int:
     """Run all tests of the core, print what pytest does, and return its exit code."""
     with tempfile.TemporaryDirectory() as made:
         make_core(Path(made))
-        result = run_tests(Path(made), [*ROOMS, *sys.argv[1:]])
+        result = run_tests(Path(made), [*PACKAGES, *sys.argv[1:]])
     sys.stdout.write(result.stdout)
     return result.returncode
 

@@ -36,12 +36,12 @@ from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import SerialStep
 
 _DEFAULT_PACE = 2e-5  # seconds for a pass on a node, until it has been measured
-_ALWAYS_COUNTED = 16  # first functions of which each is counted, and the clock read
-_SAMPLE_STRIDE = 8  # of the functions after them, of so many one is,
+_ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
+_SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
 _BRIEF_SECONDS = 1e-3  # if a function takes less
-# That workers must save on the rest to get it, when one of them has just become ready:
-# the others are to start yet, and this process loads what it speaks to them with.
-_HAND_OVER_SECONDS = 0.2
+# Seconds that the workers must save on the rest to get it when the first one is ready:
+# the others have yet to start, and this process to import the coordinator.
+_OFFLOAD_SECONDS = 0.2
 
 
 class StopCriterion:
@@ -61,27 +61,27 @@ class StopCriterion:
     ) -> None:
         self._steps, self._functions = steps, functions
         self._overhead = policy.dispatch_overhead(functions)
-        self._gain = policy.speedup()
+        self._speedup = policy.speedup()
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
         self._size = 0
         self._began = time.perf_counter()
         self._last = 0, 0.0  # function and time of the last look
-        self._each = math.inf  # seconds, at that look
+        self._seconds_each = math.inf  # seconds, at that look
         self.nodes = 0
         self.done = 0
 
     def __call__(self, at: int, function: Any) -> bool:
         """Return whether the probe goes on with a function."""
         self.done = at
-        is_sampled = at >= _ALWAYS_COUNTED and self._each < _BRIEF_SECONDS
+        is_sampled = at >= _ALWAYS_COUNTED and self._seconds_each < _BRIEF_SECONDS
         if is_sampled and at % _SAMPLE_STRIDE:
             self.nodes += self._size
             return True
         self._store.check_open()
         spent = self.seconds()
-        each = self._each = self._seconds_per_function(spent, at)
-        if self._hands_over(self._expected_saving(each, at)):
+        each = self._seconds_each = self._seconds_per_function(spent, at)
+        if self._should_offload(self._expected_saving(each, at)):
             return False
         pace = each * at / self.nodes if each else _DEFAULT_PACE
         limit = int(min(self._overhead / (pace * self._steps or 1e-12), 1e9)) + 1
@@ -96,8 +96,8 @@ class StopCriterion:
         """Return the seconds since the first function."""
         return time.perf_counter() - self._began
 
-    def _hands_over(self, saving: float) -> bool:
-        """Return whether the workers get the rest, on which they would save so much."""
+    def _should_offload(self, saving: float) -> bool:
+        """Return whether the rest is offloaded, which would save so many seconds."""
         return saving > self._overhead
 
     def _seconds_per_function(self, spent: float, at: int) -> float:
@@ -118,7 +118,7 @@ class StopCriterion:
         """
         if not each:
             return 0.0
-        gain = self._gain.seconds(each * done * self._steps, self.nodes, done)
+        gain = self._speedup.seconds(each * done * self._steps, self.nodes, done)
         return gain * (self._functions - done) / done
 
 
@@ -152,7 +152,7 @@ class WarmUpCriterion(StopCriterion):
         self._start, config = start, state.context.config
         self._start_seconds = config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
         given = config.get(ASKING_WORKERS_SECONDS)
-        self._hand_over = _HAND_OVER_SECONDS if given is None else given
+        self._offload_overhead = _OFFLOAD_SECONDS if given is None else given
         self._loading: list[Future[bytes]] = []
         self._has_started_all = False
         self.has_started = False
@@ -172,7 +172,7 @@ class WarmUpCriterion(StopCriterion):
         for loading in self._loading:
             self._executor.end(loading)
 
-    def _hands_over(self, saving: float) -> bool:
+    def _should_offload(self, saving: float) -> bool:
         if not self.has_started and (self._start or saving > self._overhead):
             self.has_started = True
             try:
@@ -182,7 +182,7 @@ class WarmUpCriterion(StopCriterion):
         if not any(one.done() for one in self._loading):
             return False
         self.start_others()
-        return saving > self._hand_over
+        return saving > self._offload_overhead
 
     def _start_workers(self) -> None:
         with fork_lock:
@@ -195,7 +195,7 @@ class WarmUpCriterion(StopCriterion):
         payload = encode_payload(self._steps_to_load, self._adapter, None)
         message = encode_message((self._start_seconds, payload))
         # One core is this process's; a pool starts as many processes as it has jobs.
-        for _ in range(max(1, self._gain.at_once - 1)):
+        for _ in range(max(1, self._speedup.at_once - 1)):
             self._loading.append(self._executor.submit(load_payload, message))
 
 

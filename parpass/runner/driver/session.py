@@ -95,10 +95,10 @@ class Session:
                 self._amortizer = self._leased.amortizer()
         elif executor is None:
             self._owned = new_executor(workers)
-        self._opened = contextlib.ExitStack()
+        self._exit_stack = contextlib.ExitStack()
         self._is_named = isinstance(executor, str)
         self._executor: Executor | None = (
-            self._opened.enter_context(open_executor(executor))
+            self._exit_stack.enter_context(open_executor(executor))
             if isinstance(executor, str)
             else executor
         )
@@ -224,7 +224,7 @@ class Session:
             self._owned.close()
         if self._leased is not None:
             self._leased.close()
-        self._opened.close()
+        self._exit_stack.close()
 
     def close_nowait(self) -> None:
         """End the processes of a runner that was garbage-collected; do not wait."""
@@ -234,7 +234,7 @@ class Session:
         if self._leased is not None:
             self._leased.close()
         if self._is_named:
-            threading.Thread(target=self._opened.close, daemon=True).start()
+            threading.Thread(target=self._exit_stack.close, daemon=True).start()
 
     async def close_async(self) -> None:
         """End the processes, and wait for it on an event loop."""

@@ -30,7 +30,7 @@ from parpass.transform import LargeValue, Source
 from parpass.transform.config import Optimizations
 
 DEFAULT_LARGE_BYTES = Optimizations().large_value_bytes  # if no settings are given
-_FETCH_ALL = "brought"  # the file that marks the directory, and holds one of these
+_FETCH_ALL = "fetch-all"  # the file that marks the directory, with one of these in it
 _SAME_MACHINE, _OTHER_MACHINE = b"here", b"elsewhere"
 _ALIGNMENT = 64  # bytes, of values in a file; numpy and BLAS prefer it
 _COORDINATOR = "values-coordinator"  # the file of the coordinator's own values

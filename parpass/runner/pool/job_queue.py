@@ -34,14 +34,14 @@ class QueuedJob(msgspec.Struct, eq=False):
         answer: The future of its result.
         seconds: Its expected time; infinite if not known.
         is_cancelled: Whether its result is not needed, and its worker is to end soon.
-        of: The owner: jobs of one run have the same.
+        owner: The owner, which is the same for all jobs of a run.
     """
 
     message: bytes
     answer: Future[bytes]
     seconds: float
     is_cancelled: bool = False
-    of: object = None
+    owner: object = None
 
 
 class WorkerHandle:
@@ -84,7 +84,7 @@ class WorkerHandle:
         is_late = self.remaining_seconds() < -_MAX_PREFETCH_SECONDS
         return (
             self.next is None
-            and self.current.of is queued.of
+            and self.current.owner is queued.owner
             and not is_late
             and self.current.seconds + queued.seconds <= _MAX_PREFETCH_SECONDS
             and len(queued.message) <= _MAX_PREFETCH_BYTES
@@ -124,7 +124,7 @@ class SharedExecutor(Executor, Protocol):
         job: bytes,
         seconds: float = math.inf,
         *,
-        of: object = None,
+        owner: object = None,
     ) -> Future[bytes]:
         """Submit a call of `run(job)` for an owner."""
         ...
@@ -134,7 +134,7 @@ class SharedExecutor(Executor, Protocol):
         ...
 
     def submit_and_wait(
-        self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
+        self, run: Callable[[bytes], bytes], job: bytes, *, owner: object = None
     ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed."""
         ...
@@ -169,7 +169,7 @@ class FairShare(DirectExecutor):
         self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
     ) -> Future[bytes]:
         """Submit a call of `run(job)`; see `Executor.submit`."""
-        return self._pool.submit(run, job, seconds, of=self)
+        return self._pool.submit(run, job, seconds, owner=self)
 
     def wake_worker(self) -> None:
         """Announce a job: an idle worker spins until it arrives."""
@@ -179,7 +179,7 @@ class FairShare(DirectExecutor):
         self, run: Callable[[bytes], bytes], job: bytes
     ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed."""
-        return self._pool.submit_and_wait(run, job, of=self)
+        return self._pool.submit_and_wait(run, job, owner=self)
 
 
 def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> QueuedJob:
@@ -187,6 +187,6 @@ def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> Que
     if len(queue) == 1:
         return queue[0]
     at_work = Counter(
-        one.of for worker in handles if not worker.is_over for one in worker.jobs()
+        one.owner for worker in handles if not worker.is_over for one in worker.jobs()
     )
-    return min(queue, key=lambda queued: at_work[queued.of])
+    return min(queue, key=lambda queued: at_work[queued.owner])

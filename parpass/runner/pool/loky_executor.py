@@ -83,18 +83,18 @@ class LokyExecutor:
         job: bytes,
         seconds: float = math.inf,
         *,
-        of: object = None,
+        owner: object = None,
     ) -> Future[bytes]:
         """Submit a call of `run(job)` for an owner; see `Executor.submit`."""
         pool = self._pool
-        queued = QueuedJob(encode_call(run, job), Future(), seconds, of=of)
+        queued = QueuedJob(encode_call(run, job), Future(), seconds, owner=owner)
         with pool.lock:
             self._check_open()
             self._enqueue(queued)
         return queued.answer
 
     def submit_and_wait(
-        self, run: Callable[[bytes], bytes], job: bytes, *, of: object = None
+        self, run: Callable[[bytes], bytes], job: bytes, *, owner: object = None
     ) -> bytes | None:
         """Run `run(job)` in a worker and wait; return its result, None if it failed.
 
@@ -105,7 +105,7 @@ class LokyExecutor:
             RuntimeUseError: The executor is closed.
         """
         pool, answer = self._pool, Future[bytes]()
-        queued = QueuedJob(encode_call(run, job), answer, math.inf, of=of)
+        queued = QueuedJob(encode_call(run, job), answer, math.inf, owner=owner)
         try:
             with pool.lock:
                 self._check_open()

@@ -53,7 +53,7 @@ class Watchdog:
         self._start_seconds = start_seconds
         self._overdue: dict[int, Activity] = {}  # by job, cancelled for it
         self._superseded: set[int] = set()  # jobs cancelled beyond the end
-        self._gone: set[str] = set()  # slots of workers killed here
+        self._killed: set[str] = set()  # slots of workers killed here
 
     def take_overdue(self, job: int) -> Activity | None:
         """Return the activity for which a job was cancelled, once; else None."""
@@ -95,7 +95,7 @@ class Watchdog:
         late = [
             work
             for work in overdue
-            if work.function in jobs and work.owner not in self._gone
+            if work.function in jobs and work.owner not in self._killed
         ]
         at_work = [work for work in late if work.phase != Phase.START]
         if late and not at_work:
@@ -109,11 +109,11 @@ class Watchdog:
         steps_on = self._outcomes.cutoff.steps_on
         for work in works:
             job = jobs.get(work.function)
-            if job is None or work.owner in self._gone or work.phase != Phase.PASS:
+            if job is None or work.owner in self._killed or work.phase != Phase.PASS:
                 continue
             if work.step >= steps_on(work.function):
                 self._superseded.add(job)
-                self._gone.add(work.owner)
+                self._killed.add(work.owner)
                 self._executor.end(self._in_flight[job][1], at_once=True)
 
     async def _cancel_overdue(
@@ -128,7 +128,7 @@ class Watchdog:
             job = jobs[work.function]
             if job in self._in_flight:  # it may have finished meanwhile
                 self._overdue[job] = work
-                self._gone.add(work.owner)
+                self._killed.add(work.owner)
                 self._executor.end(self._in_flight[job][1], at_once=True)
 
 

@@ -94,15 +94,15 @@ class StageResult(msgspec.Struct, frozen=True):
 class CallHook(msgspec.Struct, frozen=True):
     """Command: call a hook of an instrument; the result is its return value.
 
-    `mod` is None for a hook that does not observe the IR. `moment` is the time of the
-    clock of instruments during the call, None for the real one.
+    `mod` is None for a hook that does not observe the IR. `hook_time` is the time that
+    instruments read during the call, None for the real one.
     """
 
     hooks: Hooks
     hook_name: str
     mod: Any
     args: tuple[Any, ...]
-    moment: float | None
+    hook_time: float | None
 
     def call(self, mod: Any) -> Any:
         """Call the hook with the module that `self.mod` refers to, as an object."""

@@ -165,14 +165,14 @@ class StageCursor:
     Attributes:
         steps: The bodies of the stage.
         given: The module at its start.
-        moment: The time of the plan within the time in which the steps ran; None when
-            the plan has caught up.
+        hook_time: The time that hooks read, within that in which the steps ran; None
+            when the plan has caught up.
     """
 
     def __init__(self) -> None:
         self.steps: Sequence[Body] = ()
         self.given: Any = None
-        self.moment: float | None = None
+        self.hook_time: float | None = None
         self._command: RunStage | None = None
         self._ran = 0  # steps that have run
         self._records: deque[StepRecord] = (
@@ -217,7 +217,7 @@ class StageCursor:
             self._records.extend(others)
             total = sum([record.seconds for record in result.records])
             self._pace = (result.ended - result.began) / total if total else 0.0
-            self.moment = result.began + first.seconds * self._pace
+            self.hook_time = result.began + first.seconds * self._pace
         return first
 
     def next_record(self) -> StepRecord | None:
@@ -226,7 +226,7 @@ class StageCursor:
             return None
         record = self._records.popleft()
         if not self._records:
-            self.moment = None
-        elif self.moment is not None:
-            self.moment += record.seconds * self._pace
+            self.hook_time = None
+        elif self.hook_time is not None:
+            self.hook_time += record.seconds * self._pace
         return record

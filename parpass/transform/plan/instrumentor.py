@@ -24,7 +24,7 @@ class ActivePass(msgspec.Struct):
 
     pass_: Pass
     given: Any
-    watchers: list[Hooks] = []
+    entered: list[Hooks] = []
 
 
 class PassInstrumentor:
@@ -49,7 +49,7 @@ class PassInstrumentor:
         self.opened: list[ActivePass] = []
         self.calling: Hooks | None = None
 
-    def present(self) -> list[Hooks]:
+    def current_hooks(self) -> list[Hooks]:
         """Return the hooks of the current instruments, in order.
 
         Call it each time: a hook or a pass may override the instruments.
@@ -65,25 +65,25 @@ class PassInstrumentor:
         """Begin a pass; return False if an instrument vetoes it."""
         should_run = True
         if may_veto and pass_.info.name not in self._context.required_pass:
-            for hooks in self.present():
+            for hooks in self.current_hooks():
                 if hooks.should_run is not None:
                     answer = yield self._call(hooks, "should_run", pass_, mod)
                     should_run = bool(answer) and should_run
         if should_run:
             opened = ActivePass(pass_, mod)
             self.opened.append(opened)
-            for hooks in self.present():
+            for hooks in self.current_hooks():
                 if hooks.run_before_pass is not None:
                     yield self._call(hooks, "run_before_pass", pass_, mod)
-                opened.watchers.append(hooks)
+                opened.entered.append(hooks)
         return should_run
 
     def leave(self, mod: Any) -> Generator[Command, Any, None]:
         """End the innermost pass."""
         opened = self.opened[-1]
-        for hooks in self.present():
-            if hooks in opened.watchers:
-                opened.watchers.remove(hooks)
+        for hooks in self.current_hooks():
+            if hooks in opened.entered:
+                opened.entered.remove(hooks)
             if hooks.run_after_pass is not None:
                 yield self._call(hooks, "run_after_pass", opened.pass_, mod)
         self.opened.pop()
@@ -92,8 +92,10 @@ class PassInstrumentor:
         """Call the failure hooks of all passes that are open, the innermost first."""
         while self.opened:
             opened = self.opened.pop()
-            watchers = [hooks for hooks in self.present() if hooks in opened.watchers]
-            for hooks in watchers:
+            entered = [
+                hooks for hooks in self.current_hooks() if hooks in opened.entered
+            ]
+            for hooks in entered:
                 if hooks.run_after_failed_pass is None:
                     continue
                 failed = (hooks, "run_after_failed_pass", opened.pass_, opened.given)
@@ -108,5 +110,5 @@ class PassInstrumentor:
         self.calling = hooks
         seen = mod if hooks.observes_ir else None
         return CallHook(
-            hooks, hook_name, seen, (pass_.info, *args), self._cursor.moment
+            hooks, hook_name, seen, (pass_.info, *args), self._cursor.hook_time
         )

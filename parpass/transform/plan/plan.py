@@ -132,21 +132,25 @@ def plan(
     walk = _Interpreter(
         context, flatten(root, context, adapter), instrumented=instrumented
     )
-    watchers = walk.watchers
+    instrumentor = walk.instrumentor
     try:
         if adapter.round_trip_between_passes:
             mod = yield RoundTrip(mod)
         return (yield from walk.run(mod))
     except Exception as error:
-        if watchers.calling and watchers.opened and wants_reproducer(context, error):
-            failed = (watchers.calling, error, watchers.opened)
+        if (
+            instrumentor.calling
+            and instrumentor.opened
+            and wants_reproducer(context, error)
+        ):
+            failed = (instrumentor.calling, error, instrumentor.opened)
             yield reproduce_hook(*failed, context.instruments)
-        yield from watchers.call_failure_hooks(error)
+        yield from instrumentor.call_failure_hooks(error)
         raise
     except BaseException as error:
         # A body that raises SystemExit has failed; a run that is cancelled has not.
         if error is walk.failure:
-            yield from watchers.call_failure_hooks(error)
+            yield from instrumentor.call_failure_hooks(error)
         raise
 
 
@@ -159,7 +163,7 @@ class _Interpreter:
         self.instrumented = instrumented
         self.at = 0
         self.cursor = StageCursor()
-        self.watchers = PassInstrumentor(
+        self.instrumentor = PassInstrumentor(
             context, self.cursor, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
@@ -168,8 +172,8 @@ class _Interpreter:
         self.last_step = next((e for e in reversed(program) if type(e) is Step), None)
 
     def run(self, mod: Any) -> Plan:
-        program, context, watchers = self.program, self.context, self.watchers
-        opened, end = watchers.opened, len(program)
+        program, context, instrumentor = self.program, self.context, self.instrumentor
+        opened, end = instrumentor.opened, len(program)
         while self.at < end:
             event = program[self.at]
             self.at += 1
@@ -180,11 +184,11 @@ class _Interpreter:
                     self.at = event.end
             elif type(event) is Leave:
                 if context.instruments:
-                    yield from watchers.leave(self._shown(mod))
+                    yield from instrumentor.leave(self._shown(mod))
                 else:
                     opened.pop()
             elif type(event) is Unresolved:
-                watchers.calling = None
+                instrumentor.calling = None
                 raise event.error
             else:
                 mod = yield from self._body(event, mod)
@@ -202,10 +206,10 @@ class _Interpreter:
         # A step of a stage that has begun may have run, and cannot be vetoed any
         # more, by an instrument that was added meanwhile.
         may_veto = not self.cursor.has_begun
-        return self.watchers.enter(pass_, self._shown(mod), may_veto=may_veto)
+        return self.instrumentor.enter(pass_, self._shown(mod), may_veto=may_veto)
 
     def _body(self, event: Body, mod: Any) -> Plan:
-        self.watchers.calling = None
+        self.instrumentor.calling = None
         record = self.cursor.next_record()
         if record is None:
             result: StageResult
@@ -225,7 +229,7 @@ class _Interpreter:
             yield from self._finish(record)
         except Exception as error:
             if self.instrumented and wants_reproducer(self.context, error):
-                opened = self.watchers.opened
+                opened = self.instrumentor.opened
                 yield reproduce_body(event, record, error, self.cursor, opened)
             raise
         return mod
@@ -281,7 +285,7 @@ class _Interpreter:
     def _fusable_steps(self, first: Step) -> tuple[tuple[Step, ...], bool]:
         """Return the steps of one stage, and whether the module is read after them."""
         steps = [first]
-        hooks = self.watchers.present()
+        hooks = self.instrumentor.current_hooks()
         observed = any(one.observes_ir for one in hooks)
         # Bisection reports a pass before it runs, so that a crash comes after it.
         alone = (

@@ -141,12 +141,12 @@ class SerialStep:
         self.changed: dict[str, Any] = {}
         self.recorders: dict[int, Recorder] = {}
 
-    def run(self, goes_on: Callable[[int, Any], object] | None = None) -> bool:
+    def run(self, should_continue: Callable[[int, Any], object] | None = None) -> bool:
         """Run the pass on the functions in order; return whether it ran on all of them.
 
         Args:
-            goes_on: Called before each function, with its index and itself; the pass is
-                suspended where it returns False. It may raise to end the run.
+            should_continue: Called before each function, with its index and itself; the
+                pass is suspended where it returns False. It may raise to end the run.
         """
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
@@ -156,7 +156,7 @@ class SerialStep:
         # Of the pass; a body sees its own diagnostics only.
         self._recorder = recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
-            if goes_on is not None and goes_on(at, function) is False:
+            if should_continue is not None and should_continue(at, function) is False:
                 return False
             result, own = function, Recorder(view, pass_name)
             own.diagnostics_before = len(recorder.diagnostics)
@@ -302,9 +302,9 @@ def _reproduce(
 
 def call_hook(command: CallHook, mod: Any) -> Any:
     """Call the hook of a command, under the clock that it has."""
-    if command.moment is None:
+    if command.hook_time is None:
         return command.call(mod)
-    token = instrument_hooks.replayed_time.set(command.moment)
+    token = instrument_hooks.replayed_time.set(command.hook_time)
     try:
         return command.call(mod)
     finally:

@@ -42,7 +42,7 @@ PYTHON = re.compile(
 # What only a program can do: bring an executor along, wait for a run.
 OF_PROGRAMS = re.compile("executor=|await|blocks its caller|isolated=True with workers")
 SOURCES = Path(__file__).parents[3] / "parpass"
-ROOMS = ("errors", "instrument", "runner", "transform", "relay/frontend")
+PACKAGES = ("errors", "instrument", "runner", "transform", "relay/frontend")
 THIS_PROCESS = "for passes that are trusted with this process"
 THE_COMMANDS = "for passes that are trusted with the command's process"
 
@@ -235,8 +235,8 @@ def test_the_command_has_a_phrase_for_every_hint():
 def test_no_message_names_a_setting_beside_its_hints():
     found = [
         literal
-        for room in ROOMS
-        for path in (SOURCES / room).rglob("*.py")
+        for package in PACKAGES
+        for path in (SOURCES / package).rglob("*.py")
         if path.name != "hints.py"
         for literal in literals(path)
         if PYTHON.search(literal) and not OF_PROGRAMS.search(literal)

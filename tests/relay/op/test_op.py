@@ -47,15 +47,15 @@ def test_the_relation_gives_the_type_of_the_meaning(call: Expr | TupleWrapper) -
 
 
 def test_the_public_names_are_there_once() -> None:
-    for room in (op, nn):
-        assert len(room.__all__) == len(set(room.__all__))
-        assert all(hasattr(room, name) for name in room.__all__)
+    for package in (op, nn):
+        assert len(package.__all__) == len(set(package.__all__))
+        assert all(hasattr(package, name) for name in package.__all__)
 
 
 def test_builders_bear_the_name_and_a_docstring() -> None:
-    for room in (op, nn):
-        for name in room.__all__:
-            found = getattr(room, name)
+    for package in (op, nn):
+        for name in package.__all__:
+            found = getattr(package, name)
             assert found.__doc__
             if callable(found) and not name[0].isupper():
                 assert found.__name__ == name

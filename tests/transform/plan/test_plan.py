@@ -165,7 +165,7 @@ def test_the_clock_shares_the_time_of_a_fused_stage_among_its_passes():
     drive.records["Add"] = StepRecord("Add", seconds=3.0)
     drive.run()
     hooks = [command for command in drive.commands if isinstance(command, CallHook)]
-    assert [(hook.args[0].name, hook.moment) for hook in hooks] == [
+    assert [(hook.args[0].name, hook.hook_time) for hook in hooks] == [
         ("s", None),
         ("Add", None),
         ("Add", 100.75),
