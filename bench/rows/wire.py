@@ -34,9 +34,9 @@ class _CountingExecutor(LokyExecutor):
         job: bytes,
         seconds: float = math.inf,
         *,
-        of: object = None,
+        owner: object = None,
     ) -> Future[bytes]:
-        answer = super().submit(run, job, seconds, of=of)
+        answer = super().submit(run, job, seconds, owner=owner)
         self._jobs.append(len(job))
         self._answers.append(answer)
         return answer
