@@ -14,10 +14,10 @@ from parpass.relay.backend.lowering.extremes import (
 )
 from parpass.relay.backend.lowering.index_maps import broadcast_at, flat, unflat
 from parpass.relay.backend.lowering.loops import (
-    accumulated,
     accumulated_together,
     allocated,
     nest,
+    reductions,
     scratch,
     zero,
 )
@@ -85,19 +85,14 @@ def _register(
         out = call.out
         (data,) = call.sources
         rows = _Rows(call.attrs, data)
-        first, join = start, step
-        begin = of_bools[0] if of_bools and out.dtype == "bool" else first(out.dtype)
-        join = of_bools[1] if of_bools and out.dtype == "bool" else step
+        begin, join = start(out.dtype), step
+        if of_bools and out.dtype == "bool":
+            begin, join = of_bools
 
-        def element(at: Indices) -> Stmt:
-            return accumulated(
-                begin,
-                rows.shape,
-                lambda known, k: join(known, data.at(rows.at(at, k))),
-                lambda found: store(at, found),
-            )
+        def joined(at: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
+            return join(known, data.at(rows.at(at, k)))
 
-        return nest(out.shape, element)
+        return reductions(out, rows.shape, joined, store, begin)
 
 
 _FALSE, _TRUE = op.const(False), op.const(True)
@@ -120,19 +115,14 @@ def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
             raise NoRuleError(f"the mean of {rows.count} values of {out.dtype}")
         wide = "int64"  # which has the sum of all
 
-    def element(at: Indices) -> Stmt:
-        def done(total: PrimExpr) -> Stmt:
-            count = op.const(rows.count, wide)
-            return store(at, op.cast_to(_quotient(total, count), out.dtype))
+    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        return op.add(total, op.cast_to(data.at(rows.at(at, k)), wide))
 
-        return accumulated(
-            zero(wide),
-            rows.shape,
-            lambda total, k: op.add(total, op.cast_to(data.at(rows.at(at, k)), wide)),
-            done,
-        )
+    def divided(at: Indices, total: PrimExpr) -> Stmt:
+        count = op.const(rows.count, wide)
+        return store(at, op.cast_to(_quotient(total, count), out.dtype))
 
-    return nest(out.shape, element)
+    return reductions(out, rows.shape, more, divided, zero(wide))
 
 
 def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
@@ -149,20 +139,15 @@ def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     rows = _Rows(call.attrs, data)
     count = op.const(rows.count - int(call.attrs.unbiased), call.out.dtype)
 
-    def element(at: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            place = rows.at(at, k)
-            off = op.subtract(data.at(place), broadcast_at(around, place))
-            return op.add(total, op.multiply(off, off))
+    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        place = rows.at(at, k)
+        off = op.subtract(data.at(place), broadcast_at(around, place))
+        return op.add(total, op.multiply(off, off))
 
-        return accumulated(
-            zero(call.out.dtype),
-            rows.shape,
-            more,
-            lambda total: store(at, _quotient(total, count)),
-        )
+    def divided(at: Indices, total: PrimExpr) -> Stmt:
+        return store(at, _quotient(total, count))
 
-    return nest(call.out.shape, element)
+    return reductions(call.out, rows.shape, more, divided)
 
 
 def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
