@@ -74,7 +74,7 @@ def attach_lazy(
 
 
 def homes(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the defining module of each name, as `attach_lazy` is told them.
+    """Return the defining module of each name, for `attach_lazy`.
 
     Args:
         names: The names that each module of parpass defines, separated by spaces.

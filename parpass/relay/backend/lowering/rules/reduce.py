@@ -25,7 +25,6 @@ from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     OpCall,
-    Source,
     Store,
     register_template,
 )
@@ -50,10 +49,10 @@ Step = Callable[[Any, Any], PrimExpr]
 class _Rows:
     """The elements that are reduced to each element of the result."""
 
-    def __init__(self, attrs: ReduceAttrs, data: Source) -> None:
-        self._axes = reduced_axes(attrs, len(data.shape))
-        self._keepdims = attrs.keepdims
-        self._rank = len(data.shape)
+    def __init__(self, call: OpCall[ReduceAttrs]) -> None:
+        self._data = data = call.sources[0]
+        self._axes = reduced_axes(call.attrs, len(data.shape))
+        self._keepdims = call.attrs.keepdims
         self.shape = [data.shape[axis] for axis in self._axes]
 
     @property
@@ -65,13 +64,17 @@ class _Rows:
         """Return where an element of the row is that is reduced to one at indices."""
         inner, outer = dict(zip(self._axes, k, strict=True)), iter(indices)
         found: list[PrimExpr] = []
-        for axis in range(self._rank):
+        for axis in range(len(self._data.shape)):
             if axis not in inner or self._keepdims:
                 index = next(outer)
                 found.append(inner.get(axis, index))
             else:
                 found.append(inner[axis])
         return found
+
+    def element(self, indices: Indices, k: Indices) -> PrimExpr:
+        """Return that element of the row."""
+        return self._data.at(self.at(indices, k))
 
 
 def _register(
@@ -82,15 +85,13 @@ def _register(
 ) -> None:
     @register_template(name)
     def template(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
-        out = call.out
-        (data,) = call.sources
-        rows = _Rows(call.attrs, data)
+        out, rows = call.out, _Rows(call)
         begin, join = start(out.dtype), step
         if of_bools and out.dtype == "bool":
             begin, join = of_bools
 
         def joined(at: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
-            return join(known, data.at(rows.at(at, k)))
+            return join(known, rows.element(at, k))
 
         return reductions(out, rows.shape, joined, store, begin)
 
@@ -106,9 +107,8 @@ _register("any", lambda _: _FALSE, op.logical_or)
 
 @register_template("mean")
 def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
-    out = call.out
-    (data,) = call.sources
-    rows, kind = _Rows(call.attrs, data), data_type(out.dtype)
+    out, rows = call.out, _Rows(call)
+    kind = data_type(out.dtype)
     wide = out.dtype
     if kind.is_integral:
         if kind.bits > 32 or not 0 < rows.count < 2**31:
@@ -116,7 +116,7 @@ def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
         wide = "int64"  # which has the sum of all
 
     def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
-        return op.add(total, op.cast_to(data.at(rows.at(at, k)), wide))
+        return op.add(total, op.cast_to(rows.element(at, k), wide))
 
     def divided(at: Indices, total: PrimExpr) -> Stmt:
         count = op.const(rows.count, wide)
@@ -136,7 +136,7 @@ def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
 @register_template("variance")
 def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     data, around = call.sources
-    rows = _Rows(call.attrs, data)
+    rows = _Rows(call)
     count = op.const(rows.count - int(call.attrs.unbiased), call.out.dtype)
 
     def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
@@ -153,15 +153,14 @@ def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
 def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
     @register_template(name)
     def template(call: OpCall[ArgReduceAttrs], store: Store) -> Stmt:
-        (data,) = call.sources
-        rows = _Rows(call.attrs, data)
+        (data,), rows = call.sources, _Rows(call)
         if not rows.count:
             raise NoRuleError("where the largest of no elements is")
 
         def element(at: Indices) -> Stmt:
             def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
                 where, best = known
-                value = data.at(rows.at(at, k))
+                value = rows.element(at, k)
                 wins = _wins(value, best, is_max, call.attrs.select_last_index)
                 place = op.cast_to(flat(k, rows.shape), "int32")
                 # The place first: whether it wins is asked of what there was.
