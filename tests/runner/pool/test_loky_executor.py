@@ -401,7 +401,8 @@ def test_closing_ends_the_processes_for_good():
         executor.start()
 
 
-def test_closing_what_was_never_started_starts_nothing():
+def test_closing_what_was_never_started_starts_nothing(executor: LokyExecutor):
+    workers_of(executor)  # none of which starts meanwhile
     before = child_processes()
     LokyExecutor(2).close()
     assert child_processes() <= before

@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from parpass.relay.backend.lowering.rule_registry import NoRuleError, Source
+from parpass.relay.backend.lowering.rule_registry import Indices, NoRuleError, Source
 from parpass.relay.op.declaration.layout import Layout, transformed_shape
 from parpass.relay.op.nn.windows import Sliding
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Select
 from parpass.tir.prim_expr import IntImm, PrimExpr
-
-Indices = Sequence[PrimExpr]
 
 
 def broadcast_at(source: Source, indices: Indices) -> PrimExpr:

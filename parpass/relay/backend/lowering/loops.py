@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store
 from parpass.tir import op
 from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer, stored_as
 from parpass.tir.expr import Var
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, stmt_seq
-
-Indices = Sequence[PrimExpr]
 
 
 def nest(
@@ -89,6 +88,35 @@ def accumulated(
         lambda known, at: [step(known[0], at)],
         lambda known: then(known[0]),
         name,
+    )
+
+
+def reductions(
+    out: Result,
+    over: Sequence[int],
+    step: Callable[[Indices, PrimExpr, Indices], PrimExpr],
+    store: Store,
+    start: PrimExpr | None = None,
+) -> Stmt:
+    """Return loops over a result, each of whose elements is accumulated by itself.
+
+    Args:
+        out: What the result is.
+        over: The lengths of the loops of each element.
+        step: Returns what comes of what there is, by the indices of the element and
+            those of its loops: `step(at, known, k)`.
+        store: Takes the elements.
+        start: What there is before the loops; None for 0.
+    """
+    begin = zero(out.dtype) if start is None else start
+    return nest(
+        out.shape,
+        lambda at: accumulated(
+            begin,
+            over,
+            lambda known, k: step(at, known, k),
+            lambda found: store(at, found),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
@@ -20,8 +20,6 @@ from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     OpCall,
-    Result,
-    Source,
     Store,
     register_injective,
     register_template,
@@ -61,107 +59,92 @@ def _dropout(call: OpCall[Any], indices: Indices) -> PrimExpr:
     return op.const(1, out.dtype) if out.field else call.sources[0].at(indices)
 
 
+Row = Callable[[Indices], list[PrimExpr]]
+
+
+def _along_rows(
+    call: OpCall[SoftmaxAttrs], body: Callable[[Row, PrimExpr], Stmt]
+) -> Stmt:
+    """Return loops over the rows of data, and one along each for its largest element.
+
+    Args:
+        call: The call; its attributes say which axis rows run along.
+        body: Returns what is done with a row, given where an element of it is, and the
+            largest one.
+    """
+    (data,), out = call.sources, call.out
+    axis = normal_axis(call.attrs.axis, len(out.shape))
+    if not out.shape[axis]:
+        raise NoRuleError("the largest of no elements")
+
+    def row(outer: Indices) -> Stmt:
+        def at(k: Indices) -> list[PrimExpr]:
+            return [*outer[:axis], k[0], *outer[axis + 1 :]]
+
+        return accumulated(
+            lowest(out.dtype),
+            (out.shape[axis],),
+            lambda known, k: larger(known, data.at(at(k))),
+            lambda largest: body(at, largest),
+        )
+
+    return nest([1 if at == axis else n for at, n in enumerate(out.shape)], row)
+
+
 @register_template("nn.softmax", "nn.fast_softmax")
 def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
     """Return three loops along each row: its largest, the sum of powers, quotients."""
-    (data,), out, axis = call.sources, call.out, _row_axis(call)
-    length = out.shape[axis]
+    (data,), out, target = call.sources, call.out, call.target
+    length = out.shape[call.attrs.axis]
 
-    def row(outer: Indices) -> Stmt:
+    def of_row(at: Row, largest: PrimExpr) -> Stmt:
         powers = scratch((length,), out.dtype, "powers")
 
-        def with_largest(largest: PrimExpr) -> Stmt:
-            def power(k: Indices) -> PrimExpr:
-                return op.exp(op.subtract(data.at(_in_row(outer, axis, k[0])), largest))
+        def keep(k: Indices) -> Stmt:
+            power = op.exp(op.subtract(data.at(at(k)), largest))
+            return BufferStore(powers, power, k)
 
-            kept = elementwise_nest(
-                (length,), lambda k: BufferStore(powers, power(k), k), call.target
-            )
+        def add(total: PrimExpr, k: Indices) -> PrimExpr:
+            return op.add(total, BufferLoad(powers, k))
 
-            def add(total: PrimExpr, k: Indices) -> PrimExpr:
-                return op.add(total, BufferLoad(powers, k))
+        def divided(total: PrimExpr) -> Stmt:
+            def quotient(k: Indices) -> Stmt:
+                return store(at(k), op.div(BufferLoad(powers, k), total))
 
-            def divided(total: PrimExpr) -> Stmt:
-                return elementwise_nest(
-                    (length,),
-                    lambda k: store(
-                        _in_row(outer, axis, k[0]),
-                        op.div(BufferLoad(powers, k), total),
-                    ),
-                    call.target,
-                )
+            return elementwise_nest((length,), quotient, target)
 
-            sums = accumulated(zero(out.dtype), (length,), add, divided)
-            return allocated(powers, stmt_seq(kept, sums))
+        kept = elementwise_nest((length,), keep, target)
+        sums = accumulated(zero(out.dtype), (length,), add, divided)
+        return allocated(powers, stmt_seq(kept, sums))
 
-        return _with_largest(data, outer, axis, out, with_largest)
-
-    return nest(_one_at(out.shape, axis), row)
+    return _along_rows(call, of_row)
 
 
 @register_template("nn.log_softmax")
 def _log_softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
-    (data,), out, axis = call.sources, call.out, _row_axis(call)
-    length = out.shape[axis]
+    (data,), out = call.sources, call.out
+    length = out.shape[call.attrs.axis]
 
-    def row(outer: Indices) -> Stmt:
-        def with_largest(largest: PrimExpr) -> Stmt:
-            def shifted(k: Indices) -> PrimExpr:
-                return op.subtract(data.at(_in_row(outer, axis, k[0])), largest)
+    def of_row(at: Row, largest: PrimExpr) -> Stmt:
+        def shifted(k: Indices) -> PrimExpr:
+            return op.subtract(data.at(at(k)), largest)
 
-            def less(total: PrimExpr) -> Stmt:
-                of_all = scratch((1,), out.dtype, "logarithm")
-                return allocated(
-                    of_all,
-                    stmt_seq(
-                        BufferStore(of_all, op.log(total), [0]),
-                        elementwise_nest(
-                            (length,),
-                            lambda k: store(
-                                _in_row(outer, axis, k[0]),
-                                op.subtract(shifted(k), BufferLoad(of_all, [0])),
-                            ),
-                            call.target,
-                        ),
-                    ),
-                )
+        def add(total: PrimExpr, k: Indices) -> PrimExpr:
+            return op.add(total, op.exp(shifted(k)))
 
-            return accumulated(
-                zero(out.dtype),
-                (length,),
-                lambda total, k: op.add(total, op.exp(shifted(k))),
-                less,
-            )
+        def less(total: PrimExpr) -> Stmt:
+            of_all = scratch((1,), out.dtype, "logarithm")
 
-        return _with_largest(data, outer, axis, out, with_largest)
+            def difference(k: Indices) -> Stmt:
+                return store(at(k), op.subtract(shifted(k), BufferLoad(of_all, [0])))
 
-    return nest(_one_at(out.shape, axis), row)
+            begin = BufferStore(of_all, op.log(total), [0])
+            loops = elementwise_nest((length,), difference, call.target)
+            return allocated(of_all, stmt_seq(begin, loops))
 
+        return accumulated(zero(out.dtype), (length,), add, less)
 
-def _row_axis(call: OpCall[SoftmaxAttrs]) -> int:
-    axis = normal_axis(call.attrs.axis, len(call.out.shape))
-    if not call.out.shape[axis]:
-        raise NoRuleError("the largest of no elements")
-    return axis
-
-
-def _one_at(shape: Sequence[int], axis: int) -> list[int]:
-    return [1 if at == axis else dim for at, dim in enumerate(shape)]
-
-
-def _in_row(outer: Indices, axis: int, k: PrimExpr) -> list[PrimExpr]:
-    return [*outer[:axis], k, *outer[axis + 1 :]]
-
-
-def _with_largest(
-    data: Source, outer: Indices, axis: int, out: Result, then: Any
-) -> Stmt:
-    return accumulated(
-        lowest(out.dtype),
-        (out.shape[axis],),
-        lambda known, k: larger(known, data.at(_in_row(outer, axis, k[0]))),
-        then,
-    )
+    return _along_rows(call, of_row)
 
 
 def _register(name: str, *, is_logarithm: bool) -> None:

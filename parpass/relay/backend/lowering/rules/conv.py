@@ -8,7 +8,7 @@ from parpass.relay.backend.lowering.index_maps import (
     layout_indices,
     window_element,
 )
-from parpass.relay.backend.lowering.loops import accumulated, nest, zero
+from parpass.relay.backend.lowering.loops import reductions, zero
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     OpCall,
@@ -40,37 +40,25 @@ def _conv(call: OpCall[ConvAttrs], store: Store) -> Stmt:
     # Channels of the result; where there are none, nobody asks for one.
     per_group = max(1, kernel[0] // attrs.groups)
 
-    def element(indices: Indices) -> Stmt:
+    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
         at = axis_values(indices, layout)
-        group = op.floordiv(at["C"], per_group) if attrs.groups > 1 else None
-
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            channel = k[0] if group is None else group * kernel[1] + k[0]
-            window = window_element(
-                attrs,
-                [at[axis] for axis in spatial],
-                k[1:],
-                image[2:],
-                counts[2:],
-                kernel[2:],
-            )
-            places = dict(zip(spatial, window.places, strict=True))
-            x = data.at(
-                layout_indices(
-                    {"N": at["N"], "C": channel, **places}, attrs.data_layout
-                )
-            )
-            x = window.if_inside(x, zero(x.dtype))
-            within = {"O": at["C"], "I": k[0], **dict(zip(spatial, k[1:], strict=True))}
-            y = weight.at(layout_indices(within, attrs.kernel_layout))
-            x, y = (op.cast_to(one, out.dtype) for one in (x, y))
-            return op.add(total, op.multiply(x, y))
-
-        return accumulated(
-            zero(out.dtype), kernel[1:], more, lambda total: store(indices, total)
+        channel = k[0]
+        if attrs.groups > 1:
+            channel = op.floordiv(at["C"], per_group) * kernel[1] + k[0]
+        window = window_element(
+            *(attrs, [at[axis] for axis in spatial], k[1:]),
+            *(image[2:], counts[2:], kernel[2:]),
         )
+        places = dict(zip(spatial, window.places, strict=True))
+        read = {"N": at["N"], "C": channel, **places}
+        x = data.at(layout_indices(read, attrs.data_layout))
+        x = window.if_inside(x, zero(x.dtype))
+        within = {"O": at["C"], "I": k[0], **dict(zip(spatial, k[1:], strict=True))}
+        y = weight.at(layout_indices(within, attrs.kernel_layout))
+        x, y = (op.cast_to(one, out.dtype) for one in (x, y))
+        return op.add(total, op.multiply(x, y))
 
-    return nest(out.shape, element)
+    return reductions(out, kernel[1:], more, store)
 
 
 @register_template(*(f"nn.conv{rank}d_transpose" for rank in (1, 2, 3)))
@@ -86,45 +74,29 @@ def _conv_transpose(call: OpCall[ConvTransposeAttrs], store: Store) -> Stmt:
     entering = image[1] // attrs.groups
     leaving = max(1, kernel[1])  # as above
 
-    def element(indices: Indices) -> Stmt:
+    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
         at = axis_values(indices, layout)
-        group = op.floordiv(at["C"], leaving)
+        channel = op.floordiv(at["C"], leaving) * entering + k[0]
         channel_out = op.floormod(at["C"], leaving)
-
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            channel = group * entering + k[0]
-            reached: list[PrimExpr] = []
-            places: dict[str, PrimExpr] = {}
-            for axis, letter in enumerate(spatial):
-                begun = op.subtract(
-                    at[letter] + attrs.padding[axis], k[axis + 1] * attrs.dilation[axis]
-                )
-                stride = attrs.strides[axis]
-                place = op.floordiv(begun, stride)
-                reached += [place >= 0, place < image[axis + 2]]
-                if stride > 1:
-                    reached.append(op.equal(op.floormod(begun, stride), 0))
-                places[letter] = place
-            x = data.at(
-                layout_indices(
-                    {"N": at["N"], "C": channel, **places}, attrs.data_layout
-                )
+        reached: list[PrimExpr] = []
+        places: dict[str, PrimExpr] = {}
+        for axis, letter in enumerate(spatial):
+            begun = op.subtract(
+                at[letter] + attrs.padding[axis], k[axis + 1] * attrs.dilation[axis]
             )
-            x = op.if_then_else(op.all(*reached), x, zero(x.dtype))
-            within = {
-                "I": channel,
-                "O": channel_out,
-                **dict(zip(spatial, k[1:], strict=True)),
-            }
-            y = weight.at(layout_indices(within, attrs.kernel_layout))
-            x, y = (op.cast_to(one, call.out.dtype) for one in (x, y))
-            return op.add(total, op.multiply(x, y))
+            stride = attrs.strides[axis]
+            place = op.floordiv(begun, stride)
+            reached += [place >= 0, place < image[axis + 2]]
+            if stride > 1:
+                reached.append(op.equal(op.floormod(begun, stride), 0))
+            places[letter] = place
+        read = {"N": at["N"], "C": channel, **places}
+        x = data.at(layout_indices(read, attrs.data_layout))
+        x = op.if_then_else(op.all(*reached), x, zero(x.dtype))
+        window = dict(zip(spatial, k[1:], strict=True))
+        within = {"I": channel, "O": channel_out, **window}
+        y = weight.at(layout_indices(within, attrs.kernel_layout))
+        x, y = (op.cast_to(one, call.out.dtype) for one in (x, y))
+        return op.add(total, op.multiply(x, y))
 
-        return accumulated(
-            zero(call.out.dtype),
-            (entering, *kernel[2:]),
-            more,
-            lambda total: store(indices, total),
-        )
-
-    return nest(call.out.shape, element)
+    return reductions(call.out, (entering, *kernel[2:]), more, store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from parpass.relay.backend.lowering.loops import accumulated, nest, zero
+from parpass.relay.backend.lowering.loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
@@ -49,16 +49,11 @@ def _products(out: Result, inner: int, a: Factor, b: Factor, store: Store) -> St
         store: Takes the sums.
     """
 
-    def element(at: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            x, y = (op.cast_to(of(at, k[0]), out.dtype) for of in (a, b))
-            return op.add(total, op.multiply(x, y))
+    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        x, y = (op.cast_to(of(at, k[0]), out.dtype) for of in (a, b))
+        return op.add(total, op.multiply(x, y))
 
-        return accumulated(
-            zero(out.dtype), (inner,), more, lambda total: store(at, total)
-        )
-
-    return nest(out.shape, element)
+    return reductions(out, (inner,), more, store)
 
 
 @register_template("nn.dense")
@@ -125,22 +120,16 @@ def _einsum(call: OpCall[EinsumAttrs], store: Store) -> Stmt:
     if any(letter.isdigit() for letter in summed):
         raise NoRuleError(f"the equation {call.attrs.equation!r}")
 
-    def element(indices: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            at = dict(zip([*kept, *summed], [*indices, *k], strict=True))
-            found: PrimExpr = op.const(1, out.dtype)
-            for letters, one in zip(named, call.sources, strict=True):
-                pairs = zip(letters, one.shape, strict=True)
-                places = [at[n] if dim != 1 else _first(at[n]) for n, dim in pairs]
-                found = op.multiply(found, op.cast_to(one.at(places), out.dtype))
-            return op.add(total, found)
+    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        at = dict(zip([*kept, *summed], [*indices, *k], strict=True))
+        found: PrimExpr = op.const(1, out.dtype)
+        for letters, one in zip(named, call.sources, strict=True):
+            pairs = zip(letters, one.shape, strict=True)
+            places = [at[n] if dim != 1 else _first(at[n]) for n, dim in pairs]
+            found = op.multiply(found, op.cast_to(one.at(places), out.dtype))
+        return op.add(total, found)
 
-        over = [lengths[letter] for letter in summed]
-        return accumulated(
-            zero(out.dtype), over, more, lambda total: store(indices, total)
-        )
-
-    return nest(out.shape, element)
+    return reductions(out, [lengths[letter] for letter in summed], more, store)
 
 
 def _letters(term: str, shape: Sequence[int]) -> list[str]:

@@ -18,6 +18,7 @@ from parpass.relay.backend.lowering.loops import (
     accumulated,
     accumulated_together,
     nest,
+    reductions,
     zero,
 )
 from parpass.relay.backend.lowering.rule_registry import (
@@ -66,16 +67,11 @@ class _Windows:
 def _max_pool(call: OpCall[PoolAttrs], store: Store) -> Stmt:
     windows, start = _Windows(call), lowest(call.out.dtype)
 
-    def element(indices: Indices) -> Stmt:
-        def more(known: PrimExpr, k: Indices) -> PrimExpr:
-            value, place = windows.at(indices, k)
-            return larger(known, place.if_inside(value, start))
+    def more(indices: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
+        value, place = windows.at(indices, k)
+        return larger(known, place.if_inside(value, start))
 
-        return accumulated(
-            start, call.attrs.pool_size, more, lambda found: store(indices, found)
-        )
-
-    return nest(call.out.shape, element)
+    return reductions(call.out, call.attrs.pool_size, more, store, start)
 
 
 @register_template(*(f"nn.avg_pool{rank}d" for rank in (1, 2, 3)))

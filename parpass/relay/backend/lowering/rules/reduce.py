@@ -14,10 +14,10 @@ from parpass.relay.backend.lowering.extremes import (
 )
 from parpass.relay.backend.lowering.index_maps import broadcast_at, flat, unflat
 from parpass.relay.backend.lowering.loops import (
-    accumulated,
     accumulated_together,
     allocated,
     nest,
+    reductions,
     scratch,
     zero,
 )
@@ -25,7 +25,6 @@ from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     OpCall,
-    Source,
     Store,
     register_template,
 )
@@ -50,10 +49,10 @@ Step = Callable[[Any, Any], PrimExpr]
 class _Rows:
     """The elements that are reduced to each element of the result."""
 
-    def __init__(self, attrs: ReduceAttrs, data: Source) -> None:
-        self._axes = reduced_axes(attrs, len(data.shape))
-        self._keepdims = attrs.keepdims
-        self._rank = len(data.shape)
+    def __init__(self, call: OpCall[ReduceAttrs]) -> None:
+        self._data = data = call.sources[0]
+        self._axes = reduced_axes(call.attrs, len(data.shape))
+        self._keepdims = call.attrs.keepdims
         self.shape = [data.shape[axis] for axis in self._axes]
 
     @property
@@ -65,13 +64,17 @@ class _Rows:
         """Return where an element of the row is that is reduced to one at indices."""
         inner, outer = dict(zip(self._axes, k, strict=True)), iter(indices)
         found: list[PrimExpr] = []
-        for axis in range(self._rank):
+        for axis in range(len(self._data.shape)):
             if axis not in inner or self._keepdims:
                 index = next(outer)
                 found.append(inner.get(axis, index))
             else:
                 found.append(inner[axis])
         return found
+
+    def element(self, indices: Indices, k: Indices) -> PrimExpr:
+        """Return that element of the row."""
+        return self._data.at(self.at(indices, k))
 
 
 def _register(
@@ -82,22 +85,15 @@ def _register(
 ) -> None:
     @register_template(name)
     def template(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
-        out = call.out
-        (data,) = call.sources
-        rows = _Rows(call.attrs, data)
-        first, join = start, step
-        begin = of_bools[0] if of_bools and out.dtype == "bool" else first(out.dtype)
-        join = of_bools[1] if of_bools and out.dtype == "bool" else step
+        out, rows = call.out, _Rows(call)
+        begin, join = start(out.dtype), step
+        if of_bools and out.dtype == "bool":
+            begin, join = of_bools
 
-        def element(at: Indices) -> Stmt:
-            return accumulated(
-                begin,
-                rows.shape,
-                lambda known, k: join(known, data.at(rows.at(at, k))),
-                lambda found: store(at, found),
-            )
+        def joined(at: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
+            return join(known, rows.element(at, k))
 
-        return nest(out.shape, element)
+        return reductions(out, rows.shape, joined, store, begin)
 
 
 _FALSE, _TRUE = op.const(False), op.const(True)
@@ -111,28 +107,22 @@ _register("any", lambda _: _FALSE, op.logical_or)
 
 @register_template("mean")
 def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
-    out = call.out
-    (data,) = call.sources
-    rows, kind = _Rows(call.attrs, data), data_type(out.dtype)
+    out, rows = call.out, _Rows(call)
+    kind = data_type(out.dtype)
     wide = out.dtype
     if kind.is_integral:
         if kind.bits > 32 or not 0 < rows.count < 2**31:
             raise NoRuleError(f"the mean of {rows.count} values of {out.dtype}")
         wide = "int64"  # which has the sum of all
 
-    def element(at: Indices) -> Stmt:
-        def done(total: PrimExpr) -> Stmt:
-            count = op.const(rows.count, wide)
-            return store(at, op.cast_to(_quotient(total, count), out.dtype))
+    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        return op.add(total, op.cast_to(rows.element(at, k), wide))
 
-        return accumulated(
-            zero(wide),
-            rows.shape,
-            lambda total, k: op.add(total, op.cast_to(data.at(rows.at(at, k)), wide)),
-            done,
-        )
+    def divided(at: Indices, total: PrimExpr) -> Stmt:
+        count = op.const(rows.count, wide)
+        return store(at, op.cast_to(_quotient(total, count), out.dtype))
 
-    return nest(out.shape, element)
+    return reductions(out, rows.shape, more, divided, zero(wide))
 
 
 def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
@@ -146,37 +136,31 @@ def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
 @register_template("variance")
 def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     data, around = call.sources
-    rows = _Rows(call.attrs, data)
+    rows = _Rows(call)
     count = op.const(rows.count - int(call.attrs.unbiased), call.out.dtype)
 
-    def element(at: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
-            place = rows.at(at, k)
-            off = op.subtract(data.at(place), broadcast_at(around, place))
-            return op.add(total, op.multiply(off, off))
+    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+        place = rows.at(at, k)
+        off = op.subtract(data.at(place), broadcast_at(around, place))
+        return op.add(total, op.multiply(off, off))
 
-        return accumulated(
-            zero(call.out.dtype),
-            rows.shape,
-            more,
-            lambda total: store(at, _quotient(total, count)),
-        )
+    def divided(at: Indices, total: PrimExpr) -> Stmt:
+        return store(at, _quotient(total, count))
 
-    return nest(call.out.shape, element)
+    return reductions(call.out, rows.shape, more, divided)
 
 
 def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
     @register_template(name)
     def template(call: OpCall[ArgReduceAttrs], store: Store) -> Stmt:
-        (data,) = call.sources
-        rows = _Rows(call.attrs, data)
+        (data,), rows = call.sources, _Rows(call)
         if not rows.count:
             raise NoRuleError("where the largest of no elements is")
 
         def element(at: Indices) -> Stmt:
             def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
                 where, best = known
-                value = data.at(rows.at(at, k))
+                value = rows.element(at, k)
                 wins = _wins(value, best, is_max, call.attrs.select_last_index)
                 place = op.cast_to(flat(k, rows.shape), "int32")
                 # The place first: whether it wins is asked of what there was.
