@@ -122,9 +122,11 @@ def test_where_room_ends_while_writing_the_run_stays_here(runner: Runner, size: 
 def test_where_there_is_no_room_for_constants_the_run_stays_here(
     runner: Runner, pass_: FunctionPass
 ):
-    mod = weighted(4)
+    # More than a spec takes, in which is what tests of this process have registered.
+    most = 200_000
+    mod = weighted(4, side=256)
     with (
-        files_up_to(30_000),
+        files_up_to(most),
         pytest.warns(SlowerRunWarning, match="no room for a large value"),
     ):
         found = run_pooled(runner, pass_, mod)

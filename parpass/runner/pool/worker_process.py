@@ -95,13 +95,13 @@ class WorkerProcess:
             StartError: The process ended, or hangs.
             Exception: The process cannot be created.
         """
+        _check_prerequisites()
         if hasattr(signal, "pthread_sigmask"):
             # The new process inherits the mask of this thread, until it ignores SIGINT;
             # else it would print a traceback on Ctrl-C.
             with fork_lock:
                 resource_tracker.ensure_running()  # it unblocks signals when it starts
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        _check_prerequisites()
         self._channel, theirs = Pipe()
         with theirs:
             self._direct_channel, their_direct = Pipe()
