@@ -31,6 +31,11 @@ from tests.support.pooled import folders, run_pooled
 from tests.support.toy_ir import Fn, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Duplicate
 
+# Bytes for a file: enough for a spec, in which is what the tests of this process have
+# registered, and not for a constant of that side.
+ROOM = 200_000
+SIDE_WITHOUT_ROOM = 256
+
 
 @contextlib.contextmanager
 def files_up_to(size: int) -> Generator[None]:
@@ -122,11 +127,9 @@ def test_where_room_ends_while_writing_the_run_stays_here(runner: Runner, size: 
 def test_where_there_is_no_room_for_constants_the_run_stays_here(
     runner: Runner, pass_: FunctionPass
 ):
-    # More than a spec takes, in which is what tests of this process have registered.
-    most = 200_000
-    mod = weighted(4, side=256)
+    mod = weighted(4, side=SIDE_WITHOUT_ROOM)
     with (
-        files_up_to(most),
+        files_up_to(ROOM),
         pytest.warns(SlowerRunWarning, match="no room for a large value"),
     ):
         found = run_pooled(runner, pass_, mod)
@@ -136,13 +139,14 @@ def test_where_there_is_no_room_for_constants_the_run_stays_here(
 @pytest.mark.slow
 def test_where_a_worker_has_no_room_for_what_it_makes_the_run_stays_here():
     mod: IRModule = weighted(3)
+    make_large = MakeLarge(SIDE_WITHOUT_ROOM)
     with (
-        files_up_to(30_000),
+        files_up_to(ROOM),
         open_runner(workers=2) as runner,
         pytest.warns(SlowerRunWarning, match="no room to share"),
     ):
-        found = run_pooled(runner, MakeLarge(), mod)
-    assert_structural_equal(found, MakeLarge()(mod))
+        found = run_pooled(runner, make_large, mod)
+    assert_structural_equal(found, make_large(mod))
 
 
 @pytest.fixture

@@ -55,7 +55,11 @@ class MakeLarge(FunctionPass):
 
     pass_info = PassInfo(0, "MakeLarge")
 
+    def __init__(self, side: int) -> None:
+        self.side = side
+
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext
     ) -> relay.Function:
-        return relay.Function((), relay.const(np.ones((SIDE, SIDE), "float32")))
+        ones = np.ones((self.side, self.side), "float32")
+        return relay.Function((), relay.const(ones))
