@@ -64,20 +64,15 @@ def _many(setting: Setting) -> Line:
         report = runner.last_report
         assert report is not None
         with _echo(report.bytes_sent, report.bytes_received) as to_and_fro:
-            sides = {
-                "isolated": clocked(lambda: runner.run_sync(mod, root)),
-                "pipe": clocked(to_and_fro),
-            }
-            interleaved(sides, 5, collect=False)  # not counted
-            rounds = max(5, round(_ROUNDS * setting.scale)) * setting.repeat
-            times = interleaved(sides, rounds, collect=False)
-    isolated, pipe = median(times["isolated"]), median(times["pipe"])
+            isolated, pipe = _medians(
+                setting, lambda: runner.run_sync(mod, root), to_and_fro
+            )
     return Line(
         f"a no-op pass on {_MANY} functions of {_NODES} nodes at once, isolated",
         "its time : that of its bytes by one pipe",
         Figure(isolated.value / pipe.value, isolated.noise / pipe.value),
         Goal(1.15),
-        note=f"{isolated.value * 1e3:.1f} ms : {pipe.value * 1e3:.2f} ms; "
+        note=f"{isolated.value:.0f} us : {pipe.value:.0f} us; "
         f"{report.bytes_sent:,} bytes there, {report.bytes_received:,} back",
     )
 
