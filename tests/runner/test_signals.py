@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -126,14 +127,18 @@ def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):
 def test_after_workers_and_all_were_killed_the_next_run_tidies_up(tmp_path: Path):
     program = started("plain", tmp_path)
     (left,) = folders(program.pid)
-    others = [SharedDirectory(), SharedDirectory()]
-    remove_stale([Path(left), *(Path(one.path) for one in others)])
-    assert folders(program.pid) == {left}  # it is in use
-    os.killpg(program.pid, signal.SIGKILL)
-    all_has_ended(program)
-    assert folders(program.pid) == {left}
-    remove_stale([Path(left), *(Path(one.path) for one in others)])
-    assert not folders(program.pid)
-    assert all(os.path.isdir(one.path) for one in others)
-    for one in others:
-        one.remove()
+    with contextlib.ExitStack() as removing:
+        others = [SharedDirectory(), SharedDirectory()]
+        for one in others:
+            removing.callback(one.remove)
+        found = [Path(left), *(Path(one.path) for one in others)]
+        remove_stale(found)
+        assert folders(program.pid) == {left}  # it is in use
+        os.killpg(program.pid, signal.SIGKILL)
+        all_has_ended(program)
+        # A process that ends closes stderr, by which we know, before it loses its lock.
+        until = time.monotonic() + 30
+        while folders(program.pid) and time.monotonic() < until:
+            remove_stale(found)
+        assert not folders(program.pid)
+        assert all(os.path.isdir(one.path) for one in others)
