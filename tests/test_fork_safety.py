@@ -37,11 +37,11 @@ def thread_inside(manager: AbstractContextManager[None]) -> Generator[threading.
     def stay() -> None:
         with manager:
             inside.set()
-            leave.wait(20)
+            leave.wait(60)
 
     thread = threading.Thread(target=stay)
     thread.start()
-    assert inside.wait(20)
+    assert inside.wait(60)
     try:
         yield leave
     finally:
@@ -85,7 +85,7 @@ def test_a_fork_goes_ahead_at_last_and_the_child_is_not_locked(
     with thread_inside(lock):
         began = time.monotonic()
         assert child_says(enter)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
 
 
 def test_what_others_begin_while_a_fork_waits_is_not_put_off():
@@ -98,7 +98,7 @@ def test_what_others_begin_while_a_fork_waits_is_not_put_off():
     with thread_inside(fork_lock) as leave:
         other = threading.Timer(0.02, begin)
         other.start()
-        last = threading.Thread(target=lambda: (began.wait(20), leave.set()))
+        last = threading.Thread(target=lambda: (began.wait(60), leave.set()))
         last.start()
         assert child_says(began.is_set)
         other.join()
@@ -121,7 +121,7 @@ def test_a_lock_is_of_one_thread_at_a_time_and_may_be_entered_again():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
     assert inside == 0
 
@@ -191,7 +191,7 @@ def test_what_is_interrupted_when_it_is_entered_is_not_entered(
 
         thread = threading.Thread(target=enter, daemon=True)
         thread.start()
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive(), f"interrupted at line {number - 1}"
     assert number > 3
 

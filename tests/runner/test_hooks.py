@@ -55,7 +55,7 @@ class Slow(PassInstrument):
 
     def enter_pass_ctx(self) -> None:
         self.begun.set()
-        self.allowed.wait(10)
+        self.allowed.wait(60)
         self.log.append("entered")
 
     def exit_pass_ctx(self) -> None:
@@ -81,7 +81,7 @@ def test_what_was_entered_for_a_run_cancelled_meanwhile_is_exited_under_trio():
 
     trio.run(main)
     slow.allowed.set()
-    assert slow.left.wait(10)
+    assert slow.left.wait(60)
     assert slow.log == ["entered", "exited"]
 
 
@@ -97,7 +97,7 @@ def test_what_was_entered_for_a_run_cancelled_meanwhile_is_exited_under_asyncio(
 
     asyncio.run(main())
     slow.allowed.set()
-    assert slow.left.wait(10)
+    assert slow.left.wait(60)
     assert slow.log == ["entered", "exited"]
 
 

@@ -201,7 +201,7 @@ def run_program(command: Sequence[str], cwd: Path = ROOT) -> None:
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
     )
     try:
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
@@ -343,7 +343,7 @@ def test_a_thread_that_nobody_waits_for(runner: Runner):
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert made == ["[[2], [3]]"]
 
 

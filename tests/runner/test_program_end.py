@@ -94,7 +94,7 @@ for method in ("fork", "spawn"):
     if __name__ == "__main__":
         child = multiprocessing.get_context(method).Process(target=in_child)
         child.start()
-        child.join(20)
+        child.join(60)
         assert child.exitcode == 0, child.exitcode
 if __name__ == "__main__":
     print("done", flush=True)
@@ -114,7 +114,7 @@ def test_a_program_that_never_closes_its_runner_ends_and_its_workers_do(
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=30,
+        timeout=60,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         check=False,
     )
@@ -122,7 +122,7 @@ def test_a_program_that_never_closes_its_runner_ends_and_its_workers_do(
     assert (ended.stdout, ended.stderr) == ("done\n", error)
     workers = {int(line) for line in numbers.read_text().split()}
     assert workers
-    psutil.wait_procs(_living(workers), timeout=5)
+    psutil.wait_procs(_living(workers), timeout=60)
     assert not _living(workers)
 
 
@@ -171,7 +171,7 @@ def test_a_module_pass_that_was_given_up_does_not_keep_the_program(library: str)
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("done\n", "", 0)
@@ -184,7 +184,7 @@ def test_a_runner_that_nobody_has_any_more_ends_its_processes():
     assert workers
     del runner
     gc.collect()
-    gone, alive = psutil.wait_procs(workers, timeout=10)
+    gone, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive
     assert gone
 
@@ -225,7 +225,7 @@ def test_a_run_when_the_program_is_at_its_end_is_as_any_other_or_stays_here(rest
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("done\n", "", 0)

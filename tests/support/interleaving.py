@@ -30,7 +30,7 @@ class _Call(Generic[ValueT]):
             self._error = error
 
     def result(self) -> ValueT:
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive(), "the two wait for each other"
         if self._error is not None:
             raise self._error

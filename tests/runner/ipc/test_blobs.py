@@ -223,7 +223,7 @@ def test_closing_ends_although_the_folder_was_removed(
     folder.remove()
     closing = threading.Thread(target=ours.close, daemon=True)
     closing.start()
-    closing.join(5)
+    closing.join(60)
     assert not closing.is_alive()
 
 

@@ -201,7 +201,7 @@ def test_an_idle_pool_ends_in_time(monkeypatch: pytest.MonkeyPatch):
     assert comes_down_to(before)
     for thread in threading.enumerate():
         if thread.name == "parpass-idle-workers":
-            thread.join(10)
+            thread.join(60)
     assert "parpass-idle-workers" not in _threads()
     assert pids()  # and the next call has another one
 
@@ -285,7 +285,7 @@ def in_child():
 
 child = multiprocessing.get_context("fork").Process(target=in_child)
 child.start()
-child.join(8)
+child.join(60)
 assert child.exitcode == 0, child.exitcode
 assert pids() == ours
 """

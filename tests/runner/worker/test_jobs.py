@@ -170,7 +170,7 @@ def test_another_function_is_waited_for_until_all_are_published(run: Run):
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(run.work, 1, 0)
         run.fill(1)
-        assert run.values(answer.result(timeout=10)) == [(1, 2)]
+        assert run.values(answer.result(timeout=60)) == [(1, 2)]
 
 
 _order: list[tuple[str, int]] = []

@@ -176,7 +176,7 @@ class Wait(ModulePass):
 
     def transform_module(self, mod: Program, ctx: PassContext) -> Program:
         self.has_begun.set()
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(60)
         return mod
 
 
