@@ -143,11 +143,17 @@ def _sum(counts: list[str]) -> str:
     return " + ".join([str(ones), *(one for one in counts if one != "1")])
 
 
-class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
+class Node(msgspec.Struct, frozen=True, eq=False):
     """Base of all nodes of a program: immutable, equal only to itself.
 
-    The collector keeps tracking nodes (no `gc=False`): untracked objects are freed
-    recursively, and a chain of 100,000 of them overflows the C stack.
+    The cyclic collector tracks only those kinds whose children are fields of their own.
+    An object that it does not track (`gc=False`) is freed recursively, and a chain of
+    them overflows the C stack; but a tuple in between, or a tracked node, interrupts
+    that after 50 levels (`Py_TRASHCAN_BEGIN` of CPython). So leaves, and kinds whose
+    children are in tuples, go untracked, and with them the tuples that hold nothing
+    else: nearly all objects of a program of tensors. They are part of no cycle, since a
+    node refers only to what was there before it. Untracked kinds have no weak
+    references.
 
     Attributes:
         namespace: The IR of the class. It qualifies the class name wherever kinds are

@@ -100,7 +100,7 @@ Operand = RelayExpr | int | float | bool
 
 
 @reflected(is_graph=False)
-class GlobalVar(RelayExpr, frozen=True, eq=False):
+class GlobalVar(RelayExpr, frozen=True, eq=False, gc=False):
     """The name of a function of a module."""
 
     name_hint: str
@@ -116,7 +116,7 @@ def global_var_named(name: str) -> GlobalVar:
     return GlobalVar(name)
 
 
-class BaseFunc(RelayExpr, frozen=True, eq=False):
+class BaseFunc(RelayExpr, frozen=True, eq=False, weakref=True):
     """Base of the functions of all IRs, which are the members of modules.
 
     A subclass has the field `attrs`, and the namespace of its IR.

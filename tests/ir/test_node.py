@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import threading
 import weakref
 from collections.abc import Callable
 
@@ -18,7 +20,7 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from tests.support.deep import DEEPEST, DEPTH, KINDS, calls
+from tests.support.deep import ALL_KINDS, DEEPEST, DEPTH, KINDS, calls
 from tests.support.programs import call_op
 
 X, Y, Z = Var("x"), Var("y"), Var("z")
@@ -79,11 +81,32 @@ def test_post_order_goes_to_any_depth(kind: Callable[[int], Expr]):
 
 
 @pytest.mark.slow
-def test_the_longest_chains_are_made_and_freed():
-    chain = calls(DEEPEST)
-    last = weakref.ref(chain)
-    del chain
-    assert last() is None
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_the_longest_chains_are_freed_on_a_small_stack(kind: Callable[[int], Expr]):
+    def make_and_free():
+        chain = kind(DEEPEST)
+        last = weakref.ref(function := Function((), chain))
+        del chain, function
+        freed.append(last() is None)
+
+    freed: list[bool] = []
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=make_and_free)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert freed == [True]
+
+
+def test_a_program_of_tensors_leaves_little_to_the_collector():
+    gc.collect()
+    before = len(gc.get_objects())
+    made = Tuple([calls(1_000), const([1, 2]), call_op("abs", Var("x"))])
+    gc.collect()  # it does not track tuples of what is not tracked, once it sees them
+    assert len(gc.get_objects()) - before < 20
+    assert not gc.is_tracked(made)
 
 
 def test_post_order_takes_no_longer_for_many_paths():

@@ -26,6 +26,7 @@ from tests.support.programs import call_op
 
 DEPTH = 5_000  # five times what Python's recursion allows
 DEEPEST = 100_000  # in the stress suite
+MAX_CALLEES = 1_000  # that are calls themselves
 
 DEPTHS = [DEPTH, pytest.param(DEEPEST, marks=pytest.mark.stress)]
 
@@ -109,9 +110,9 @@ def projections(depth: int) -> Expr:
 
 
 def operators(depth: int) -> Expr:
-    """Return calls of what calls give."""
+    """Return calls of what calls give, as many as there may be."""
     expr: Expr = X
-    for _ in range(depth):
+    for _ in range(min(depth, MAX_CALLEES)):
         expr = Call(expr, (X,))
     return expr
 

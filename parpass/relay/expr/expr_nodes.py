@@ -14,7 +14,7 @@ import numpy.typing as npt
 from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError
+from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import FieldKind, reflected
 from parpass.ir.op_table import Op
@@ -25,9 +25,11 @@ from parpass.runtime.ndarray import NDArray
 
 Expr = RelayExpr
 
+_MAX_CALLEE_DEPTH = 1_000  # to be freed, it takes 100 kB of the C stack
+
 
 @reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
-class Var(Expr, frozen=True, eq=False):
+class Var(Expr, frozen=True, eq=False, gc=False):
     """A local variable; two of them are equal only if they are one object.
 
     An annotated one is typed at construction, so that InferType leaves the object as it
@@ -83,7 +85,7 @@ class VarId:
 
 
 @reflected(is_graph=False)
-class Constant(Expr, frozen=True, eq=False):
+class Constant(Expr, frozen=True, eq=False, gc=False):
     """A tensor known at compile time; its type needs no inference."""
 
     data: NDArray
@@ -110,8 +112,13 @@ def _structure_of_call(call: Call) -> list[Any]:
     args=FieldKind.CHILDREN,
     type_args=FieldKind.TYPE,
 )
-class Call(Expr, frozen=True, eq=False):
-    """A call of an operator, a global function or a closure."""
+class Call(Expr, frozen=True, eq=False, gc=False):
+    """A call of an operator, a global function or a closure.
+
+    Raises:
+        SizeLimitError: It calls what a call returns, which calls what a call returns,
+            and so on, more than 1,000 deep.
+    """
 
     op: Expr
     args: tuple[Expr, ...]
@@ -133,6 +140,8 @@ class Call(Expr, frozen=True, eq=False):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if type(self.op) is Call:
+            _check_callee_depth(self.op)
         if type(self.args) is not tuple:
             force_setattr(self, "args", _as_tuple(self.args, "args"))
         if type(self.type_args) is not tuple:
@@ -147,6 +156,22 @@ class Call(Expr, frozen=True, eq=False):
                 "chain such as x < y < z"
             )
         return True
+
+
+def _check_callee_depth(callee: Expr) -> None:
+    """Bound the one chain of calls that no tuple interrupts, and that none comes near.
+
+    Raises:
+        SizeLimitError: The chain is too long to be freed safely; see `Node`.
+    """
+    depth = 1
+    while type(callee) is Call:
+        callee, depth = callee.op, depth + 1
+        if depth > _MAX_CALLEE_DEPTH:
+            raise SizeLimitError(
+                "a call calls what a call returns, and that one likewise, more than "
+                f"{_MAX_CALLEE_DEPTH:,} deep; bind some of them by a let"
+            )
 
 
 # What Python's comparison operators build.
@@ -204,7 +229,7 @@ class If(Expr, frozen=True, eq=False):
 
 
 @reflected(is_graph=True, fields=FieldKind.CHILDREN)
-class Tuple(Expr, frozen=True, eq=False):
+class Tuple(Expr, frozen=True, eq=False, gc=False):
     """A tuple of expressions."""
 
     fields: tuple[Expr, ...]

@@ -106,7 +106,7 @@ def set_dtype(node: Any, dtype: str) -> None:
 
 
 @reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
-class Var(PrimExpr, frozen=True, eq=False):
+class Var(PrimExpr, frozen=True, eq=False, weakref=True):
     """A variable; two of them are the same only if they are the same object.
 
     Args:
