@@ -148,8 +148,8 @@ class Node(msgspec.Struct, frozen=True, eq=False):
 
     The cyclic collector tracks only those kinds whose children are fields of their own.
     An object that it does not track (`gc=False`) is freed recursively, and a chain of
-    them overflows the C stack; but a tuple in between, or a tracked node, interrupts
-    that after 50 levels (`Py_TRASHCAN_BEGIN` of CPython). So leaves, and kinds whose
+    them overflows the C stack; but tuples in between, or nodes of tracked kinds, bound
+    that (`Py_TRASHCAN_BEGIN` of CPython). So leaves, and kinds whose
     children are in tuples, go untracked, and with them the tuples that hold nothing
     else: nearly all objects of a program of tensors. They are part of no cycle, since a
     node refers only to what was there before it. Untracked kinds have no weak

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 from rich.pretty import pretty_repr
 
 from parpass import IRModule, load_json, relay, save_json, tir
@@ -18,7 +19,7 @@ from parpass.ir.attrs import DictAttrs
 from parpass.ir.op_table import Op
 from parpass.relay.expr import Expr, as_expr
 from parpass.relay.transform.fold_constant import fold_constant
-from tests.support.deep import DEPTH, KINDS
+from tests.support.deep import DEPTH, KINDS, MAX_CALLEES
 
 X = relay.var("x", shape=(2, 3))
 Y = relay.var("y", "float32")
@@ -300,3 +301,13 @@ def test_a_rewrite_of_a_parameter_that_is_bound_again_says_so() -> None:
     twice = relay.Function([x], relay.Let(x, relay.add(one, one), relay.add(x, x)))
     with pytest.raises(IRTypeError, match="may have been bound twice"):
         fold_constant(twice)
+
+
+def test_calls_of_what_calls_return_are_bounded():
+    callee: Expr = relay.Var("f")
+    for _ in range(MAX_CALLEES):
+        callee = relay.Call(callee, (X,))
+    with pytest.raises(SizeLimitError, match=r"more than 1,000 deep; bind some"):
+        relay.Call(callee, (X,))
+    with pytest.raises(SizeLimitError):
+        replace(relay.Call(relay.Var("f"), ()), op=callee)
