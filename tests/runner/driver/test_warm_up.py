@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pytest
 
 from parpass.runner import cost_model, open_runner, placement
 from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
+from parpass.runner.driver import probe
 from parpass.runner.report.figures import LocalReason
 from parpass.runner.worker.jobs import load_payload
 from parpass.transform import FunctionPass, PassContext, PassInfo
@@ -37,13 +39,13 @@ def load_now() -> None:
 
 
 class Where(FunctionPass):
-    """Appends 1 in the main thread, else 0; takes a millisecond."""
+    """Appends 1 in the main thread, else 0; takes a millisecond of a core."""
 
     pass_info = PassInfo(0, "Where")
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        until = time.perf_counter() + 0.001
-        while time.perf_counter() < until:
+        until = time.thread_time() + 0.001
+        while time.thread_time() < until:
             pass
         is_here = threading.current_thread() is threading.main_thread()
         if func.values[0] == READY_AT:
@@ -80,6 +82,9 @@ class SlowToLoad(ThreadExecutor):
 def _nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(placement, "_cores", lambda: 2)
+    # What else keeps the cores busy is not to be taken for work.
+    clock = SimpleNamespace(perf_counter=time.thread_time)
+    monkeypatch.setattr(probe, "time", clock)
     COST_MODEL.forget([Where(), Refuses()])
     _loading.clear()
     yield
