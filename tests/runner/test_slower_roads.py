@@ -39,7 +39,10 @@ SIDE_WITHOUT_ROOM = 256
 
 @contextlib.contextmanager
 def files_up_to(size: int) -> Generator[None]:
-    """Have this process, and those it starts, write no larger files."""
+    """Have this process write no larger files, nor those it starts, for good.
+
+    So what runs in the block has a runner of its own.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -110,11 +113,12 @@ def test_where_no_folder_can_be_made_the_run_stays_here(
 
 
 @pytest.mark.parametrize("size", [100, 4000, 20_000])
-def test_where_room_ends_while_writing_the_run_stays_here(runner: Runner, size: int):
+def test_where_room_ends_while_writing_the_run_stays_here(size: int):
     before = folders()
     mod = program(*range(400))
     with (
         files_up_to(size),
+        open_runner(workers=2) as runner,
         pytest.warns(SlowerRunWarning, match="no room to share") as warned,
     ):
         found = run_pooled(runner, Sequential([Add(), Duplicate(), Add()]), mod)
@@ -124,12 +128,11 @@ def test_where_room_ends_while_writing_the_run_stays_here(runner: Runner, size: 
 
 
 @pytest.mark.parametrize("pass_", [Doubled(), DoubledIfPossible()])
-def test_where_there_is_no_room_for_constants_the_run_stays_here(
-    runner: Runner, pass_: FunctionPass
-):
+def test_where_there_is_no_room_for_constants_the_run_stays_here(pass_: FunctionPass):
     mod = weighted(4, side=SIDE_WITHOUT_ROOM)
     with (
         files_up_to(ROOM),
+        open_runner(workers=2) as runner,
         pytest.warns(SlowerRunWarning, match="no room for a large value"),
     ):
         found = run_pooled(runner, pass_, mod)
