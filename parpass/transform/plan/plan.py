@@ -32,6 +32,8 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any
 
+import msgspec
+
 from parpass.diagnostic import (
     DiagnosticContext,
     DiagnosticLevel,
@@ -47,6 +49,7 @@ from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.commands import (
+    CallHook,
     Command,
     Emit,
     NameFunctions,
@@ -71,7 +74,105 @@ from parpass.transform.plan.flat_pipeline import (
     Unresolved,
     flatten,
 )
-from parpass.transform.plan.instrumentor import ActivePass, PassInstrumentor
+
+
+class ActivePass(msgspec.Struct):
+    """A pass that has begun, and the instruments to be notified of its end.
+
+    Each instrument whose before-hook ran has its after-hook or failure hook called
+    once.
+    """
+
+    pass_: Pass
+    given: Any
+    entered: list[Hooks] = []
+
+
+class PassInstrumentor:
+    """Yields the commands that call the hooks around passes.
+
+    Args:
+        context: The context, with its instruments.
+        cursor: The current stage, from which the clock for hooks is computed.
+        instrumented: Whether hooks are called at all.
+
+    Attributes:
+        opened: The passes that have begun, the innermost last.
+        calling: The instrument whose hook was called last; None if a body ran since.
+    """
+
+    def __init__(
+        self, context: PassContext, cursor: StageCursor, *, instrumented: bool
+    ) -> None:
+        self._context = context
+        self._cursor = cursor
+        self._instrumented = instrumented
+        self.opened: list[ActivePass] = []
+        self.calling: Hooks | None = None
+
+    def current_hooks(self) -> list[Hooks]:
+        """Return the hooks of the current instruments, in order.
+
+        Call it each time: a hook or a pass may override the instruments.
+        """
+        instruments = self._context.instruments
+        if not instruments or not self._instrumented:
+            return []
+        return [hooks_of(one) for one in instruments]
+
+    def enter(
+        self, pass_: Pass, mod: Any, *, may_veto: bool
+    ) -> Generator[Command, Any, bool]:
+        """Begin a pass; return False if an instrument vetoes it."""
+        should_run = True
+        if may_veto and pass_.info.name not in self._context.required_pass:
+            for hooks in self.current_hooks():
+                if hooks.should_run is not None:
+                    answer = yield self._call(hooks, "should_run", pass_, mod)
+                    should_run = bool(answer) and should_run
+        if should_run:
+            opened = ActivePass(pass_, mod)
+            self.opened.append(opened)
+            for hooks in self.current_hooks():
+                if hooks.run_before_pass is not None:
+                    yield self._call(hooks, "run_before_pass", pass_, mod)
+                opened.entered.append(hooks)
+        return should_run
+
+    def leave(self, mod: Any) -> Generator[Command, Any, None]:
+        """End the innermost pass."""
+        opened = self.opened[-1]
+        for hooks in self.current_hooks():
+            if hooks in opened.entered:
+                opened.entered.remove(hooks)
+            if hooks.run_after_pass is not None:
+                yield self._call(hooks, "run_after_pass", opened.pass_, mod)
+        self.opened.pop()
+
+    def call_failure_hooks(self, error: BaseException) -> Generator[Command, Any, None]:
+        """Call the failure hooks of all passes that are open, the innermost first."""
+        while self.opened:
+            opened = self.opened.pop()
+            entered = [
+                hooks for hooks in self.current_hooks() if hooks in opened.entered
+            ]
+            for hooks in entered:
+                if hooks.run_after_failed_pass is None:
+                    continue
+                failed = (hooks, "run_after_failed_pass", opened.pass_, opened.given)
+                try:
+                    yield self._call(*failed, error)
+                except Exception as second:  # noqa: BLE001 -- attached to the first error
+                    add_note(error, f"then {type(second).__name__}: {second}")
+
+    def _call(
+        self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
+    ) -> CallHook:
+        self.calling = hooks
+        seen = mod if hooks.observes_ir else None
+        return CallHook(
+            hooks, hook_name, seen, (pass_.info, *args), self._cursor.hook_time
+        )
 
 
 def reproduce_body(
@@ -223,7 +324,13 @@ class _Interpreter:
                 self.cursor.begin((event,), mod)
                 result = yield RunModulePass(event.pass_, mod)
             mod, record = result.mod, self.cursor.take(result)
-        if not _has_consequences(record):
+        if not (
+            record.diagnostics
+            or record.counters
+            or record.emissions
+            or record.failure is not None
+            or renderer_is_overridden()
+        ):
             return mod
         try:
             yield from self._finish(record)
@@ -236,25 +343,16 @@ class _Interpreter:
 
     def _begin_stage(self, first: Step, mod: Any) -> Generator[Command, Any, None]:
         steps, wanted = self._fusable_steps(first)
-        passes = yield from self._bisected_passes(steps, mod)
-        is_last = steps[-1] is self.last_step
-        self.cursor.begin(steps, mod, RunStage(passes, mod, wanted, is_last))
-
-    def _bisected_passes(
-        self, steps: Sequence[Step], mod: Any
-    ) -> Generator[Command, Any, tuple[Pass, ...]]:
-        """Return the passes of a stage, limited to the functions by bisection."""
-        if self.gate is None:
-            return tuple([step.pass_ for step in steps])
         passes: list[Pass] = []
         for step in steps:
             pass_ = step.pass_
-            if step.is_counted:
+            if self.gate is not None and step.is_counted:
                 names: Sequence[str] = yield NameFunctions(mod)
                 pass_, verdicts = self.gate.on_functions(pass_, names)
                 yield ReportVerdicts(verdicts)
             passes.append(pass_)
-        return tuple(passes)
+        is_last = steps[-1] is self.last_step
+        self.cursor.begin(steps, mod, RunStage(tuple(passes), mod, wanted, is_last))
 
     def _is_vetoed(self, event: ModuleStep) -> Generator[Command, Any, bool]:
         assert self.gate is not None
@@ -300,16 +398,6 @@ class _Interpreter:
             elif not isinstance(event, (Enter, Leave)):
                 break
         return tuple(steps), True
-
-
-def _has_consequences(record: StepRecord) -> bool:
-    return bool(
-        record.diagnostics
-        or record.counters
-        or record.emissions
-        or record.failure is not None
-        or renderer_is_overridden()
-    )
 
 
 def _merge_into_outer(record: StepRecord) -> None:
