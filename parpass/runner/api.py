@@ -21,7 +21,7 @@ from parpass.errors import ArgumentError, RuntimeUseError
 from parpass.errors.tracebacks import folding_tracebacks
 from parpass.errors.warning import warn_at_call_site
 from parpass.fork_safety import ForkSafeLock, fork_lock
-from parpass.runner.cores import UNCHECKED_WORKERS
+from parpass.runner.cores import clamp_workers
 from parpass.runner.request import RunRequest
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ ModT = TypeVar("ModT")
 FailurePolicy = Literal["fail", "skip", "retry"]
 
 _SESSION_MODULE = "parpass.runner.driver.session"
-_EXECUTORS_MODULE = "parpass.runner.driver.executors"
 _REUSABLE_MODULE = "parpass.runner.pool.reusable"
 
 
@@ -199,10 +198,8 @@ class Runner:
         isolated: bool = False,
     ) -> None:
         _check_arguments(workers, executor, isolated)
-        if workers is not None and workers > UNCHECKED_WORKERS:
-            with fork_lock:
-                loaded = importlib.import_module(_EXECUTORS_MODULE)
-            workers = loaded.clamp_workers(workers)
+        if workers is not None:
+            workers = clamp_workers(workers)
         self._arguments = workers, executor, isolated
         self._session: Session | None = None
         self._lock = ForkSafeLock()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 
+from parpass.errors import Hint, HintedMessage, SlowerRunWarning
+from parpass.errors.warning import warn
 from parpass.fork_safety import fork_lock
 from parpass.runner.ipc.file_lock import HAS_LOCKS
 
-UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
+_UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
+_MAX_WORKERS_PER_CORE = 4  # workers at most
 
 
 def supports_workers() -> bool:
@@ -32,3 +35,20 @@ def usable_cores() -> int:
         import loky  # imported late: it takes longer than a run that needs no workers
 
     return loky.cpu_count()
+
+
+def clamp_workers(workers: int) -> int:
+    """Return how many processes to start at most, where so many are asked for."""
+    if workers <= _UNCHECKED_WORKERS:
+        return workers
+    most = max(_UNCHECKED_WORKERS, _MAX_WORKERS_PER_CORE * usable_cores())
+    if workers > most:
+        warn(
+            HintedMessage(
+                f"{workers} workers were asked for, and {most} will be used: more than "
+                f"{_MAX_WORKERS_PER_CORE} for each core are slower, not faster; ",
+                Hint.WORKER_PER_CORE,
+            ),
+            SlowerRunWarning,
+        )
+    return min(workers, most)

@@ -144,7 +144,7 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
-    from parpass.runner.driver.executors import new_executor
+    from parpass.runner.driver.session import new_executor
 
     executor = new_executor(jobs)
     if executor is None:

@@ -73,8 +73,7 @@ def _modules_for_files(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:
 @contextlib.contextmanager
 def preloaded_workers(modules: Sequence[str], jobs: int | None) -> Generator[Executor]:
     """Give workers that begin with modules, and are started at once."""
-    from parpass.runner.cores import usable_cores
-    from parpass.runner.driver.executors import clamp_workers
+    from parpass.runner.cores import clamp_workers, usable_cores
     from parpass.runner.pool.loky_executor import LokyExecutor
 
     _start_fork_server(modules)

@@ -11,22 +11,18 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from parpass.entry_points import open_executor
-from parpass.errors import RuntimeUseError
+from parpass.errors import Hint, HintedMessage, RuntimeUseError, SlowerRunWarning
+from parpass.errors.warning import warn
 from parpass.fork_safety import fork_lock
-from parpass.runner.cores import supports_workers
+from parpass.runner.cores import supports_workers, usable_cores
 from parpass.runner.driver.backends import AsyncBackend, BlockingBackend
-from parpass.runner.driver.executors import (
-    can_start_processes,
-    lease_executor,
-    new_executor,
-)
 from parpass.runner.driver.parallel import ParallelDriver
 from parpass.runner.driver.state import RunState
 from parpass.runner.executor import Executor
@@ -90,7 +86,7 @@ class Session:
         self._leased: LeasedExecutor | None = None
         self._amortizer = StartupAmortizer()
         if executor is None and reuse_pool:
-            self._leased = lease_executor(workers)
+            self._leased = _lease_executor(workers)
             if self._leased is not None:
                 self._amortizer = self._leased.amortizer()
         elif executor is None:
@@ -136,7 +132,8 @@ class Session:
         executor = self._choose_executor()
         current = PassContext.current()
         context = current if request.context is None else request.context
-        if context is current and _inherits_limits(request):
+        sets_limits = request.limits != _NO_LIMITS or call_limits() is not UNSET
+        if context is current and not sets_limits:
             return self._run_blocking(request, context, executor)
         with setting_limits(_limits(request)):
             if context is current:
@@ -202,7 +199,7 @@ class Session:
             return None
         if self._owned is None and self._leased is None:
             return self._executor
-        if not can_start_processes():
+        if not _can_start_processes():
             return None
         return self._leased if self._owned is None else self._owned.share()
 
@@ -245,16 +242,75 @@ class Session:
             await _task_backend().call_shielded(self.close)
 
 
+def new_executor(workers: int | None) -> LokyExecutor | None:
+    """Return a pool; None for no workers, or with a warning where there can be none."""
+
+    def new(workers: int) -> LokyExecutor:
+        with fork_lock:
+            # Not before: a program that is at its end cannot load it.
+            from parpass.runner.pool.loky_executor import LokyExecutor
+
+        return LokyExecutor(workers)
+
+    return _create_or_warn(workers, new)
+
+
+def _lease_executor(workers: int | None) -> LeasedExecutor | None:
+    """Return a lease of a pool that outlives the call; None as for `new_executor`."""
+
+    def new(workers: int) -> LeasedExecutor:
+        with fork_lock:
+            from parpass.runner.pool.reusable import LeasedExecutor  # as above
+
+        return LeasedExecutor(workers)
+
+    return _create_or_warn(workers, new)
+
+
+def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT | None:
+    if workers == 0:
+        return None
+    if not supports_workers():
+        warn(
+            HintedMessage(
+                "this system has no processes that parpass can watch over, which Linux "
+                "and macOS have, so all is run in this one; ",
+                Hint.REQUEST_SERIAL,
+            ),
+            SlowerRunWarning,
+        )
+        return None
+    try:
+        return new(usable_cores() if workers is None else workers)
+    except RuntimeError as error:
+        warn(
+            f"no processes can be started ({error}), so all is run in this one; run a "
+            "pipeline before the program is at its end",
+            SlowerRunWarning,
+        )
+        return None
+
+
+def _can_start_processes() -> bool:
+    """Return whether this process may start others; warn if it may not."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not process.current_process().daemon:
+        return True
+    warn(
+        "a daemon process of multiprocessing may have no children, so all is run in "
+        "this one; with daemon=False it uses every core, and the program that started "
+        "it waits for its end",
+        SlowerRunWarning,
+    )
+    return False
+
+
 def _task_backend() -> AsyncBackend:
     with fork_lock:
         # Not for a plain thread, whose small runs need no event loop.
         from parpass.runner.driver.task_backends import current_backend
 
     return current_backend()
-
-
-def _inherits_limits(request: RunRequest) -> bool:
-    return request.limits == _NO_LIMITS and call_limits() is UNSET
 
 
 def _limits(request: RunRequest) -> Limits:

@@ -28,7 +28,8 @@ from parpass.ir.module import IRModule
 from parpass.relay.expr import const
 from parpass.relay.frontend import from_onnx
 from parpass.relay.transform import DeadCodeElimination
-from parpass.runner.driver import executors, stages
+from parpass.runner import cores
+from parpass.runner.driver import session, stages
 from parpass.runner.pool import coordinator, watchdog
 from parpass.runner.report import advice
 from parpass.runner.report.figures import LocalReason
@@ -67,12 +68,12 @@ def warned_by(call: Callable[[], object]) -> Warning:
 
 
 def too_many_workers() -> Warning:
-    return warned_by(lambda: executors.clamp_workers(1 << 20))
+    return warned_by(lambda: cores.clamp_workers(1 << 20))
 
 
 def no_workers(monkeypatch: pytest.MonkeyPatch) -> Warning:
-    monkeypatch.setattr(executors, "supports_workers", lambda: False)
-    return warned_by(lambda: executors.new_executor(2))
+    monkeypatch.setattr(session, "supports_workers", lambda: False)
+    return warned_by(lambda: session.new_executor(2))
 
 
 def memory_limit_in_process() -> Warning:
