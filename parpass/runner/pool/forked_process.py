@@ -1,4 +1,7 @@
-"""The class of worker processes that are forked off Python's fork server."""
+"""The class of worker processes that are forked off Python's fork server.
+
+This module is apart since the fork server, which not all systems have, imports it.
+"""
 
 from __future__ import annotations
 

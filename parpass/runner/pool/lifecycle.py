@@ -103,16 +103,6 @@ def run_in_thread(call: Callable[[], None]) -> None:
         call()
 
 
-def check_threads() -> None:
-    """Check that threads can be started, if the main thread has ended.
-
-    Raises:
-        RuntimeError: No thread can be started.
-    """
-    if not threading.main_thread().is_alive():
-        threading.Thread(target=int, daemon=True).start()
-
-
 @functools.cache
 def _register() -> None:
     # Exit functions are called last in, first out, after non-daemon threads have ended.

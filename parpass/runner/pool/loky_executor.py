@@ -10,14 +10,19 @@ from concurrent.futures import Future
 from typing import Any
 
 from parpass.errors import RuntimeUseError
-from parpass.runner.executor import DEFAULT_START_SECONDS, JobCancelledError
-from parpass.runner.pool.job_queue import FairShare, QueuedJob, WorkerHandle
-from parpass.runner.pool.lifecycle import (
-    check_threads,
-    register_lifecycle,
-    run_in_thread,
+from parpass.runner.executor import (
+    DEFAULT_START_SECONDS,
+    DirectExecutor,
+    JobCancelledError,
 )
-from parpass.runner.pool.worker_pool import WorkerPool, fail_job, no_workers_error
+from parpass.runner.pool.lifecycle import register_lifecycle, run_in_thread
+from parpass.runner.pool.worker_pool import (
+    QueuedJob,
+    WorkerHandle,
+    WorkerPool,
+    fail_job,
+    no_workers_error,
+)
 from parpass.runner.worker.main import encode_call
 
 _GRACE_SECONDS = 5.0  # for processes to exit before they are killed
@@ -68,10 +73,12 @@ class LokyExecutor:
             self._check_open()
             pool.start_seconds = seconds
             pool.spawn(self.workers)
-        try:
-            check_threads()  # jobs will need some soon
-        except RuntimeError as error:
-            raise no_workers_error(error) from error
+        # At exit no thread may be started any more, and jobs will need some soon.
+        if not threading.main_thread().is_alive():
+            try:
+                threading.Thread(target=int, daemon=True).start()
+            except RuntimeError as error:
+                raise no_workers_error(error) from error
 
     def share(self) -> FairShare:
         """Return an executor for one of several runs, which share workers fairly."""
@@ -230,6 +237,44 @@ class LokyExecutor:
     def _check_open(self) -> None:
         if self._pool.is_closed:
             raise RuntimeUseError.closed("runner")
+
+
+class FairShare(DirectExecutor):
+    """The executor that one run uses: its jobs in a shared pool have it as their owner.
+
+    Args:
+        pool: The pool.
+    """
+
+    def __init__(self, pool: LokyExecutor) -> None:
+        self._pool = pool
+        self.workers = pool.workers
+        self.start = pool.start
+        self.withdraw = pool.withdraw
+        self.end = pool.end
+        self.kill = pool.kill
+        self.close = pool.close
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether a process is ready."""
+        return self._pool.is_warm
+
+    def submit(
+        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+    ) -> Future[bytes]:
+        """Submit a call of `run(job)`; see `Executor.submit`."""
+        return self._pool.submit(run, job, seconds, owner=self)
+
+    def wake_worker(self) -> None:
+        """Announce a job: an idle worker spins until it arrives."""
+        self._pool.wake_worker()
+
+    def submit_and_wait(
+        self, run: Callable[[bytes], bytes], job: bytes
+    ) -> bytes | None:
+        """Run `run(job)` in a worker and wait; return its result, None if it failed."""
+        return self._pool.submit_and_wait(run, job, owner=self)
 
 
 def _join_all(threads: Iterable[threading.Thread], seconds: float | None) -> None:

@@ -1,4 +1,7 @@
-"""The class of worker processes that loky starts, each a new interpreter."""
+"""The class of worker processes that loky starts, each a new interpreter.
+
+This module is apart since each of them imports it: it loads next to nothing.
+"""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ from parpass.runner.pool.lifecycle import (
 )
 
 if TYPE_CHECKING:
-    from parpass.runner.pool.job_queue import FairShare
-    from parpass.runner.pool.loky_executor import LokyExecutor
+    from parpass.runner.pool.loky_executor import FairShare, LokyExecutor
 
 IDLE_SECONDS = 10.0  # as loky's reusable executor
 

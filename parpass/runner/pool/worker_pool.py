@@ -1,7 +1,10 @@
-"""The workers of a pool, and the queue of jobs.
+"""The workers of a pool, the queue of jobs, and the fair share of several runs in it.
 
 Each worker has a thread in this process, which starts its process, receives results,
 and sends it the next job before it completes the last one.
+
+Each run gets as many workers as the others. In order of arrival, a run whose functions
+hang would occupy all of them, and short jobs of another run would wait behind each.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ import contextlib
 import functools
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import Any
+
+import msgspec
 
 from parpass.runner.executor import (
     DEFAULT_START_SECONDS,
@@ -23,9 +28,8 @@ from parpass.runner.executor import (
     was_killed,
     worker_env,
 )
-from parpass.runner.pool.job_queue import QueuedJob, WorkerHandle, next_job
 from parpass.runner.pool.lifecycle import inherited_state, run_in_thread
-from parpass.runner.pool.worker_process import StartError
+from parpass.runner.pool.worker_process import StartError, WorkerProcess
 from parpass.runner.worker.main import decode_result
 
 _MAX_FAILED_STARTS = 4  # in a row, of processes that end before they are ready
@@ -33,6 +37,102 @@ _MAX_KILLED_STARTS = 50  # likewise, of processes that are killed from outside
 
 # To start a process takes about as long: a job that ends sooner may finish.
 _REPLACEMENT_SECONDS = 0.3
+
+# A short job is prefetched by a worker that runs a short job, so that it need not wait
+# for this process, whose threads may be busy. The message is small, since a worker that
+# sends a result does not read. Both are jobs of one run: jobs of another run may take
+# longer than expected, or hang.
+_MAX_PREFETCH_SECONDS = 0.04
+_MAX_PREFETCH_BYTES = 16_384
+
+
+class QueuedJob(msgspec.Struct, eq=False):
+    """A job that is queued or running.
+
+    Attributes:
+        message: The encoded call.
+        answer: The future of its result.
+        seconds: Its expected time; infinite if not known.
+        is_cancelled: Whether its result is not needed, and its worker is to end soon.
+        owner: The owner, which is the same for all jobs of a run.
+    """
+
+    message: bytes
+    answer: Future[bytes]
+    seconds: float
+    is_cancelled: bool = False
+    owner: object = None
+
+
+class WorkerHandle:
+    """A worker of a pool: its process, and the jobs assigned to it.
+
+    Attributes:
+        process: The process.
+        is_ready: Whether the process has started, and takes jobs.
+        current: The job that runs.
+        next: The job that is prefetched.
+        began: When the current job began, by `time.monotonic`.
+        is_over: Whether the process has ended, or is about to.
+        is_killed: Whether the pool killed it.
+    """
+
+    def __init__(self) -> None:
+        self.process = WorkerProcess()
+        self.is_ready = False
+        self.current: QueuedJob | None = None
+        self.next: QueuedJob | None = None
+        self.began = 0.0
+        self.is_over = False
+        self.is_killed = False
+
+    def jobs(self) -> list[QueuedJob]:
+        """Return the jobs assigned to the worker that have no result."""
+        return [one for one in (self.current, self.next) if one is not None]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the worker takes jobs, and has none."""
+        return self.current is None and self.is_ready and not self.is_over
+
+    def accepts(self, queued: QueuedJob) -> bool:
+        """Return whether a job may be assigned to the worker now."""
+        if not self.is_ready or self.is_over:
+            return False
+        if self.current is None:
+            return True
+        is_late = self.remaining_seconds() < -_MAX_PREFETCH_SECONDS
+        return (
+            self.next is None
+            and self.current.owner is queued.owner
+            and not is_late
+            and self.current.seconds + queued.seconds <= _MAX_PREFETCH_SECONDS
+            and len(queued.message) <= _MAX_PREFETCH_BYTES
+        )
+
+    def assign(self, queued: QueuedJob) -> bool:
+        """Send a job to the worker; return False if the connection is broken."""
+        if not self.process.send(queued.message):
+            self.is_over = True  # its thread is about to notice
+            return False
+        if self.current is None:
+            self.begin(queued)
+        else:
+            self.next = queued
+        return True
+
+    def begin(self, queued: QueuedJob) -> None:
+        """Set the current job, and the time it began."""
+        self.current, self.began = queued, time.monotonic()
+
+    def remaining_seconds(self) -> float:
+        """Return the expected time left of the current job; negative if it is late."""
+        assert self.current is not None
+        return self.began + self.current.seconds - time.monotonic()
+
+    def mark_dead(self) -> None:
+        """Exclude the worker from further jobs: it is about to be killed."""
+        self.is_over = self.is_killed = True
 
 
 class WorkerPool:
@@ -245,6 +345,16 @@ class WorkerPool:
                 self.queue.clear()
         for queued in jobs:
             fail_job(queued.answer, no_workers_error(error))
+
+
+def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> QueuedJob:
+    """Return the oldest queued job of an owner that occupies the fewest workers."""
+    if len(queue) == 1:
+        return queue[0]
+    at_work = Counter(
+        one.owner for worker in handles if not worker.is_over for one in worker.jobs()
+    )
+    return min(queue, key=lambda queued: at_work[queued.owner])
 
 
 _inherited_handles: list[WorkerHandle] = []
