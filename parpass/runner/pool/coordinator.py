@@ -28,6 +28,7 @@ from parpass.runner.executor import (
 from parpass.runner.ipc.messages import Cutoff
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.status_board import Phase, StatusBoard
+from parpass.runner.pool.failure_attribution import Watchdog, workers_hang_error
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler import Scheduler
 from parpass.runner.pool.scheduler_events import (
@@ -48,7 +49,6 @@ from parpass.runner.pool.scheduler_events import (
     Withdraw,
     Withdrawn,
 )
-from parpass.runner.pool.watchdog import Watchdog, workers_hang_error
 from parpass.runner.worker.jobs import run_job
 
 _MIN_JOBS = 4  # finished jobs, beyond the first of each worker, for a measurement
@@ -188,7 +188,11 @@ class _StageRun:
                     commands.extend(self._execute(command))
                 if isinstance(known, FunctionsReady):
                     self._submitted.set()
-                if isinstance(known, JobFinished) and self._is_slower():
+                if (
+                    isinstance(known, JobFinished)
+                    and not self._stage.is_reclaimed
+                    and self._throughput.is_behind(self._schedule.fraction_done)
+                ):
                     self._send.send_nowait(Reclaimed())
                     self._stage.is_reclaimed = True
 
@@ -201,11 +205,6 @@ class _StageRun:
         return self._schedule.handle(
             Truncated(end.function if end.step == 0 else math.inf)
         )
-
-    def _is_slower(self) -> bool:
-        if self._stage.is_reclaimed:
-            return False
-        return self._throughput.is_behind(self._schedule.fraction_done)
 
     def cancel_jobs(self) -> None:
         """Cancel all jobs.

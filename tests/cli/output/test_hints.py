@@ -30,7 +30,7 @@ from parpass.relay.frontend import from_onnx
 from parpass.relay.transform import DeadCodeElimination
 from parpass.runner import cores
 from parpass.runner.driver import session, stages
-from parpass.runner.pool import coordinator, watchdog
+from parpass.runner.pool import coordinator, failure_attribution
 from parpass.runner.report import advice
 from parpass.runner.report.figures import LocalReason
 from parpass.transform import PassContext
@@ -151,7 +151,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
         f"are imported from; -j0 does without them, {THE_COMMANDS}",
     ),
     "hanging workers": (
-        lambda: watchdog.workers_hang_error(30.0),
+        lambda: failure_attribution.workers_hang_error(30.0),
         (
             "takes long, set the option parpass.start_timeout; workers=0 does without "
             f"them, {THIS_PROCESS}"
