@@ -40,8 +40,7 @@ from parpass.transform import (
     as_pass,
 )
 from parpass.transform.adapter import keep_inline, round_trip_all
-from parpass.transform.adapter_violations import take_violations
-from parpass.transform.checked_adapter import adapter_name
+from parpass.transform.checked_adapter import adapter_name, take_violations
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 
 if TYPE_CHECKING:

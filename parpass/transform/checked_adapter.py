@@ -6,7 +6,8 @@ An exception of a method propagates unchanged, with a note that names the method
 
 Some methods are called by parallel runs only, and no result depends on them: `size`,
 `signature`, `keeps_signature`, `discard`. If one of these advisory methods fails, a
-parallel run has the serial run's result nevertheless, and warns at its end.
+parallel run has the serial run's result nevertheless, and warns at its end of each
+method once. A worker sends the violations that it has recorded to the coordinator.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, TypeVar, cast
 from parpass.errors import AdapterError, ArgumentError, ParpassError
 from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
+from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import BatchCodec, ModuleAdapter, Mutability
 from parpass.transform.adapter_rules import (
     ADVISORY_RULES,
@@ -34,6 +36,8 @@ from parpass.transform.program_format import ProgramFormat
 _MAX_CACHED = 64  # adapters
 # The attributes that an adapter has in a worker as in the coordinator.
 _STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
+
+_SAME_RESULT = "the result is that of a serial run, but may have taken longer"
 
 _Method = Callable[..., Any]
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
@@ -140,18 +144,6 @@ class CheckedAdapter:
             raise AttributeError(name)
         return getattr(self.unchecked, name)  # further attributes of the adapter
 
-    def add_violation(self, violation: AdapterError) -> None:
-        """Record the error of an advisory method, once for each method."""
-        self.violations.setdefault(violation.method, violation)
-
-    def take_violations(self) -> list[AdapterError]:
-        """Return and clear the recorded errors."""
-        taken: list[AdapterError] = []
-        with contextlib.suppress(KeyError):  # another thread takes them, too
-            while self.violations:
-                taken.append(self.violations.popitem()[1])
-        return taken
-
     def _checked(self, method: str, rule: Rule) -> _Method:
         adapter, kinds, is_right = self.unchecked, rule.kinds, rule.is_right
         checked_adapter = cast("ModuleAdapter", self)
@@ -198,7 +190,8 @@ class CheckedAdapter:
                 if is_right(result):
                     return result
             fault = function_fault(cast("ModuleAdapter", self), args[0])
-            self.add_violation(fault or AdapterError(name, method, expected, result))
+            violation = fault or AdapterError(name, method, expected, result)
+            self.violations.setdefault(violation.method, violation)
             return substitute
 
         return advisory_method
@@ -279,21 +272,15 @@ def checked(adapter: ModuleAdapter) -> ModuleAdapter:
     """
     known = _known.get(id(adapter))
     # An attribute may have been set since, as the advice of a `LawError` says.
-    if known is None or _has_changed(known):
+    if known is None or (
+        known.consumes_functions is not adapter.consumes_functions
+        or known.round_trip_between_passes is not adapter.round_trip_between_passes
+        or (known.mutability is None) is not (adapter.mutability is None)
+    ):
         if len(_known) == _MAX_CACHED:
             _known.clear()  # workers receive a new adapter for each run
         known = _known[id(adapter)] = _create(adapter)
     return cast("ModuleAdapter", known)
-
-
-def _has_changed(known: CheckedAdapter) -> bool:
-    """Return whether an attribute of the adapter has changed since."""
-    adapter = known.unchecked
-    return (
-        known.consumes_functions is not adapter.consumes_functions
-        or known.round_trip_between_passes is not adapter.round_trip_between_passes
-        or (known.mutability is None) is not (adapter.mutability is None)
-    )
 
 
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:
@@ -394,3 +381,44 @@ def check_attributes(adapter: ModuleAdapter) -> None:
     ):
         expected = "None, or an object with 'fingerprint' and 'to_change'"
         raise AdapterError(name, "mutability", expected, mutability)
+
+
+def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
+    """Return and clear the recorded errors of advisory methods."""
+    found: object = adapter
+    taken: list[AdapterError] = []
+    if isinstance(found, CheckedAdapter):
+        with contextlib.suppress(KeyError):  # another thread takes them, too
+            while found.violations:
+                taken.append(found.violations.popitem()[1])
+    return taken
+
+
+def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
+    """Record errors of advisory methods that another process recorded."""
+    found: object = adapter
+    if isinstance(found, CheckedAdapter):
+        for violation in violations:
+            found.violations.setdefault(violation.method, violation)
+
+
+class warning_of_violations:  # noqa: N801 -- used like a function, as contextlib's own
+    """A context manager around a run: warns of failed advisory methods at its end.
+
+    If the run fails, it does not warn. It is no generator, as contextlib writes to
+    exceptions that pass through one, and some exceptions are frozen.
+
+    Args:
+        adapter: The adapter.
+    """
+
+    def __init__(self, adapter: ModuleAdapter) -> None:
+        self._adapter = adapter
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        violations = take_violations(self._adapter)
+        for violation in violations if kind is None else ():
+            warn(f"{violation}; {_SAME_RESULT}", AdapterWarning)

@@ -20,8 +20,8 @@ from parpass.runner.driver.state import RunState
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.transform import PassContext
-from parpass.transform.adapter_violations import warning_of_violations
 from parpass.transform.capture.recorder import inside_function_pass
+from parpass.transform.checked_adapter import warning_of_violations
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.plan.commands import (
     CallHook,

@@ -41,9 +41,9 @@ from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.report.metrics import TransferMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
-from parpass.transform.adapter_violations import add_violations
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.by_value import unpickle
+from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT, optimizations_in
 from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS, gc_paused
 

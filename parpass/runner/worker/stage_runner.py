@@ -30,11 +30,10 @@ from parpass.runner.ipc.status_board import NullStatusSlot, Phase, StatusSlot
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.resource_limits import limit_memory
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
-from parpass.transform.adapter_violations import take_violations
 from parpass.transform.budget import setting_limits
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
-from parpass.transform.checked_adapter import overrides
+from parpass.transform.checked_adapter import overrides, take_violations
 from parpass.transform.config import optimizations_in
 
 _BATCH_BYTES = 131_072  # of small functions that go through a step together
