@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassInfo
-from parpass.transform.info import checked_names
+from parpass.transform.context import checked_names
 
 
 class PrintBeforeAll(PassInstrument):

@@ -9,8 +9,7 @@ from types import CodeType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
-from parpass.transform.context import PassContext
-from parpass.transform.info import PassInfo
+from parpass.transform.context import PassContext, PassInfo
 from parpass.transform.passes import FunctionPass, ModulePass, Pass, required_names
 
 P = ParamSpec("P")

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
-from parpass.transform.context import PassContext, in_force
-from parpass.transform.info import PassInfo, checked_names
+from parpass.transform.context import PassContext, PassInfo, checked_names, in_force
 
 _run_call: Callable[[Pass, Any], Any]
 

@@ -22,8 +22,8 @@ from parpass.transform import (
     parse_pipeline,
     print_pipeline,
 )
+from parpass.transform.context import MAX_SHIPPED_LEVEL
 from parpass.transform.debug.bisect import Gate
-from parpass.transform.info import MAX_SHIPPED_LEVEL
 
 
 def read_pipeline(text: str) -> Sequential:

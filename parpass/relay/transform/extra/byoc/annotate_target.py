@@ -43,7 +43,7 @@ from parpass.transform import (
     Sequential,
     register_pass,
 )
-from parpass.transform.info import checked_names
+from parpass.transform.context import checked_names
 
 ExprT = TypeVar("ExprT", bound=Expr)
 
