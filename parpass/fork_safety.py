@@ -1,4 +1,4 @@
-"""Fork safety: a forked child inherits no lock that another thread holds.
+"""Fork safety: a forked child inherits no lock and no change of another thread.
 
 `os.fork` copies the locks of a process, but only the forking thread. A lock that
 another thread holds stays locked in the child: import locks, locks of libraries, those
@@ -11,6 +11,9 @@ of parpass. So code that holds one for longer than a moment runs within
   the child, such as that of `tempfile`.
 * Mutual exclusion uses a `ForkSafeLock`.
 * Other locks, held for microseconds, are registered by `acquire_at_fork`.
+
+A change of process-wide state that threads share is a `ProcessPatch`, which is undone
+in the child.
 
 Only the fork is delayed, never a thread that enters: a thread inside may need an import
 that another thread is about to start. As that may be the forking thread itself, in the
@@ -218,6 +221,75 @@ if hasattr(os, "register_at_fork"):  # systems without it do not fork
         after_in_parent=fork_lock.after_in_parent,
         after_in_child=fork_lock.after_in_child,
     )
+
+
+_patches: list[ProcessPatch] = []  # all patches; they live as long as the process
+
+# One for all, so that a fork can acquire it; it is held for microseconds. Reentrant, as
+# finalizers and signal handlers may run meanwhile and enter a patch.
+_patch_lock = threading.RLock()
+
+
+class ProcessPatch:
+    """A context manager, shared by threads, around a change of process-wide state.
+
+    Its first entry makes the change, its last exit undoes it. In a child that is forked
+    meanwhile the change is undone: the threads that would undo it do not exist there.
+
+    Args:
+        apply: Makes the change, and returns the function that undoes it.
+    """
+
+    def __init__(self, apply: Callable[[], Callable[[], None]]) -> None:
+        self._apply = apply
+        self._undo: Callable[[], None] | None = None
+        self._inside = 0
+        _patches.append(self)
+
+    def __enter__(self) -> None:
+        with _patch_lock:
+            self._inside += 1
+            if self._inside > 1:
+                return
+            try:
+                self._undo = self._apply()
+            except BaseException:  # such as Ctrl-C
+                self._inside -= 1
+                raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        with _patch_lock:
+            if not self._inside:  # the parent entered it before a fork
+                return
+            self._inside -= 1
+            if not self._inside:
+                self._revert()
+
+    def undo_in_child(self) -> None:
+        """Undo the change, whichever threads of the parent are inside."""
+        if self._inside:
+            self._inside = 0
+            self._revert()
+
+    def _revert(self) -> None:
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+
+def _undo_patches() -> None:
+    for patch in _patches:
+        patch.undo_in_child()
+
+
+acquire_at_fork(_patch_lock)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_undo_patches)
 
 
 ValueT = TypeVar("ValueT")

@@ -10,9 +10,8 @@ from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, no_pass
 from parpass import IRModule, relay
 from parpass.runner.ipc.batch import EncodedFunction
-from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, gc_paused
 from parpass.transform import Optimizations, adapter_of
-from parpass.transform.process_patch import gc_paused
 
 _NODES = 30_000  # of all functions together
 _GOAL = Goal(15)  # us, for functions of ten nodes

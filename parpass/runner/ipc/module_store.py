@@ -7,21 +7,43 @@ replaced meanwhile.
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
+from parpass.fork_safety import ProcessPatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder, decode
 from parpass.runner.ipc.blobs import BlobStore, CoordinatorBlobStore, NullBlobStore
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import Optimizations
-from parpass.transform.process_patch import gc_paused
 
 _NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
+
+
+def _pause_gc() -> Callable[[], None]:
+    if not gc.isenabled():
+        return _do_nothing
+    gc.disable()
+    return gc.enable
+
+
+def _do_nothing() -> None:
+    pass
+
+
+# While a function is decoded, all new objects stay alive, so collections free nothing:
+# they take three quarters of the time of decoding many functions. The collector belongs
+# to the process, and other code relies on it. So a pause is for one function, which
+# takes milliseconds even if it is large, or for several small ones up to that time; the
+# collector's state is unchanged after it. Full collections depend on the number of
+# young ones, so several functions in a pause save the more, the more objects there are.
+MAX_GC_PAUSE_SECONDS = 0.005  # for small functions
+gc_paused = ProcessPatch(_pause_gc)
 
 
 class FunctionHandle:

@@ -31,7 +31,13 @@ from parpass.runner.ipc.messages import (
     spec_file_name,
     unsendable_error,
 )
-from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.ipc.module_store import (
+    MAX_GC_PAUSE_SECONDS,
+    FunctionHandle,
+    ModuleStore,
+    StoredModule,
+    gc_paused,
+)
 from parpass.runner.ipc.payload import encode_payload
 from parpass.runner.ipc.pickling import decode_error
 from parpass.runner.ipc.shared_dir import StorageError
@@ -45,7 +51,6 @@ from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.by_value import unpickle
 from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT, optimizations_in
-from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS, gc_paused
 
 _EMPTY_INDEX = FunctionIndex.private(0)
 

@@ -21,6 +21,7 @@ from typing import Any, TextIO
 from weakref import WeakKeyDictionary
 
 from parpass.diagnostic import DiagnosticContext, rendering_capture
+from parpass.fork_safety import ProcessPatch
 from parpass.transform.capture.emission import (
     BufferedLogRecord,
     BufferedRegistryReset,
@@ -29,7 +30,6 @@ from parpass.transform.capture.emission import (
     Emission,
 )
 from parpass.transform.capture.recorder import current_recorder
-from parpass.transform.process_patch import ProcessPatch
 
 _buffer: ContextVar[EmissionBuffer | None] = ContextVar("parpass_buffer", default=None)
 # The functions that are patched in, with those that they replace. They are created

@@ -11,14 +11,18 @@ import pytest
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.ipc.batch import EncodedFunction, decode
 from parpass.runner.ipc.messages import Job, decode_message
-from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.ipc.module_store import (
+    MAX_GC_PAUSE_SECONDS,
+    FunctionHandle,
+    ModuleStore,
+    StoredModule,
+)
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.pool import remote_stage
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import BlobSink, Pass, PassContext, Source
-from parpass.transform.process_patch import MAX_GC_PAUSE_SECONDS
 from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy_passes import Add
 

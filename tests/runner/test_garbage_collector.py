@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator
 import pytest
 
 from parpass.runner import Runner
+from parpass.runner.ipc.module_store import gc_paused
 from parpass.transform import PassContext
-from parpass.transform.process_patch import gc_paused
 from tests.support.pooled import run_pooled
 from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add
