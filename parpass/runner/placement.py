@@ -136,10 +136,13 @@ class PlacementPolicy:
             budgets: The limits of each.
             functions: The functions by name, as objects or as handles of the store.
         """
-        if functions and (self._isolated or _needs_workers(budgets, self._context)):
+        config = self._context.config
+        # What passes may do must not end this process, or hold it up.
+        is_hunted = config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
+        if functions and (self._isolated or is_hunted or any_limited(budgets)):
             return _REMOTE
         least = 0.0
-        if optimizations_in(self._context.config).local_small_stages:
+        if optimizations_in(config).local_small_stages:
             least = warm_dispatch_overhead(self._context, self.executor, len(functions))
         if least == math.inf or not functions:
             return _LOCAL
@@ -328,13 +331,6 @@ def _is_clearly_local(
     """Return whether workers would lose even on several times the estimated work."""
     seconds, nodes, functions = work
     return gain.seconds(_CLEAR_MARGIN * seconds, nodes, functions) < overhead
-
-
-def _needs_workers(budgets: Sequence[Budget], context: PassContext) -> bool:
-    """Return whether what passes may do must not end this process, or hold it up."""
-    config = context.config
-    is_hunted = config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
-    return bool(is_hunted) or any_limited(budgets)
 
 
 def _estimate_size(

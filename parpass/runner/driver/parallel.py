@@ -13,13 +13,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import InternalError
-from parpass.fork_safety import cached_property, fork_lock
+from parpass.fork_safety import fork_lock
 from parpass.runner.driver.local import reproduce
 from parpass.runner.driver.stages import StageExecutor
 from parpass.runner.driver.state import RunState
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.ipc.snapshot import Snapshot
-from parpass.transform import PassContext
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.checked_adapter import warning_of_violations
 from parpass.transform.config import CHECK_CONTRACT
@@ -58,16 +57,6 @@ def _run_to_completion(run: Coroutine[Any, Any, ValueT]) -> ValueT:
     raise InternalError("a blocking backend suspended")
 
 
-def _contract_checker(context: PassContext) -> ContractChecker | None:
-    if not context.config.get(CHECK_CONTRACT) or inside_function_pass():
-        return None
-    with fork_lock:
-        # Few ask for it, and it has a pool of its own.
-        from parpass.runner.check.checker import ContractChecker
-
-    return ContractChecker()
-
-
 def _step_body(advance: Callable[[], AsyncBody]) -> AsyncBody | StageResult:
     try:
         return advance()
@@ -86,11 +75,14 @@ class ParallelDriver:
         self._state = state
         self._backend = state.backend
         self._store = state.store
-        self._checker = _contract_checker(state.context)
+        self._stages = StageExecutor(state)
+        self._checker: ContractChecker | None = None
+        if state.context.config.get(CHECK_CONTRACT) and not inside_function_pass():
+            with fork_lock:
+                # Few ask for it, and it has a pool of its own.
+                from parpass.runner.check.checker import ContractChecker
 
-    @cached_property
-    def _stages(self) -> StageExecutor:
-        return StageExecutor(self._state)
+            self._checker = ContractChecker()
 
     async def run(self, commands: Plan) -> Any:
         """Carry out the commands of a plan and return the new module."""

@@ -100,7 +100,8 @@ class StageExecutor:
     ) -> StageResult:
         """Run a stage that is probed, or that workers run."""
         state = self._state
-        command = command.first(_MAX_FUSED_STEPS if state.optimizations.stages else 1)
+        fuses = state.store.optimizations.stages
+        command = command.first(_MAX_FUSED_STEPS if fuses else 1)
         began = time.perf_counter()
         probed = None
         if estimate.place is Placement.PROBE:
@@ -248,7 +249,7 @@ class StageExecutor:
         made = StoredModule(stage.module.base, outcomes.by_name())
         records = merge_records(command.steps, outcomes)
         state.metrics.record_passes(records)
-        if not state.optimizations.retained_bytes:
+        if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
 

@@ -13,7 +13,6 @@ from parpass.runner.report.figures import LocalReason
 from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, PassContext
-from parpass.transform.config import Optimizations, optimizations_in
 from parpass.transform.plan.commands import RunStage
 
 if TYPE_CHECKING:
@@ -40,11 +39,6 @@ class RunState(msgspec.Struct, frozen=True):
     metrics: RunMetrics
     policy: PlacementPolicy | None
     isolated: bool = False
-
-    @property
-    def optimizations(self) -> Optimizations:
-        """The optimizations in force."""
-        return optimizations_in(self.context.config)
 
     @property
     def checkpoint(self) -> Callable[..., object] | None:

@@ -48,6 +48,9 @@ class IndexEntry(NamedTuple):
         return self.size < self.length
 
 
+_ENTRY_BYTES = 8 * len(IndexEntry._fields)
+
+
 class FunctionIndex:
     """The entries of the functions of a stage, by index, in memory that may be shared.
 
@@ -66,7 +69,7 @@ class FunctionIndex:
     @staticmethod
     def private(count: int) -> FunctionIndex:
         """Return an empty index in the memory of this process."""
-        return FunctionIndex(memoryview(array("q", bytes(_index_bytes(count)))))
+        return FunctionIndex(memoryview(array("q", bytes(_ENTRY_BYTES * count))))
 
     @staticmethod
     def create(folder: SharedDirectory, name: str, count: int) -> FunctionIndex:
@@ -80,7 +83,7 @@ class FunctionIndex:
         writer = folder.open_writer(name)
         # Written at once, to claim the room: a store to a mapped page without room
         # would kill the process.
-        writer.append(bytes(_index_bytes(count)))
+        writer.append(bytes(_ENTRY_BYTES * count))
         return FunctionIndex(memoryview(writer.mapped()).cast("q"))
 
     @staticmethod
@@ -122,10 +125,6 @@ class FunctionIndex:
         entries = enumerate(zip(offsets, lengths, numbers, strict=True))
         wanted = offset, number
         return next(at for at, (o, n, m) in entries if n and (o, m) == wanted)
-
-
-def _index_bytes(count: int) -> int:
-    return 8 * count * len(IndexEntry._fields)
 
 
 def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:

@@ -78,6 +78,7 @@ class ModuleStore:
 
     Attributes:
         adapter: The adapter of the IR.
+        optimizations: The optimizations in force.
         stages: How many stages were given a number so far.
         has_ended: Whether the run is over, and `check_open` raises.
     """
@@ -86,7 +87,7 @@ class ModuleStore:
         self, adapter: ModuleAdapter, optimizations: Optimizations | None = None
     ) -> None:
         self.adapter = adapter
-        self._optimizations = optimizations or Optimizations()
+        self.optimizations = optimizations or Optimizations()
         self.stages = 0
         self.has_ended = False
         self._known: dict[int, FunctionHandle] = {}  # by identity of the function
@@ -104,7 +105,7 @@ class ModuleStore:
     def blobs(self) -> CoordinatorBlobStore:
         """The large values of the run, created on first use."""
         if self._blobs is None:
-            self._blobs = CoordinatorBlobStore(self.folder, self._optimizations)
+            self._blobs = CoordinatorBlobStore(self.folder, self.optimizations)
         return self._blobs
 
     def wrap(self, mod: Any) -> StoredModule:
@@ -190,7 +191,7 @@ class ModuleStore:
 
     def encoder(self) -> FunctionEncoder:
         """Return an encoder for functions of this run."""
-        together = self._optimizations.batches
+        together = self.optimizations.batches
         return FunctionEncoder(self.adapter, self.blobs, together=together)
 
     def encode(

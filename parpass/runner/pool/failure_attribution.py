@@ -51,6 +51,7 @@ class FailureAttribution:
         start_seconds: The time limit for a worker to load the stage.
 
     Attributes:
+        budgets: The budgets of the passes.
         tracebacks: The tracebacks of workers that ended, by owner of a status slot.
     """
 
@@ -63,21 +64,16 @@ class FailureAttribution:
         start_seconds: float,
     ) -> None:
         self._steps, self._held, self._outcomes = steps, held, outcomes
-        self._budgets, self._start_seconds = budgets, start_seconds
+        self.budgets, self._start_seconds = budgets, start_seconds
         self.tracebacks: dict[str, str] = {}
         self._failed_activities: dict[int, Activity] = {}  # by function
         self._causes: dict[int, str] = {}  # of deaths, likewise; absent for time-outs
         self._retried: set[int] = set()
         self._attempts: Counter[tuple[str, int]] = Counter()
 
-    def shortest_limit(self) -> float | None:
-        """Return the shortest time limit of a step in seconds; None if none has one."""
-        limits = [one.seconds for one in self._budgets if one.seconds is not None]
-        return min(limits, default=None)
-
     def is_overdue(self, work: Activity, now: int) -> bool:
         """Return whether an activity exceeds its limit at `now`, in monotonic ns."""
-        limit = self._budgets[work.body_step].seconds
+        limit = self.budgets[work.body_step].seconds
         if work.phase == Phase.START:
             limit = self._start_seconds
         elif work.phase != Phase.PASS and limit is not None:
@@ -112,7 +108,7 @@ class FailureAttribution:
         error = self._error(work, self._causes.pop(function, None))
         error.traceback = self.tracebacks.pop(work.owner, "")
         attach_process_traceback(error)
-        names, budget = self._outcomes.names, self._budgets[work.body_step]
+        names, budget = self._outcomes.names, self.budgets[work.body_step]
         body = names[work.body], work.body_step
         quarantined = self._outcomes.quarantined
         # A death although the body is not called is one of pickling or unpickling.
@@ -137,7 +133,7 @@ class FailureAttribution:
         pass_name = self._steps[work.body_step].info.name
         function = self._outcomes.names[work.body]
         if cause is None:
-            limit = self._budgets[work.body_step].seconds
+            limit = self.budgets[work.body_step].seconds
             assert limit is not None
             return FunctionTimeoutError(
                 pass_name=pass_name, function=function, limit=limit
@@ -196,8 +192,9 @@ class Watchdog:
         Raises:
             RuntimeUseError: Workers hang before they begin.
         """
-        shortest = self._failures.shortest_limit()
-        interval = 1.0 if shortest is None else min(_MAX_POLL_SECONDS, shortest / 4)
+        budgets = self._failures.budgets
+        limits = [one.seconds for one in budgets if one.seconds is not None]
+        interval = min(_MAX_POLL_SECONDS, min(limits) / 4) if limits else 1.0
         while True:
             await trio.sleep(interval)
             if self._in_flight:

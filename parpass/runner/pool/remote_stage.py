@@ -11,7 +11,7 @@ next slice.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -257,28 +257,24 @@ class RemoteStage:
         return result.times.seconds, new
 
     def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
-        """Decode functions, which are to be read soon."""
-        began = time.perf_counter()
-        waiting = iter(functions)
-        while self._decode_some(waiting):
-            pass
-        self.transfer.unpacking += time.perf_counter() - began
+        """Decode functions, which are to be read soon.
 
-    def _decode_some(self, waiting: Iterator[FunctionHandle]) -> bool:
-        """Decode functions with garbage collection paused; return whether any is left.
-
-        The pause is limited. The collector then traverses the new objects once, and not
-        after each function.
+        Garbage collection is paused for a limited time at once. Then the collector
+        traverses the new objects once for each pause, and not after each function.
         """
-        until = time.perf_counter() + MAX_GC_PAUSE_SECONDS
-        with gc_paused:
-            for held in waiting:
-                self._store.load(held, self._mod.base)
-                if not self._keeps_bytes:
-                    held.encoded = None
-                if time.perf_counter() > until:
-                    return True
-        return False
+        began = time.perf_counter()
+        waiting, may_wait = iter(functions), True
+        while may_wait:
+            until, may_wait = time.perf_counter() + MAX_GC_PAUSE_SECONDS, False
+            with gc_paused:
+                for held in waiting:
+                    self._store.load(held, self._mod.base)
+                    if not self._keeps_bytes:
+                        held.encoded = None
+                    if time.perf_counter() > until:
+                        may_wait = True
+                        break
+        self.transfer.unpacking += time.perf_counter() - began
 
     def end(self) -> None:
         """Remove the files of the stage, and update the cost model."""
