@@ -1,7 +1,8 @@
 """Loads objects by LLVM's own linker in memory (ORC), where there is no library.
 
 Elsewhere than on Linux with x86-64 a compiled module is a tar of objects. To run it
-needs llvmlite, then, and takes longer to load than a shared library.
+needs llvmlite, then, and takes longer to load than a shared library. This module is
+apart since a program that runs one loads it, and not what compiles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Primitive functions that are not machine code: computed as their operators say."""
+"""Primitive functions that are not machine code: computed as their operators say.
+
+This module is apart since a program that runs a library loads it alone.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.by_value import unpickle
 from parpass.transform.checked_adapter import add_violations
-from parpass.transform.config import START_TIMEOUT, optimizations_in
+from parpass.transform.config import START_TIMEOUT
 
 _EMPTY_INDEX = FunctionIndex.private(0)
 
@@ -122,7 +122,7 @@ class RemoteStage:
         self.steps = steps
         self.names = outcomes.names
         self.outcomes = outcomes
-        self.optimizations = optimizations_in(snapshot.config)
+        self.optimizations = store.optimizations
         self.wanted = wanted
         retains = self.optimizations.retained_bytes
         self._keeps_bytes = retains and not (self.wanted and is_last)
