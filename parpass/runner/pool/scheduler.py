@@ -69,6 +69,7 @@ from parpass.runner.pool.scheduler_events import (
 TARGET_SECONDS = 0.25  # of a job: far above its overhead of 1 ms
 _EXPENSIVE_JOB_SECONDS = 0.5  # likewise, if the overhead of jobs is high
 _MIN_JOB_SECONDS = 0.004  # even at the end, when jobs get small
+_COORDINATOR_SECONDS = 0.0004  # of a job in the coordinator; row `scale` of `bench`
 _QUEUED_JOB_SECONDS = 0.02  # of a queued job, while functions are being encoded
 _UNKNOWN_COST_DIVISOR = 8  # of the size of jobs, until the cost is measured
 _JOBS_IN_FLIGHT = 2  # for each worker, so that none waits for the coordinator
@@ -91,6 +92,9 @@ class Scheduler:
         self, total: int, workers: int, pace: float | None = None, least: float = 0.0
     ) -> None:
         self._least = least
+        # The coordinator serves one job after another. All workers can be busy only if
+        # a job takes as long as it needs to serve one of each worker.
+        self._round_seconds = workers * _COORDINATOR_SECONDS
         self._left = total
         self._not_ready = total
         self._workers = workers
@@ -354,18 +358,18 @@ class Scheduler:
             self._workers * _JOBS_PER_WORKER_LEFT
         )
         pace = self.pace
+        least = max(self._least, self._round_seconds)
         if pace is None:
             share /= _UNKNOWN_COST_DIVISOR
         elif pace > 0:
             target = max(
-                _EXPENSIVE_JOB_SECONDS if self._least else TARGET_SECONDS, self._least
+                _EXPENSIVE_JOB_SECONDS if self._least else TARGET_SECONDS, least
             )
-            least = max(_MIN_JOB_SECONDS, self._least)
-            share = min(max(share, least / pace), target / pace)
+            share = min(max(share, max(_MIN_JOB_SECONDS, least) / pace), target / pace)
         idle = self._workers - len(self._in_flight)
         if idle > 0:  # each of them is to get a job
             each = self._waiting_weight / idle
-            share = min(share, max(each, self._least / pace) if pace else each)
+            share = min(share, max(each, least / pace) if pace else each)
         return share
 
     @property

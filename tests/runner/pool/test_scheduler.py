@@ -408,6 +408,14 @@ def test_jobs_take_at_least_what_is_asked_for_even_where_workers_are_idle():
     assert _sizes(Scheduler(1000, 2, 0.01, 1.0), 1000)[0] == 100
 
 
+def test_jobs_take_as_long_as_the_coordinator_serves_one_of_each_worker():
+    # Functions of 1 ms: 500 workers with one each would wait for the coordinator.
+    assert _sizes(Scheduler(400, 500, 0.001), 400) == [200, 200]
+    assert _sizes(Scheduler(8, 4, 0.001), 8) == [2, 2, 2, 2]
+    # Long functions go to as many workers as there are.
+    assert _sizes(Scheduler(400, 500, 1.0), 400) == [1] * 400
+
+
 def test_how_long_jobs_are_to_be_may_change_while_they_run():
     schedule = Scheduler(100, 1, 0.01)
     assert _sizes(schedule, 100) == [25, 25]
