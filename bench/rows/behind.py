@@ -20,7 +20,7 @@ from parpass import IRModule, Sequential, open_runner
 
 _FUNCTIONS = 10_000
 _NODES = 10
-_FREE, _TAKEN = Goal(1.05), Goal(1.10)
+_NOTHING, _FREE, _TAKEN = Goal(1.03), Goal(1.05), Goal(1.10)
 _SPIN = "while True: pass"
 
 
@@ -50,11 +50,12 @@ def _lines(setting: Setting, workers: int, where: str, goal: Goal) -> Iterator[L
             }
             interleaved(sides, 1)  # not counted: what is loaded and learnt once
             times = interleaved(sides, setting.fewer)
+            is_strict = goal is _FREE and workers == 2 and make_passes is no_pass
             yield Line(
                 f"{name} on {count:,} {kind} functions of {_NODES} nodes, {where}",
                 f"{workers} workers : serial",
                 ratio(times, "parallel", "serial"),
-                goal,
+                _NOTHING if is_strict else goal,
                 times=times,
             )
 

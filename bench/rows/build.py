@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,4 +148,60 @@ def _loaded(path: Path) -> GraphModule:
     return GraphModule(parpass.runtime.load_module(path)["default"](cpu()))
 
 
-ROWS = (Row("build", _build),)
+@dataclass(frozen=True)
+class _Networks:
+    """Real networks with their weights, as many as are asked for."""
+
+    count: int
+
+    def modules(self) -> list[tuple[IRModule, dict[str, Any]]]:
+        """Return all of them."""
+        # Here, because loading onnx takes long and the other rows do without it.
+        from examples.real_networks import load, network_paths
+
+        names = list(network_paths())[: self.count]
+        return [relay.frontend.from_onnx(load(name)) for name in names]
+
+    def __call__(self, part: int, parts: int) -> tuple[Any, Callable[[Any], Any]]:
+        """Return all of them for each process, and what builds them, for `Limit`."""
+        return self.modules(), _all_built_here
+
+
+def _all_built_here(networks: Sequence[tuple[IRModule, dict[str, Any]]]) -> None:
+    for mod, params in networks:
+        with PassContext(opt_level=3):
+            relay.build(mod, "llvm", params=params, workers=0, cache=False)
+
+
+def _nine(setting: Setting) -> Iterator[Line]:
+    work = _Networks(setting.scaled(9))
+    networks, workers = work.modules(), setting.workers
+    with parpass.open_runner(workers=workers) as runner:
+
+        def parallel() -> None:
+            for mod, params in networks:
+                with PassContext(opt_level=3):
+                    relay.build(mod, "llvm", params=params, runner=runner, cache=False)
+
+        parallel()
+        with Limit(work, workers) as limit:
+            sides = {
+                "serial": clocked(lambda: _all_built_here(networks)),
+                "parallel": clocked(parallel),
+                "limit": limit.seconds,  # each builds all, so workers times the work
+            }
+            times = interleaved(sides, setting.fewer)
+    what = f"{work.count} real networks to libraries, {workers} workers"
+    speed = ratio(times, "serial", "parallel")
+    most = ratio(times, "serial", "limit").times(workers, "x")
+    yield Line(
+        what,
+        "speed-up : that of independent processes",
+        ratio(times, "limit", "parallel").times(1 / workers, "x"),
+        Goal(at_least=0.95),
+        note=f"{speed.value:.2f} x : {most.value:.2f} x",
+        times=times,
+    )
+
+
+ROWS = (Row("build", _build), Row("nine", _nine))

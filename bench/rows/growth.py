@@ -16,7 +16,7 @@ _AT_ONCE = 1000  # functions typed at once, so that little is freed while they a
 
 
 def _growth(setting: Setting) -> Iterator[Line]:
-    few, many = setting.scaled(10_000, 100), setting.scaled(100_000, 1000)
+    few, many = setting.scaled(2500, 100), setting.scaled(25_000, 1000)
     passes = Sequential(light_pass())
     # All of it, as it is the runner that is to grow no faster than its work.
     with (
@@ -46,7 +46,7 @@ def _growth(setting: Setting) -> Iterator[Line]:
         what,
         "peak memory of the coordinator : memory of the module",
         Figure(taken / size),
-        Goal(2.5),
+        Goal(1.5),
         note=f"the module takes {size / 1e6:,.0f} MB",
     )
 

@@ -30,29 +30,35 @@ _WORK = {"no-op": no_pass, "light": light_pass}
 
 def _isolated(setting: Setting) -> Iterator[Line]:
     there = back = 0
-    with parpass.open_runner(workers=setting.workers, isolated=True) as runner:
+    with (
+        parpass.open_runner(workers=setting.workers, isolated=True) as runner,
+        _loky() as by_loky,
+    ):
         for name, passes in _WORK.items():
             mod, root = Work(1, _NODES, passes).module(), Sequential(passes())
-            isolated, serial = _medians(
+            job = passes(), mod["f0"]
+            isolated, serial, loky = _medians(
                 setting,
                 lambda: runner.run_sync(mod, root),  # noqa: B023 -- used at once
                 lambda: root(mod),  # noqa: B023
+                lambda: by_loky(job),  # noqa: B023
             )
             report = runner.last_report
             if passes is no_pass and report is not None:
                 there, back = report.bytes_sent, report.bytes_received
+            what = f"a {name} pass on one function of {_NODES} nodes, isolated"
             yield Line(
-                f"a {name} pass on one function of {_NODES} nodes, isolated",
-                "a warm runner's round trip",
-                isolated,
-                Goal(300) if passes is no_pass else None,
-                note=f"{serial.value:.0f} us serially",
+                what,
+                "a warm runner's round trip : cloudpickle and loky's executor alone",
+                Figure(isolated.value / loky.value, isolated.noise / loky.value),
+                Goal(0.5) if passes is no_pass else None,
+                note=f"{isolated.value:.0f} us : {loky.value:.0f} us, which has no "
+                f"settings, types, logs, limits, or blame; {serial.value:.0f} serially",
             )
     with _echo(there, back) as to_and_fro:
         (bare,) = _medians(setting, to_and_fro)
     what = f"{there:,} bytes to a process and {back:,} back, as the no-op takes"
     yield Line(what, "a bare round trip", bare)
-    yield from _by_loky(setting)
     yield _many(setting)
 
 
@@ -77,25 +83,18 @@ def _many(setting: Setting) -> Line:
     )
 
 
-def _by_loky(setting: Setting) -> Iterator[Line]:
+@contextlib.contextmanager
+def _loky() -> Generator[Callable[[object], object]]:
+    """Give a call that has loky's executor run passes on a function, by cloudpickle."""
     loky: Any = import_module("loky")
     executor = loky.ProcessPoolExecutor(1)
+
+    def there_and_back(job: object) -> object:
+        sent = executor.submit(_run, cloudpickle.dumps(job))
+        return pickle.loads(sent.result())
+
     try:
-        for name, passes in _WORK.items():
-            function = Work(1, _NODES, passes).module()["f0"]
-            job = passes(), function
-
-            def there_and_back() -> object:
-                sent = executor.submit(_run, cloudpickle.dumps(job))  # noqa: B023
-                return pickle.loads(sent.result())
-
-            (figure,) = _medians(setting, there_and_back)
-            yield Line(
-                f"the {name} pass alone on the function, by cloudpickle and loky",
-                "a round trip of its executor",
-                figure,
-                note="no settings, types, logs, limits, or blame",
-            )
+        yield there_and_back
     finally:
         executor.shutdown()
 
