@@ -3,19 +3,22 @@
 Each row says what it compares, beside its goal; a goal that is missed is shown in red.
 Figures are ratios or differences of times taken turn by turn in this run, medians of
 the runs; ± is half the distance between the quartiles. Work is made from a seed.
+
+With `--report` the page on speed and the README's table are made from the figures of
+this run; `python -m bench.report` makes them anew from those that it kept.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TextIO
 
 import click
 from rich.console import Console
 
 from bench.measure import Setting, default_workers
+from bench.report import FIGURES, write_pages
 from bench.rows import ROWS, measured
-from bench.table import Line, as_data, as_markdown, as_table
+from bench.table import Line, Machine, Report, as_table
 
 _WIDTH = 150  # of the table where there is no terminal
 
@@ -51,7 +54,10 @@ def _chosen(
 )
 @click.option("--json", "json_file", type=click.File("w"), help="Write all times here.")
 @click.option(
-    "--markdown", "page", type=click.File("w"), help="Write the goals' table here."
+    "--report",
+    "writes_pages",
+    is_flag=True,
+    help=f"Keep the figures in {FIGURES.name}, and write the pages from them.",
 )
 def command(
     rows: list[str],
@@ -59,9 +65,11 @@ def command(
     scale: float,
     workers: int | None,
     json_file: TextIO | None,
-    page: TextIO | None,
+    writes_pages: bool,
 ) -> None:
     """Measure and print."""
+    if writes_pages and rows != list(ROWS):
+        raise click.UsageError("the pages are made of all rows; got --rows")
     setting = Setting(workers or default_workers(), repeat, scale)
     found: dict[str, list[Line]] = {}
     progress = Console(stderr=True)
@@ -69,14 +77,16 @@ def command(
         for at, name in enumerate(rows, 1):
             status.update(f"{name} ({at} of {len(rows)})")
             found[name] = measured(name, setting)
+    report = Report(setting, Machine.here(), found)
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
-    console.print(as_table(found, setting))
+    console.print(as_table(report))
     if json_file is not None:
-        json.dump(as_data(found, setting), json_file, indent=2)
-    if page is not None:
-        page.write(as_markdown(found, setting))
+        json_file.write(report.as_json())
+    if writes_pages:
+        FIGURES.write_text(report.as_json(), encoding="utf-8")
+        write_pages(report)
     if any(line.is_error for lines in found.values() for line in lines):
         raise SystemExit(1)
 

@@ -107,8 +107,11 @@ def _compared(network: _Network, found: Any, expected: Any) -> Line:
 def _compiling(network: _Network) -> Iterator[Line]:
     figure = Figure(network.compiling, unit="s")
     note = f"{network.kernels} kernels, one process"
-    for peer, goal in (("TVM's wheel", _TVM), ("a fifth of IREE", _FIFTH_OF_IREE)):
-        against = f"CPU time to build it; the goal is {peer}'s, measured before"
+    for peer, goal in (
+        ("the time of TVM's wheel", _TVM),
+        ("a fifth of the time of IREE", _FIFTH_OF_IREE),
+    ):
+        against = f"CPU time to build it; the goal is {peer}, measured before"
         yield Line(network.what, against, figure, Goal(goal), note)
 
 

@@ -1,0 +1,183 @@
+"""The page on speed and the README's table, made from the figures of one run.
+
+    python -m bench.report [FIGURES]
+
+What is generated stands between two marks in the page; the prose around it stays. The
+plots beside the page are drawn by matplotlib, and carry the digest of the figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from bench.table import Line, Report, as_markdown, as_text
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "docs" / "performance.json"
+PAGE = ROOT / "docs" / "performance.md"
+README = ROOT / "README.md"
+REASONS = Path(__file__).with_name("reasons.toml")
+
+_WRAPPER = textwrap.TextWrapper(
+    92, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+)
+_BLOCK = r"(<!-- bench: {} -->\n).*?(<!-- end -->\n)"
+
+
+class PageError(Exception):
+    """A page has no place for what is generated."""
+
+
+def digest(report: Report) -> str:
+    """Return the SHA-256 of the figures, which plots carry."""
+    return hashlib.sha256(report.as_json().encode()).hexdigest()
+
+
+def reasons() -> dict[str, str]:
+    """Return why goals are missed, by row."""
+    return tomllib.loads(REASONS.read_text(encoding="utf-8"))
+
+
+def missed_rows(report: Report) -> list[str]:
+    """Return the rows that have a missed goal, in the order of the table."""
+    bad = ("missed", "error")
+    return list(dict.fromkeys(n for n, line in report.goals() if line.verdict in bad))
+
+
+def unexplained(report: Report) -> list[str]:
+    """Return the rows that miss a goal, and have no reason in the file of reasons."""
+    known = reasons()
+    return [name for name in missed_rows(report) if name not in known]
+
+
+def pages(report: Report) -> dict[Path, str]:
+    """Return the pages with their generated parts made anew.
+
+    Raises:
+        PageError: The marks of a part are missing.
+    """
+    blocks = {
+        PAGE: {
+            "goals": _goals(report),
+            "reasons": _reasons(report),
+            "scale": _scale(report.rows.get("scale", ())),
+        },
+        README: {"goals": _cut(report)},
+    }
+    return {path: _filled(path, parts) for path, parts in blocks.items()}
+
+
+def write_pages(report: Report) -> None:
+    """Write the pages and the plots; print a warning for each unexplained miss.
+
+    Raises:
+        PageError: The marks of a part are missing.
+        ModuleNotFoundError: There is no matplotlib; no page was changed.
+    """
+    # Not everyone who measures has matplotlib.
+    from bench.plots import draw
+
+    made = pages(report)
+    draw(report, PAGE.parent, digest(report))
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
+    for name in unexplained(report):
+        click.secho(
+            f"warning: row '{name}' misses a goal, and {REASONS.name} has no reason",
+            fg="yellow",
+            err=True,
+        )
+
+
+def _filled(path: Path, parts: Mapping[str, str]) -> str:
+    text = path.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        pattern = re.compile(_BLOCK.format(name), re.DOTALL)
+        if not pattern.search(text):
+            raise PageError(f"expected the mark '<!-- bench: {name} -->' in {path}")
+        made = f"\n{part}\n"
+        text = pattern.sub(lambda found: found[1] + made + found[2], text)  # noqa: B023
+    return text
+
+
+def _goals(report: Report) -> str:
+    verdicts = [line.verdict for _, line in report.goals() if line.verdict]
+    return (
+        f"{verdicts.count('met')} of {len(verdicts)} goals are met. {report.title}.\n\n"
+        f"![Each figure as a multiple of its goal](performance-goals.svg)\n\n"
+        f"{as_markdown(report.goals())}"
+    )
+
+
+def _reasons(report: Report) -> str:
+    known = reasons()
+    parts: list[str] = []
+    for name in missed_rows(report):
+        reason = known.get(name, "no reason is known yet.")
+        parts.append(_WRAPPER.fill(f"* **{name}**: {' '.join(reason.split())}"))
+    return "\n".join(parts or ["None."]) + "\n"
+
+
+def _cut(report: Report) -> str:
+    """Return the table of the README: of each row the line that does worst."""
+    worst: dict[str, Line] = {}
+    for name, line in report.goals():
+        if line.figure is None or line.goal is None:
+            continue
+        if name not in worst or _share(line) > _share(worst[name]):
+            worst[name] = line
+    return f"{report.title}.\n\n{as_markdown(worst.items())}"
+
+
+def _share(line: Line) -> float:
+    assert line.goal is not None
+    assert line.figure is not None
+    return line.goal.share(line.figure.value)
+
+
+def _scale(lines: Sequence[Line]) -> str:
+    """Return the tables of row `scale`: what it found, and efficiency by workers."""
+    table = ["| work | figure | | |", "|---|---|--:|---|"]
+    table += [
+        f"| {line.what} | {line.compares} | {as_text(line.figure)} | {line.note} |"
+        for line in lines
+        if not line.curves
+    ]
+    parts = ["\n".join(table)]
+    for line in lines:
+        if line.curves:
+            parts.append(f"{line.what}: {line.compares}.")
+            parts.append("\n".join(_curves_table(line.curves)))
+    parts.append("![Share of the workers' time on functions](performance-scale.svg)")
+    return "\n\n".join(parts) + "\n"
+
+
+def _curves_table(curves: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    abscissa, *names = curves
+    yield f"| {abscissa} | {' | '.join(f'{at:,g}' for at in curves[abscissa])} |"
+    yield f"|---|{'--:|' * len(curves[abscissa])}"
+    for name in names:
+        yield f"| {name} | {' | '.join(f'{one:.0%}' for one in curves[name])} |"
+
+
+@click.command(help=__doc__)
+@click.argument(
+    "figures", type=click.Path(path_type=Path, exists=True), default=FIGURES
+)
+def command(figures: Path) -> None:
+    """Write the pages from a file of figures."""
+    text = figures.read_text(encoding="utf-8")
+    if figures != FIGURES:
+        FIGURES.write_text(text, encoding="utf-8")
+    write_pages(Report.from_json(text))
+
+
+if __name__ == "__main__":
+    command()

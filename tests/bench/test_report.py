@@ -1,0 +1,112 @@
+"""The page on speed and the README are what the kept figures give."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import report as reporting
+from bench.measure import Figure, Setting
+from bench.report import FIGURES, PAGE, PageError, digest, pages, reasons, unexplained
+from bench.rows import ROWS
+from bench.table import Goal, Line, Machine, Report
+
+PLOTS = ("performance-goals.svg", "performance-scale.svg")
+MET = Line(
+    "work", "this : that", Figure(1.0, 0.1), Goal(1.04), times={"a": [0.1234567]}
+)
+MISSED = Line("more work", "this : that", Figure(1.5), Goal(1.04))
+WORSE = Line("much work", "that : this", Figure(0.5), Goal(at_least=1.0))
+CURVES = Line(
+    "functions", "efficiency", None, curves={"workers": [1.0, 2.0], "1 ms": [1.0, 0.5]}
+)
+
+
+def made(**rows: list[Line]) -> Report:
+    return Report(Setting(2, 3, 1.0), Machine("CPython 3", "Linux", 2), rows)
+
+
+def kept() -> Report:
+    return Report.from_json(FIGURES.read_text(encoding="utf-8"))
+
+
+def test_page_and_readme_are_what_the_kept_figures_give():
+    for path, text in pages(kept()).items():
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path.name} is not that of {FIGURES.name}: python -m bench.report"
+        )
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_the_plots_are_of_the_kept_figures(name: str):
+    text = (PAGE.parent / name).read_text(encoding="utf-8")
+    assert digest(kept()) in text
+    assert f"({name})" in PAGE.read_text(encoding="utf-8")
+
+
+def test_each_missed_goal_of_the_page_has_a_reason():
+    assert unexplained(kept()) == []
+
+
+def test_reasons_are_of_rows_that_there_are():
+    assert set(reasons()) <= set(ROWS)
+
+
+def test_figures_are_the_same_after_they_were_kept():
+    report = made(heavy=[MET, MISSED], scale=[CURVES])
+    again = Report.from_json(report.as_json())
+    assert again.as_json() == report.as_json()
+    assert list(again.rows["heavy"])[1] == MISSED
+
+
+def test_a_missed_goal_without_a_reason_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reporting, "reasons", lambda: {"heavy": "others computed."})
+    report = made(heavy=[MISSED], light=[WORSE], one=[MET])
+    assert reporting.missed_rows(report) == ["heavy", "light"]
+    assert unexplained(report) == ["light"]
+
+
+def test_the_readme_has_of_each_row_the_line_that_does_worst():
+    text = pages(made(heavy=[MET, MISSED, WORSE], one=[MET]))[reporting.README]
+    block = re.search("<!-- bench: goals -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    assert block is not None
+    rows = [line for line in block[1].splitlines() if line.startswith("| ")][1:]
+    assert [row.split(" | ")[:2] for row in rows] == [
+        ["| heavy", "much work"],
+        ["| one", "work"],
+    ]
+
+
+def test_prose_stays_and_a_page_without_its_marks_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- bench: goals -->\nold\n<!-- end -->\nafter\n")
+    monkeypatch.setattr(reporting, "README", page)
+    text = pages(made(heavy=[MET]))[page]
+    assert text.startswith("before\n<!-- bench: goals -->\n")
+    assert text.endswith("<!-- end -->\nafter\n")
+    assert "old" not in text
+    page.write_text("nothing")
+    with pytest.raises(PageError, match="bench: goals"):
+        pages(made())
+
+
+@pytest.mark.slow
+def test_plots_are_well_formed_and_the_same_for_the_same_figures(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    from bench.plots import draw
+
+    report = made(heavy=[MET, MISSED], one=[WORSE], scale=[CURVES, CURVES])
+    texts: list[list[str]] = []
+    for _ in range(2):
+        draw(report, tmp_path, "abc")
+        texts.append([(tmp_path / name).read_text() for name in PLOTS])
+    assert texts[0] == texts[1]
+    for text in texts[0]:
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+        assert "figures abc" in text
+    assert "heavy" in texts[0][0]
