@@ -2,8 +2,7 @@
 
 The schedule, the choice of a worker, and how long jobs are to be, are parpass's own:
 none of them has a clock or I/O, so they are driven by events here, whose times are made
-of costs that were measured, or assumed (`way` and `restart`). What comes of it is drawn
-by `python -m bench.cluster_picture`.
+of costs. Row `scale` measures these, and draws what comes of them.
 """
 
 from __future__ import annotations
@@ -35,21 +34,48 @@ _PACKED_AT_ONCE = 64  # functions
 
 @dataclass(frozen=True)
 class Costs:
-    """What a run costs besides its work, in seconds; the first three are measured.
+    """What a run costs besides its work, in seconds of a processor.
 
     Attributes:
-        pack: For the coordinator to pack a function, and to take in its outcome.
-        send: For the coordinator to send a job, and to hear of it.
+        stage: For the coordinator to begin a stage and end it.
+        pack: For it to pack a function, and to plan its job.
+        byte: The same, for each byte of it.
+        accept: For it to take in that a function is unchanged.
+        unpack: For it to take in a function that is changed, beyond that.
+        back_byte: The same, for each byte of it.
+        send: For it to send a job, and to hear of it.
+        load: For a worker to load a stage.
+        job: For a worker to begin a job, and to answer.
+        work: For a worker to unpack a function, and to pack it if it is changed.
+        work_byte: The same, for each byte of it.
         route: For Dask's scheduler to bring a job to its worker, and the answer back.
-        way: From there to the worker, and into its process.
-        restart: For a worker that died to be there again.
+        way: For a message to a worker, or back, while nobody computes.
+        restart: For a worker that died to be there again; assumed.
     """
 
-    pack: float = 0.0001
-    send: float = 0.0012
-    route: float = 0.0016
-    way: float = 0.004
+    stage: float = 0.0
+    pack: float = 0.0
+    byte: float = 0.0
+    accept: float = 0.0
+    unpack: float = 0.0
+    back_byte: float = 0.0
+    send: float = 0.0
+    load: float = 0.0
+    job: float = 0.0
+    work: float = 0.0
+    work_byte: float = 0.0
+    route: float = 0.0
+    way: float = 0.0
     restart: float = 10.0
+
+    def packing(self, size: int) -> float:
+        """Return what a function of so many bytes takes to be packed."""
+        return self.pack + size * self.byte
+
+    def accepting(self, size: int, *, changed: bool) -> float:
+        """Return what an outcome takes the coordinator."""
+        back = self.unpack + size * self.back_byte if changed else 0.0
+        return self.accept + back
 
 
 @dataclass(frozen=True)
@@ -61,9 +87,11 @@ class Cluster:
         functions: How many functions.
         seconds: What the passes take on a function.
         costs: What else takes time.
+        size: The bytes of a function.
+        changed: Whether passes change it, so that it comes back.
         lifetime: Seconds after which a worker dies, on average; None for never.
-        follows: Whether jobs are as long as their way asks for, or a quarter of a
-            second at most, as on one machine.
+        follows: Whether jobs are as long as their way asks for, as Dask's executor
+            does; else of a quarter of a second at most, as on one machine.
         seed: Of deaths.
     """
 
@@ -71,8 +99,10 @@ class Cluster:
     functions: int
     seconds: float
     costs: Costs = field(default_factory=Costs)
+    size: int = 0
+    changed: bool = False
     lifetime: float | None = None
-    follows: bool = True
+    follows: bool = False
     seed: int = 0
 
 
@@ -87,6 +117,7 @@ class Simulated:
         lost: How many of them were lost with a worker.
         coordinator: The share of the time that the coordinator was busy.
         scheduler: The same of Dask's scheduler.
+        processor: The seconds of processors that it took, of all together.
     """
 
     seconds: float
@@ -95,6 +126,7 @@ class Simulated:
     lost: int
     coordinator: float
     scheduler: float
+    processor: float
 
 
 class _Queue:
@@ -115,6 +147,7 @@ class _Worker:
         self.place = place
         self.queue = _Queue()
         self.jobs: set[int] = set()
+        self.has_loaded = False  # the stage
 
 
 @dataclass
@@ -123,7 +156,7 @@ class _Job:
     worker: _Worker
     posted: float
     at_once: bool  # whether its worker had nothing else to do
-    work: float
+    work: float  # of its worker, with what the job costs there
     done: float = math.inf  # when the worker is done with it
 
 
@@ -144,23 +177,26 @@ class _Simulation:
             cluster.functions, cluster.workers, cluster.seconds, least
         )
         self.is_over = False
+        self.worked = 0.0  # seconds of the workers
 
     def run(self) -> Simulated:
         """Run until all is done."""
         for _ in range(self.cluster.workers):
             self._join()
-        self._plan(0.0, "pack", 0)
+        self._plan(self.coordinator.take(0.0, self.cluster.costs.stage), "pack", 0)
         while not self.is_over:
             self.now, _, what, number = heapq.heappop(self._agenda)
             getattr(self, f"_{what}")(number)
         work = self.cluster.functions * self.cluster.seconds
+        busy = self.coordinator.busy, self.scheduler.busy
         return Simulated(
             seconds=self.now,
             efficiency=work / (self.cluster.workers * self.now),
             jobs=self.sent,
             lost=self.lost,
-            coordinator=self.coordinator.busy / self.now,
-            scheduler=self.scheduler.busy / self.now,
+            coordinator=busy[0] / self.now,
+            scheduler=busy[1] / self.now,
+            processor=sum(busy, self.worked),
         )
 
     def _plan(self, at: float, what: str, number: int) -> None:
@@ -188,7 +224,8 @@ class _Simulation:
             self._handle(FunctionsReady(range(first, done), [1] * (done - first)))
         if done < self.cluster.functions:
             more = min(_PACKED_AT_ONCE, self.cluster.functions - done)
-            at = self.coordinator.take(self.now, more * self.cluster.costs.pack)
+            each = self.cluster.costs.packing(self.cluster.size)
+            at = self.coordinator.take(self.now, more * each)
             self._plan(at, "pack", done + more)
 
     def _submit(self, command: SubmitJob) -> None:
@@ -197,7 +234,8 @@ class _Simulation:
             self.waiting.append(command)
             return
         costs, worker = self.cluster.costs, self.workers[place.address]
-        work = len(command.functions) * self.cluster.seconds
+        work = self._work(len(command.functions), worker)
+        self.worked += work
         self.jobs[command.job] = _Job(command, worker, self.now, place.has_idle, work)
         place.jobs += 1
         worker.jobs.add(command.job)
@@ -207,6 +245,13 @@ class _Simulation:
         done = worker.queue.take(routed + costs.way, work)
         self.jobs[command.job].done = done
         self._plan(done, "done", command.job)
+
+    def _work(self, functions: int, worker: _Worker) -> float:
+        costs, cluster = self.cluster.costs, self.cluster
+        each = cluster.seconds + costs.work + cluster.size * costs.work_byte
+        first = 0.0 if worker.has_loaded else costs.load
+        worker.has_loaded = True
+        return first + costs.job + functions * each
 
     def _done(self, number: int) -> None:
         """A worker has done a job, if it is not lost."""
@@ -219,7 +264,8 @@ class _Simulation:
         if number in self.jobs:
             costs = self.cluster.costs
             functions = len(self.jobs[number].command.functions)
-            seconds = costs.send / 2 + functions * costs.pack
+            each = costs.accepting(self.cluster.size, changed=self.cluster.changed)
+            seconds = costs.send / 2 + functions * each
             self._plan(self.coordinator.take(self.now, seconds), "heard", number)
 
     def _heard(self, number: int) -> None:

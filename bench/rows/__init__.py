@@ -27,6 +27,7 @@ _FILES = {
     "interactive": ("interactive",),
     "service": ("service",),
     "cluster": ("dask",),
+    "scale": ("scale",),
     "cold_start": ("cold",),
     "infrastructure": ("infrastructure",),
     "visitors": ("visitors",),
