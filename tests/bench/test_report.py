@@ -96,9 +96,8 @@ def test_prose_stays_and_a_page_without_its_marks_is_refused(
         pages(made())
 
 
-@pytest.mark.slow
+@pytest.mark.stress  # matplotlib is for who measures: it is not among the tests' needs
 def test_plots_are_well_formed_and_the_same_for_the_same_figures(tmp_path: Path):
-    pytest.importorskip("matplotlib")
     from bench.plots import draw
 
     report = made(heavy=[MET, MISSED], one=[WORSE], scale=[CURVES, CURVES])
