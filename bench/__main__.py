@@ -85,8 +85,8 @@ def command(
     if json_file is not None:
         json_file.write(report.as_json())
     if writes_pages:
-        FIGURES.write_text(report.as_json(), encoding="utf-8")
-        write_pages(report)
+        FIGURES.write_text(kept := report.as_json(), encoding="utf-8")
+        write_pages(Report.from_json(kept))  # as it is read again, to the last digit
     if any(line.is_error for lines in found.values() for line in lines):
         raise SystemExit(1)
 
