@@ -26,7 +26,7 @@ import numpy as np
 import psutil
 
 from bench.cluster_simulation import Costs
-from bench.measure import Setting
+from bench.measure import Setting, clocked
 from bench.work import PAIRS, USE_WORKERS, Heavy, Nothing, Swap, Work, no_pass
 from parpass import IRModule, PassContext, open_runner
 from parpass.runner import Runner, RunReport
@@ -93,12 +93,8 @@ def measured_costs(setting: Setting) -> Costs:
 
 def round_trip(executor: _Submits) -> float:
     """Return the seconds of a job that does nothing, there and back."""
-    times: list[float] = []
-    for _ in range(_ROUND_TRIPS):
-        began = time.perf_counter()
-        executor.submit(_worker_seconds, b"").result()
-        times.append(time.perf_counter() - began)
-    return statistics.median(times)
+    once = clocked(lambda: executor.submit(_worker_seconds, b"").result())
+    return statistics.median(once() for _ in range(_ROUND_TRIPS))
 
 
 def _observed(

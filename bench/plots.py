@@ -49,7 +49,7 @@ def draw(report: Report, folder: Path, digest: str) -> None:
 def _goals(pyplot: Any, report: Report) -> Any:
     """Return the plot of all figures as multiples of their goals, a line for a row."""
     points = [
-        (name, line.goal.share(line.figure.value), line.verdict)
+        (name, line.share, line.verdict)
         for name, line in report.goals()
         if line.goal is not None and line.figure is not None
     ]

@@ -148,15 +148,9 @@ def _cut(report: Report) -> str:
     for name, line in report.goals():
         if name not in _README_ROWS or line.figure is None or line.goal is None:
             continue
-        if name not in worst or _share(line) > _share(worst[name]):
+        if name not in worst or line.share > worst[name].share:
             worst[name] = line
     return f"{report.title}.\n\n{as_markdown(worst.items())}"
-
-
-def _share(line: Line) -> float:
-    assert line.goal is not None
-    assert line.figure is not None
-    return line.goal.share(line.figure.value)
 
 
 def _scale(lines: Sequence[Line]) -> str:

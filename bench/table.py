@@ -90,6 +90,13 @@ class Line:
             return ""
         return "met" if self.goal.is_met_by(self.figure) else "missed"
 
+    @property
+    def share(self) -> float:
+        """The figure as a multiple of its goal, which it has; above 1 it misses."""
+        assert self.goal is not None
+        assert self.figure is not None
+        return self.goal.share(self.figure.value)
+
 
 @dataclass(frozen=True)
 class Row:

@@ -215,14 +215,6 @@ def acquire_at_fork(lock: Lock) -> None:
 
 fork_lock = _ForkLock()
 
-if hasattr(os, "register_at_fork"):  # systems without it do not fork
-    os.register_at_fork(
-        before=fork_lock.before_fork,
-        after_in_parent=fork_lock.after_in_parent,
-        after_in_child=fork_lock.after_in_child,
-    )
-
-
 _patches: list[ProcessPatch] = []  # all patches; they live as long as the process
 
 # One for all, so that a fork can acquire it; it is held for microseconds. Reentrant, as
@@ -282,14 +274,21 @@ class ProcessPatch:
             undo()
 
 
-def _undo_patches() -> None:
+acquire_at_fork(_patch_lock)
+
+
+def _after_in_child() -> None:
+    fork_lock.after_in_child()  # before the patches, whose lock it releases
     for patch in _patches:
         patch.undo_in_child()
 
 
-acquire_at_fork(_patch_lock)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_undo_patches)
+if hasattr(os, "register_at_fork"):  # systems without it do not fork
+    os.register_at_fork(
+        before=fork_lock.before_fork,
+        after_in_parent=fork_lock.after_in_parent,
+        after_in_child=_after_in_child,
+    )
 
 
 ValueT = TypeVar("ValueT")

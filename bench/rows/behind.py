@@ -17,6 +17,7 @@ from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, light_pass, no_pass
 from parpass import IRModule, Sequential, open_runner
+from parpass.runner.cores import usable_cores
 
 _FUNCTIONS = 10_000
 _NODES = 10
@@ -25,23 +26,29 @@ _SPIN = "while True: pass"
 
 
 def _behind(setting: Setting) -> Iterator[Line]:
-    for workers in (2, 4):
-        yield from _lines(setting, workers, "free cores", _FREE)
+    yield from _lines(setting, 2, "free cores", _NOTHING, _FREE)
+    yield from _lines(setting, 4, "free cores", _FREE, _FREE)
     with _busy_cores():
-        yield from _lines(setting, 2, "all cores but one kept busy by others", _TAKEN)
+        yield from _lines(
+            setting, 2, "all cores but one kept busy by others", _TAKEN, _TAKEN
+        )
     with _one_core():
-        yield from _lines(setting, 2, "one core for all", _TAKEN)
+        yield from _lines(setting, 2, "one core for all", _TAKEN, _TAKEN)
 
 
-def _lines(setting: Setting, workers: int, where: str, goal: Goal) -> Iterator[Line]:
+def _lines(
+    setting: Setting, workers: int, where: str, no_op_goal: Goal, light_goal: Goal
+) -> Iterator[Line]:
     count = setting.scaled(_FUNCTIONS, 100)
     typed = Work(count, _NODES, no_pass).module()
     kinds: dict[str, Callable[[], IRModule]] = {
         "typed": lambda: typed,
         "fresh": lambda: _untyped(count),
     }
-    passes = {"a no-op pass": no_pass, "a light pass": light_pass}
-    for name, make_passes in passes.items():
+    for name, make_passes, goal in (
+        ("a no-op pass", no_pass, no_op_goal),
+        ("a light pass", light_pass, light_goal),
+    ):
         root = Sequential(make_passes())
         for kind, module in kinds.items():
             sides = {
@@ -50,12 +57,11 @@ def _lines(setting: Setting, workers: int, where: str, goal: Goal) -> Iterator[L
             }
             interleaved(sides, 1)  # not counted: what is loaded and learnt once
             times = interleaved(sides, setting.fewer)
-            is_strict = goal is _FREE and workers == 2 and make_passes is no_pass
             yield Line(
                 f"{name} on {count:,} {kind} functions of {_NODES} nodes, {where}",
                 f"{workers} workers : serial",
                 ratio(times, "parallel", "serial"),
-                _NOTHING if is_strict else goal,
+                goal,
                 times=times,
             )
 
@@ -86,7 +92,7 @@ def _untyped(count: int) -> IRModule:
 @contextlib.contextmanager
 def _busy_cores() -> Generator[None]:
     """Have other programs keep all cores busy but one."""
-    others = max(1, len(os.sched_getaffinity(0)) - 1)
+    others = max(1, usable_cores() - 1)
     command = [sys.executable, "-c", _SPIN]
     spinning = [subprocess.Popen(command) for _ in range(others)]
     try:

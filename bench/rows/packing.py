@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from bench.measure import Figure, Setting, Times, interleaved, median, ratio
+from bench.measure import Figure, Setting, Times, clocked, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, no_pass
 from parpass import IRModule, relay
@@ -60,10 +60,10 @@ def _measured(
 ) -> Iterator[Line]:
     together, alone = (_Side(mod, functions, how) for how in (True, False))
     sides = {
-        "packed": _clocked(together.pack),
-        "packed alone": _clocked(alone.pack),
-        "unpacked": _clocked(together.unpack),
-        "unpacked alone": _clocked(alone.unpack),
+        "packed": clocked(together.pack, time.thread_time),
+        "packed alone": clocked(alone.pack, time.thread_time),
+        "unpacked": clocked(together.unpack, time.thread_time),
+        "unpacked alone": clocked(alone.unpack, time.thread_time),
     }
     with gc_paused:  # as the runner does for each function
         times: Times = interleaved(sides, runs)
@@ -79,19 +79,6 @@ def _measured(
         )
     together.close()
     alone.close()
-
-
-def _clocked(run: Callable[[], object]) -> Callable[[], float]:
-    """Return what runs something and returns its seconds by the processor's clock."""
-
-    def seconds() -> float:
-        began = time.thread_time()
-        made = run()
-        took = time.thread_time() - began
-        del made
-        return took
-
-    return seconds
 
 
 def _brief(figure: Figure) -> str:

@@ -35,7 +35,7 @@ def _op(setting: Setting) -> Iterator[Line]:
         "save_json": lambda: save_json(typed),
         "load_json": lambda: load_json(json),
     }
-    sides = {name: _clocked(run) for name, run in actions.items()}
+    sides = {name: clocked(run, time.process_time) for name, run in actions.items()}
     interleaved(sides, 1)  # not counted: what is loaded and learnt once
     times = interleaved(sides, setting.repeat)
     for name in actions:
@@ -46,17 +46,6 @@ def _op(setting: Setting) -> Iterator[Line]:
             Goal(_GOALS[name]),
             times={name: times[name]},
         )
-
-
-def _clocked(run: Callable[[], object]) -> Callable[[], float]:
-    def seconds() -> float:
-        began = time.process_time()
-        made = run()
-        took = time.process_time() - began
-        del made
-        return took
-
-    return seconds
 
 
 def _collector(setting: Setting) -> Iterator[Line]:

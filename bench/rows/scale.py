@@ -8,7 +8,6 @@ functions.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from bench.table import Line, Row
 from bench.work import PAIRS, USE_WORKERS, Heavy, Nothing, Swap
 from parpass import FunctionPass, IRModule, PassContext, open_runner
 from parpass.runner import Runner
+from parpass.runner.cores import usable_cores
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MILLISECONDS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -193,17 +193,13 @@ def _seconds(mod: IRModule, one: FunctionPass) -> float:
     if isinstance(one, Nothing):
         return 0.0
     one(mod)
-    began = time.process_time()
-    made = one(mod)
-    took = time.process_time() - began
-    del made
-    return took / len(mod)
+    return clocked(lambda: one(mod), time.process_time)() / len(mod)
 
 
 def _on_this_machine(cluster: Cluster) -> float:
     """Return the seconds of a simulated run where all share the cores of this one."""
     made = simulated(cluster)
-    return max(made.seconds, made.processor / len(os.sched_getaffinity(0)))
+    return max(made.seconds, made.processor / usable_cores())
 
 
 def _ceilings(setting: Setting) -> Iterator[Line]:

@@ -110,9 +110,9 @@ def projections(depth: int) -> Expr:
 
 
 def operators(depth: int) -> Expr:
-    """Return calls of what calls give, as many as there may be."""
+    """Return calls of what calls give, as many as there may be at `DEEPEST`."""
     expr: Expr = X
-    for _ in range(min(depth, MAX_CALLEES)):
+    for _ in range(depth * MAX_CALLEES // DEEPEST):
         expr = Call(expr, (X,))
     return expr
 
