@@ -1,14 +1,12 @@
-"""The clock that instruments read.
-
-Passes that the runner fused were run together, function by function; the hooks around
-each of them are called afterwards, in the serial order. Then this clock shows the time
-at which the pass would have begun or ended, by the shares of time that it took in the
-workers. Otherwise it is `time.perf_counter`.
-
-How contexts and pipelines call instruments: the hooks, their order, their errors.
+"""How contexts and pipelines call instruments: the hooks, their order, their errors.
 
 `parpass.instrument` has the base class and the instruments; this is the other side of
 the same contract (contract section 4).
+
+Instruments read the clock that is here. Passes that the runner fused were run together,
+function by function; the hooks around each of them are called afterwards, in the serial
+order. Then this clock shows the time at which the pass would have begun or ended, by
+the shares of time that it took in the workers. Otherwise it is `time.perf_counter`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,149 @@
+"""The HTML file: its data, packed into it, and the parts that it is put together from.
+
+The data is JSON. The texts of functions are most of it: they are in chunks, each
+deflated (RFC 1950) and in base64, which the page unpacks when a function of one is
+looked at. Style, scripts and charts are in the file, so it needs no network.
+"""
+
+from __future__ import annotations
+
+import base64
+import string
+import zlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+CHUNK_SIZE = 25  # functions, which a click unpacks in a few milliseconds
+
+
+class TimeRow(msgspec.Struct, frozen=True):
+    """An activity of the run, its seconds, and a remark."""
+
+    what: str
+    seconds: float
+    remark: str
+
+
+class PassRow(msgspec.Struct, frozen=True):
+    """A pass: its seconds over all functions, and what it did.
+
+    Attributes:
+        name: Its name.
+        seconds: The seconds over all functions and processes.
+        functions: How many functions it ran on; None if that was not recorded.
+        changed: How many it changed; None if that was not recorded.
+        remarks: How many remarks it made.
+    """
+
+    name: str
+    seconds: float
+    functions: int | None
+    changed: int | None
+    remarks: int
+
+
+class Version(msgspec.Struct, frozen=True):
+    """The text of a function after a pass that changed it; `None` for the first."""
+
+    after: str | None = msgspec.field(name="pass")
+    text: str
+
+
+class FunctionRow(msgspec.Struct, frozen=True):
+    """A function: the seconds of all passes on it, and how much there is to see."""
+
+    name: str
+    seconds: float
+    versions: int
+    remarks: int
+
+
+class RemarkRow(msgspec.Struct, frozen=True):
+    """A remark; `source` and `line` are where its line is shown."""
+
+    kind: str
+    by: str = msgspec.field(name="pass")
+    function: str | None
+    message: str
+    place: str | None = None
+    source: str | None = None
+    line: int | None = None
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows.
+
+    Attributes:
+        title: The title.
+        headline: The time of the run, and its speedup, in a line.
+        failure: The error that ended the run, or that it was cancelled.
+        counts: The numbers of stages, jobs, functions and bytes, in a line.
+        advice: What would help, the most helpful first.
+        times: Where the time went.
+        passes: The passes, in the order in which they ran.
+        functions: The functions, in module order.
+        versions: The versions of each function, in that order, the first one first.
+        remarks: The remarks, in serial order.
+        sources: Source texts by name, which remarks are shown in.
+        timeline: A Bokeh item; None if no timeline was recorded.
+    """
+
+    title: str
+    headline: str
+    failure: str | None
+    counts: str
+    advice: Sequence[str]
+    times: Sequence[TimeRow]
+    passes: Sequence[PassRow]
+    functions: Sequence[FunctionRow]
+    versions: Sequence[Sequence[Version]]
+    remarks: Sequence[RemarkRow]
+    sources: Mapping[str, str]
+    timeline: Any = None
+
+    def html(self, charts: str = "") -> str:
+        """Return the file.
+
+        Args:
+            charts: The script that draws the timeline, if there is one.
+        """
+        script = "\n".join(map(_part, ("graph.js", "page.js")))
+        return string.Template(_part("page.html")).substitute(
+            title=_escaped(self.title),
+            style=_part("page.css"),
+            data=_json(self),
+            charts=_in_script(charts),
+            script=script,
+        )
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(document: Document) -> str:
+    shown = msgspec.structs.asdict(document)
+    versions = shown.pop("versions")
+    starts = range(0, len(versions), CHUNK_SIZE)
+    chunks = [_packed(versions[at : at + CHUNK_SIZE]) for at in starts]
+    made = msgspec.json.encode({**shown, "chunks": chunks, "chunk_size": CHUNK_SIZE})
+    # A script ends at "</script", whatever it holds, and "<!--" begins a comment.
+    return made.decode().replace("<", "\\u003c")
+
+
+def _packed(versions: Sequence[Sequence[Version]]) -> str | None:
+    if not any(versions):
+        return None
+    return base64.b64encode(zlib.compress(msgspec.json.encode(versions))).decode()
+
+
+def _in_script(text: str) -> str:
+    """Return a script as it may stand in a page; in its strings `<` is escaped."""
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
