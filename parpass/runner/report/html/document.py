@@ -83,12 +83,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         counts: The numbers of stages, jobs, functions and bytes, in a line.
         advice: What would help, the most helpful first.
         times: Where the time went.
+        workers: What the workers did meanwhile.
         passes: The passes, in the order in which they ran.
         functions: The functions, in module order.
         versions: The versions of each function, in that order, the first one first.
         remarks: The remarks, in serial order.
         sources: Source texts by name, which remarks are shown in.
-        timeline: A Bokeh item; None if no timeline was recorded.
+        timeline: The chart of the timeline, as `chart` returns it; None if there is
+            none.
+        without_timeline: Why there is none, and how to get one.
     """
 
     title: str
@@ -97,12 +100,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     counts: str
     advice: Sequence[str]
     times: Sequence[TimeRow]
+    workers: Sequence[TimeRow]
     passes: Sequence[PassRow]
     functions: Sequence[FunctionRow]
     versions: Sequence[Sequence[Version]]
     remarks: Sequence[RemarkRow]
     sources: Mapping[str, str]
     timeline: Any = None
+    without_timeline: str = ""
 
     def html(self, charts: str = "") -> str:
         """Return the file.

@@ -69,11 +69,9 @@ function overview() {
   if (data.advice.length) {
     made.push(element("h2", {}, "What would help"), element("ul", {}, data.advice.map((text) => element("li", {}, text))));
   }
-  const heads = [["where the time went", "name"], ["time", "number"], ["", "bars"], ["", ""]];
-  const most = Math.max(...data.times.map((one) => one.seconds), 0);
+  made.push(element("h2", {}, "Where the time went"), timesTable(data.times));
+  if (data.workers.length) made.push(element("h2", {}, "What the workers did"), timesTable(data.workers));
   made.push(
-    element("h2", {}, "Time"),
-    table(heads, data.times.map((one) => row([one.what, shortTime(one.seconds), bar(one.seconds, most), one.remark], heads))),
     element("p", { class: "dim" }, data.counts),
     element(
       "p",
@@ -85,6 +83,12 @@ function overview() {
     ),
   );
   return made;
+}
+
+function timesTable(rows) {
+  const heads = [["", "name"], ["time", "number"], ["", "bars"], ["", ""]];
+  const most = Math.max(...rows.map((one) => one.seconds), 0);
+  return table(heads, rows.map((one) => row([one.what, shortTime(one.seconds), bar(one.seconds, most), one.remark], heads)));
 }
 
 function timeline() {

@@ -30,6 +30,7 @@ from tests.support.rules_of_lowering import (
     assert_means_the_same,
     by_machine,
     calls,
+    meaning,
 )
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
@@ -151,6 +152,15 @@ def test_no_number_and_infinity_are_what_they_are_for_numpy(name: str) -> None:
 )
 def test_of_extremes_what_is_no_number_wins(built: Built) -> None:
     assert_means_the_same(built)
+
+
+def test_what_cancels_is_as_near_as_its_operands() -> None:
+    values = np.random.default_rng(3).normal(size=(1, 2, 1)).astype("float32")
+    ones = np.ones(2, "float32")
+    scaled = nn.group_norm(const(values), const(ones), const(0 * ones), 1)
+    nearly = const(meaning(scaled)[0].reshape(2) * np.float32(-1.00001))
+    built = nn.group_norm(const(values), const(ones), nearly, 1)
+    assert_means_the_same(built, by_machine)
 
 
 # How sums end that overflow depends on their order.

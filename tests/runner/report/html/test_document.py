@@ -38,6 +38,7 @@ def document(texts: Sequence[Sequence[str]], title: str = "a run") -> Document:
         counts="1 stage",
         advice=[title],
         times=[],
+        workers=[],
         passes=[],
         functions=functions,
         versions=versions,
