@@ -8,6 +8,8 @@ const UNFOLDED = 40; // boxes that are shown without folding
 const BOX = { width: 170, height: 38, across: 24, down: 34 };
 const unfolded = new Set(); // blocks that the reader has opened, by their first node
 
+// What a function returns has no name: "operator(%operand)".
+const RETURNED = /^\s*(?!def\b|fn\b|func\b|module\b)()((?:return\s|"?[@%]?[\w.$-]+"?\().*%.*)$/;
 const OPENS = /\{\s*$/;
 const CLOSES = /^\s*\}/;
 
@@ -25,7 +27,7 @@ function nodesOf(text) {
   let body = null; // of the function inside that the line is in
   let depth = 0;
   for (const line of text.split("\n")) {
-    const found = GRAPH_LINE.exec(line);
+    const found = GRAPH_LINE.exec(line) ?? RETURNED.exec(line);
     if (body) {
       depth += OPENS.test(line) - CLOSES.test(line);
       if (depth <= 0) body = null;
@@ -34,7 +36,7 @@ function nodesOf(text) {
     }
     if (!found) continue;
     const [, names, value] = found;
-    const results = names.split(",").map((one) => one.trim());
+    const results = names ? names.split(",").map((one) => one.trim()) : [];
     if (/^fn\b/.test(value)) {
       inner.set(results[0], []);
       if (OPENS.test(line)) { body = inner.get(results[0]); depth = 1; }
@@ -44,7 +46,7 @@ function nodesOf(text) {
     const operands = (value.match(/[%@](?:[\w.$-]+|"[^"]*")/g) || []).filter((one) => !inner.has(one));
     nodes.push({
       label: called ? called.filter((one) => one !== "value").join(" + ") || "fn" : operatorOf(value),
-      result: results[0],
+      result: results[0] ?? "returned",
       inputs: [...new Set(operands.map((one) => maker.get(one)).filter((one) => one !== undefined))],
       given: operands.filter((one) => !maker.has(one) && one.startsWith("%")),
       line: line.trim(),

@@ -32,7 +32,8 @@ function shortTime(seconds) {
 
 function table(heads, rows) {
   const head = heads.map(([text, kind]) => element("th", { class: kind }, text));
-  return element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  const made = element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  return element("div", { class: "scroll" }, made);
 }
 
 function row(cells, heads, href) {
