@@ -160,7 +160,8 @@ class SerialStep:
                 return False
             result, own = function, Recorder(view, pass_name)
             own.diagnostics_before = len(recorder.diagnostics)
-            own.remarks_before = len(recorder.remarks)
+            if recorder.remarks:
+                own.remarks_before = len(recorder.remarks)
             try:
                 if not applies_to(pass_, function, adapter):
                     continue
