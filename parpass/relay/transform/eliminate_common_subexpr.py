@@ -100,9 +100,10 @@ class CommonSubexprEliminator(ExprMutator):
             return expr
         if first is not expr:
             self.merged += 1
-            PassContext.current().remark(
-                "passed", "merged with an equal one before it", expr.span, name="Merged"
-            )
+            what = cast("Op", expr.op).name if isinstance(expr, Call) else "projection"
+            why = "merged with an equal one before it"
+            context = PassContext.current()
+            context.remark("passed", why, expr.span, name="Merged", op=what)
         return first
 
 

@@ -136,15 +136,15 @@ class LoopUnroller(StmtMutator):
             self._normal += 1
         is_trivial = self._config.auto_max_extent == 1 and extent in (0, 1)
         if (is_short and self._explicit) or is_trivial:
-            _remark(op, "passed", "Unrolled", "unrolled", rounds=extent)
+            _remark(op, "passed", "Unrolled", "unrolled", extent)
             return self._rounds_of(new, extent or 0)
         if is_short:
             message = "left for the code generator to unroll"
-            _remark(op, "passed", "MarkedUnrolled", message, rounds=extent)
+            _remark(op, "passed", "MarkedUnrolled", message, extent)
             if new.kind != ForKind.UNROLLED:
                 return structs.replace(new, kind=ForKind.UNROLLED)
         elif why is not None:
-            _remark(op, "missed", "NotUnrolled", f"not unrolled: {why}", rounds=extent)
+            _remark(op, "missed", "NotUnrolled", f"not unrolled: {why}", extent)
         return new
 
     def _rounds(self, loop: For) -> int | None:
@@ -241,7 +241,8 @@ class LoopUnroller(StmtMutator):
         return _Settling(self._known).visit(stmt) if self._known else stmt
 
 
-def _remark(loop: For, kind: str, name: str, message: str, **values: Any) -> None:
+def _remark(loop: For, kind: str, name: str, message: str, rounds: int | None) -> None:
+    values: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
     PassContext.current().remark(
         kind, message, loop.span, name=name, loop=loop.loop_var.name, **values
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.ir.op_table import Op, OpPattern
-from parpass.relay.expr import Call, Expr
+from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.transform.fusion.fusion_groups import (
     ForwardGraph,
     Groups,
@@ -47,8 +47,8 @@ def remark_on_fusion(
         if len(fused) > 1:
             told = ", ".join(ops)
             ctx.remark("passed", "fused operators", span, name="Fused", ops=told)
-        if not graph.users[at]:
-            continue  # a result, so that nothing comes next
+        if reasons.is_result(at):
+            continue
         why, following = reasons.why_not(at)
         message = f"not fused with what comes next: {why}"
         values = {} if following is None else {"next": following}
@@ -65,41 +65,55 @@ class _Reasons:
         self._opt_level, self._max_depth = opt_level, max_depth
         self._dominators = PostDominators(graph.users, graph.is_external)
 
+    def is_result(self, at: int) -> bool:
+        """Return whether nothing comes after a node, but for a tuple of results."""
+        users = [user for user, _ in self._graph.users[at]]
+        nodes, all_users = self._graph.nodes, self._graph.users
+        return all(
+            isinstance(nodes[one], Tuple) and not all_users[one] for one in users
+        )
+
     def why_not(self, at: int) -> tuple[str, str | None]:
         """Return why the group of a last node has no more, and what comes next."""
-        graph, groups, dominators = self._graph, self._groups, self._dominators
-        sink = dominators.parent[at]
+        graph, sink = self._graph, self._dominators.parent[at]
         if graph.is_external[at]:
             return "its value is also used outside of the data flow", None
-        if sink == dominators.root:
+        if sink == self._dominators.root:
             return "the paths of its users do not meet in one operator", None
-        following = _described(graph.nodes[sink])
+        following = graph.nodes[sink]
+        if isinstance(following, Tuple) and not graph.users[sink]:
+            return "the paths of its users meet in a tuple of results", None
+        why = self._why_never(at, sink) or self._why_not_by_pattern(at, sink)
+        return why, _described(following)
+
+    def _why_never(self, at: int, sink: int) -> str | None:
+        """Return why two nodes are not fused whatever rules there are for patterns."""
+        groups, pattern = self._groups, self._graph.patterns[sink]
         if self._opt_level == 0:
-            return "nothing is fused at level 0", following
-        own, then = groups.pattern[at], groups.pattern[groups.last(sink)]
-        if own == OpPattern.OPAQUE:
-            return "it is opaque: it is never fused", following
-        if graph.patterns[sink] == OpPattern.OPAQUE:
-            return "that is opaque: it is never fused", following
+            return "nothing is fused at level 0"
+        if groups.pattern[at] == OpPattern.OPAQUE:
+            return "it is opaque: it is never fused"
+        if pattern == OpPattern.OPAQUE:
+            return "that is opaque: it is never fused"
         size = groups.size[at] + groups.size[groups.last(sink)]
         if size > self._max_depth:
             limit = f"a function has at most {self._max_depth} nodes"
-            return f"{limit}, and both have {size}", following
-        if graph.patterns[sink] == OpPattern.TUPLE:
-            return "that is a tuple which is not fused with its user", following
-        if own == _HEAVY:
-            return self._why_not_after_heavy(at, then), following
-        if then == _HEAVY:
-            return "that takes only elementwise operators behind it", following
-        widest = _name(max(dominators.pattern[at], own))
-        return f"no rule joins {widest} and {_name(then)} operators", following
+            return f"{limit}, and both have {size}"
+        if pattern == OpPattern.TUPLE:
+            return "that is a tuple which is not fused with its user"
+        return None
 
-    def _why_not_after_heavy(self, at: int, then: OpPattern) -> str:
+    def _why_not_by_pattern(self, at: int, sink: int) -> str:
+        groups, uses = self._groups, self._dominators.pattern[at]
+        own, then = groups.pattern[at], groups.pattern[groups.last(sink)]
+        if own != _HEAVY and then == _HEAVY:
+            return "that takes only elementwise operators behind it"
+        if own != _HEAVY:
+            return f"no rule joins {_name(max(uses, own))} and {_name(then)} operators"
         if then >= _HEAVY:
             return "each needs a loop nest of its own"
         if then > OpPattern.BROADCAST:
             return f"that is {_name(then)}, and only elementwise operators follow it"
-        uses = self._dominators.pattern[at]
         return f"its result is used in another shape ({_name(uses)})"
 
 
