@@ -12,6 +12,7 @@ from parpass.instrument.profiling import (
     PassTimingInstrument,
 )
 from parpass.instrument.protocol import PassInstrument, pass_instrument
+from parpass.instrument.remarks import RemarksInstrument
 from parpass.instrument.well_formed import WellFormedInstrument
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "PassTimingInstrument",
     "PrintAfterAll",
     "PrintBeforeAll",
+    "RemarksInstrument",
     "WellFormedInstrument",
     "pass_instrument",
 ]

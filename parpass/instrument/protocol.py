@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.fork_safety import cached_property
+from parpass.remark import Remark
 from parpass.transform import PassInfo
 from parpass.transform.instrument_hooks import Hooks
 
@@ -18,6 +19,7 @@ _HOOK_NAMES = (
     "run_before_pass",
     "run_after_pass",
     "run_after_failed_pass",
+    "on_remark",
 )
 
 
@@ -82,6 +84,15 @@ class PassInstrument:
 
         Each `run_before_pass` that returned is followed by one `run_after_pass` or by
         one `run_after_failed_pass`. `mod` is the module that the pass was given.
+        """
+
+    def on_remark(self, info: PassInfo, remark: Remark) -> None:
+        """Called for each remark of a pass, when the pass has run on all functions.
+
+        It comes before `run_after_pass`, and before `run_after_failed_pass`. `info` is
+        that of the pass that these are called for: the body of a function pass may have
+        run the one that made the remark. If no instrument of a context has this hook,
+        passes record no remarks.
         """
 
     def __str__(self) -> str:

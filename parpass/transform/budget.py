@@ -239,7 +239,9 @@ def run_within(
         attempts -= 1
         inner = Recorder(None if outer is None else outer.module, pass_name)
         inner.function_name = name
-        inner.diagnostics_before = 0 if outer is None else outer.diagnostic_count
+        if outer is not None:
+            inner.diagnostics_before = outer.diagnostic_count
+            inner.remarks_before = outer.remark_count
         try:
             with recording(inner):
                 result = _run_limited(

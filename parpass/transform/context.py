@@ -14,14 +14,16 @@ from typing import Any, Self, cast
 import msgspec
 from msgspec.structs import force_setattr
 
-from parpass.diagnostic import DiagnosticContext
+from parpass.diagnostic import DiagnosticContext, Span
 from parpass.errors import ArgumentError, PassContextError
+from parpass.remark import Remark, RemarkKind, bounded_text, plain_value, remark_kind
 from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.config import checked_config, list_config_options
 from parpass.transform.instrument_hooks import (
     checked_instruments,
     enter_instruments,
     exit_instruments,
+    wants_remarks,
 )
 
 MAX_SHIPPED_LEVEL = 4  # of shipped passes, as TVM's; a program's may have more
@@ -124,6 +126,7 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
+        self._sends_remarks = False  # to a process whose instruments get them
 
     @classmethod
     def restored(
@@ -132,10 +135,12 @@ class PassContext:
         required_pass: tuple[str, ...],
         disabled_pass: tuple[str, ...],
         config: Mapping[str, Any],
+        remarks_enabled: bool = False,
     ) -> PassContext:
         """Return a context whose options another process has checked."""
         context = cls(opt_level, required_pass, disabled_pass)
         context._config = MappingProxyType(dict(config))
+        context._sends_remarks = remarks_enabled
         return context
 
     @property
@@ -194,6 +199,59 @@ class PassContext:
         recorder = current_recorder()
         if recorder is not None:
             recorder.counters[counter] += amount
+
+    @property
+    def remarks_enabled(self) -> bool:
+        """Whether remarks are recorded: an instrument has the hook `on_remark`.
+
+        Passes need not ask, unless what they say takes long to find out.
+        """
+        instruments = self._instruments
+        return self._sends_remarks or (bool(instruments) and wants_remarks(instruments))
+
+    def remark(
+        self,
+        kind: RemarkKind | str,
+        message: str,
+        /,
+        span: Span | None = None,
+        *,
+        name: str | None = None,
+        function: str | None = None,
+        **values: Any,
+    ) -> None:
+        """Tell the instruments what the running pass did, missed or found.
+
+        No effect outside of passes, and where `remarks_enabled` is False.
+
+        Args:
+            kind: A `RemarkKind`, or `'passed'`, `'missed'`, `'analysis'`.
+            message: What is so; in a line, without a full stop. Of a longer one the
+                first 2,000 characters are kept.
+            span: The place in the program.
+            name: What tools sort by, such as `NotFused`; by default the kind.
+            function: What it is about, for a module pass; by default the function that
+                the pass is on.
+            values: What was looked at. What is neither string, number, truth value nor
+                None is kept as its text, bounded as the message.
+
+        Raises:
+            ArgumentError: There is no such kind.
+        """
+        kind = remark_kind(kind)
+        recorder = current_recorder() if self.remarks_enabled else None
+        if recorder is None:
+            return
+        remark = Remark(
+            kind,
+            recorder.pass_name or "",
+            function or recorder.function_name,
+            name or kind.value.capitalize(),
+            bounded_text(message),
+            span,
+            {key: plain_value(value) for key, value in values.items()},
+        )
+        recorder.add_remarks((remark,))
 
     @property
     def statistics(self) -> dict[str, Counter[str]]:
@@ -279,7 +337,8 @@ class PassContext:
     def __reduce__(self) -> tuple[Any, ...]:
         # Instruments are called in the coordinator only, so they are not pickled.
         settings = (self._opt_level, self._required, self._disabled)
-        return PassContext.restored, (*settings, dict(self._config))
+        rest = dict(self._config), self.remarks_enabled
+        return PassContext.restored, (*settings, *rest)
 
     def __repr__(self) -> str:
         instruments = [getattr(one, "name", "?") for one in self._instruments]

@@ -21,6 +21,7 @@ import msgspec
 from parpass.errors import ArgumentError, InstrumentError
 from parpass.errors.core import add_note
 from parpass.errors.tracebacks import calls_user_code
+from parpass.remark import Remark
 
 replayed_time: ContextVar[float | None] = ContextVar(
     "parpass_replayed_time", default=None
@@ -54,11 +55,17 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
     run_before_pass: Hook | None = None
     run_after_pass: Hook | None = None
     run_after_failed_pass: Hook | None = None
+    on_remark: Hook | None = None
 
 
 def hooks_of(instrument: Any) -> Hooks:
     """Return the hooks of an instrument."""
     return instrument.bound_hooks
+
+
+def wants_remarks(instruments: Iterable[Any]) -> bool:
+    """Return whether an instrument has the hook for remarks."""
+    return any(hooks_of(one).on_remark is not None for one in instruments)
 
 
 def checked_instruments(instruments: Iterable[Any] | None) -> tuple[Any, ...]:
@@ -159,3 +166,19 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
             f"{answer!r} for pass '{info.name}'"
         )
     return answer
+
+
+@calls_user_code
+def call_remark_hook(hooks: Hooks, info: Any, remark: Remark) -> None:
+    """Call `on_remark` of an instrument.
+
+    Raises:
+        Exception: What the hook raised, with a note that names instrument and pass.
+    """
+    assert hooks.on_remark is not None
+    try:
+        hooks.on_remark(info, remark)
+    except Exception as error:
+        where = f"in on_remark of instrument '{hooks.name}', of pass '{info.name}'"
+        add_note(error, where)
+        raise

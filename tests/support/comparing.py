@@ -12,6 +12,7 @@ import trio
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from parpass.remark import Remark
 from parpass.runner import Runner
 from parpass.transform import Pass
 from tests.support.notebook import prompt
@@ -19,7 +20,7 @@ from tests.support.profiles import examples
 from tests.support.talking import listening
 from tests.support.toy_ir import Program
 from tests.support.toy_pipelines import Seen, see
-from tests.support.watching import Blind, Log, raising_at, vetoing
+from tests.support.watching import Blind, Log, RemarkLog, raising_at, vetoing
 
 Watchers = Callable[[], list[Any]]
 RunPass = Callable[[Pass, Any], Any]
@@ -41,6 +42,16 @@ class Told(Log):
         return answer
 
 
+def refusing(value: int) -> Callable[[Remark], object]:
+    """Return what raises at remarks that have this value."""
+
+    def at(remark: Remark) -> None:
+        if remark.values.get("value") == value:
+            raise LookupError(f"remark of {value}")
+
+    return at
+
+
 HOOKS = ["enter", "exit", "should", "before", "after", "failed"]
 
 
@@ -54,7 +65,8 @@ def instruments() -> st.SearchStrategy[Watchers]:
     )
     one = st.one_of(
         st.just(Blind),
-        st.just(Blind),
+        st.just(RemarkLog),
+        st.integers(0, 4).map(lambda value: lambda: RemarkLog(refusing(value))),
         answers.map(lambda at: lambda: Told(at=at)),
     )
 

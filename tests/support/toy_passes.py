@@ -90,6 +90,7 @@ class Say(FunctionPass):
         for at, value in enumerate(func.values):
             span = Span("source", 1, 1, at + 1, at + 2)
             ctx.diag_ctx.emit(Diagnostic(self.level, span, f"saw {value}"))
+            ctx.remark("analysis", "saw a number", span, value=value)
         return func.with_values(value + 1 for value in func.values)
 
 
@@ -135,6 +136,8 @@ class Duplicate(ModulePass):
 
     def transform_module(self, mod: Program, ctx: PassContext) -> Program:
         ctx.count("added", len(mod.functions))
+        for name in mod.functions:
+            ctx.remark("passed", "copied", function=name)
         copies = {f"{name}_copy": fn for name, fn in mod.functions.items()}
         return type(mod)({**mod.functions, **copies}, mod.title, mod.sources)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.instrument import PassInstrument
+from parpass.remark import Remark
 from parpass.transform import PassInfo
 
 
@@ -90,6 +91,24 @@ class Blind(PassInstrument):
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
         self.log.append(f"failed {info.name}")
+
+
+class RemarkLog(Blind):
+    """Logs remarks, too, which passes are therefore asked for.
+
+    Args:
+        at: Called with each remark, to raise.
+    """
+
+    def __init__(self, at: Callable[[Remark], object] = id) -> None:
+        super().__init__()
+        self.remarks: list[Remark] = []
+        self._at = at
+
+    def on_remark(self, info: PassInfo, remark: Remark) -> None:
+        self.log.append(f"remark of {info.name}: {remark}")
+        self.remarks.append(remark)
+        self._at(remark)
 
 
 class InfoLog(PassInstrument):

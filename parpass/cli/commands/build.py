@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,8 @@ _SLOW_SECONDS = 1.0  # seconds
     help="Have the library contain a function that C calls, and write the header that "
     "declares it to this file.",
 )
+@options.remarks
+@options.remarks_filter
 @options.showing(
     "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
 )
@@ -99,6 +102,8 @@ def build(
     cache: bool,
     output: str,
     header: str | None,
+    remarks: str | None,
+    remarks_filter: Sequence[str],
     quiet: bool,
     explain_speed: bool,
     traceback: bool,
@@ -130,8 +135,10 @@ def build(
     if header is not None:
         check_folder(header, "--header")
     machine = _target(target)
-    nothing = InstrumentOptions.nothing()
-    context = make_context(Sequential([]), level, config, nothing, {})
+    watching = replace(
+        InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
+    )
+    context = make_context(Sequential([]), level, config, watching, {})
     times = BuildTimes()
     with times.files.reading():
         mod = _network(file, dict(shapes))
@@ -155,6 +162,8 @@ def build(
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
+        finally:
+            watching.report()
     with times.files.writing():
         _write(lib, output)
         if header is not None:

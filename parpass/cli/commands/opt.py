@@ -96,6 +96,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="When a pass fails, write what is needed to run it again to this file, or in "
     "this folder. See parpass replay.",
 )
+@options.remarks
+@options.remarks_filter
 @options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",

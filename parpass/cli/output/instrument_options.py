@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from parpass.cli.output.file_times import FileTimes
+from parpass.cli.output.remark_output import RemarkOutput
 from parpass.errors.core import did_you_mean
 from parpass.instrument import (
     PassInstrument,
@@ -34,6 +35,8 @@ class InstrumentOptions:
         timing: In which formats to show how long passes took: a table, `json`.
         explain_speed: Whether to show where the time of each run went.
         statistics: Whether to show what passes counted.
+        remarks: Where to write the remarks of passes; None for nowhere.
+        remarks_filter: Comma-separated globs of passes, whose remarks are kept.
         files: How long programs were read and written.
     """
 
@@ -45,6 +48,8 @@ class InstrumentOptions:
     timing: Sequence[str]
     explain_speed: bool
     statistics: bool
+    remarks: str | None = None
+    remarks_filter: Sequence[str] = ()
     files: FileTimes = field(init=False, default_factory=FileTimes)
     _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
     _timing: PassTimingInstrument = field(
@@ -52,6 +57,10 @@ class InstrumentOptions:
     )
     _statistics: PassStatisticsInstrument = field(
         init=False, default_factory=PassStatisticsInstrument
+    )
+
+    _remarks: list[RemarkOutput] = field(
+        init=False, default_factory=list["RemarkOutput"]
     )
 
     @classmethod
@@ -85,6 +94,13 @@ class InstrumentOptions:
         after = None if self.print_ir_after_all else after
         if before != set() or after != set():
             found.append(_PrintIR(before, after, pipeline))
+        if self.remarks is not None or self.remarks_filter:
+            known = {
+                one.info.name for one in _flat(pipeline)
+            } | registered_passes().keys()
+            output = RemarkOutput(self.remarks, self.remarks_filter, known)
+            self._remarks[:] = [output]
+            found.append(output.instrument)
         if self.verify_each:
             found.append(WellFormedInstrument())
         return found
@@ -109,6 +125,9 @@ class InstrumentOptions:
                 print_speed_report(report)
         if self.statistics:
             click.echo(self._statistics.render(), nl=False, err=True)
+
+        for output in self._remarks:
+            output.write()
 
     def report_files(self) -> None:
         """Write what reading and writing took, when both are done."""

@@ -131,11 +131,22 @@ class DeadCodeEliminator(ExprMutator):
         """Drop a `let` whose variable is not used any more."""
         if let.var in self._inlined:
             self.counts["inlined"] += 1
+            _remark(let, "passed", "Inlined", "put in the place of its only use")
         elif not self._uses.is_live(let.var):
             self.counts["dropped"] += 1
+            _remark(let, "passed", "Dropped", "dropped, as nothing uses it")
         else:
+            if self._uses.is_kept_for_effects(let.var):
+                why = "kept, though nothing uses it: it may have effects"
+                _remark(let, "missed", "Kept", why)
             return super().visit_let(let)
         return self.visit(let.body)
+
+
+def _remark(let: Let, kind: str, name: str, message: str) -> None:
+    span = getattr(let.value, "span", None) or let.span
+    variable = let.var.name_hint
+    PassContext.current().remark(kind, message, span, name=name, variable=variable)
 
 
 class _Uses:
@@ -191,6 +202,9 @@ class _Uses:
 
     def is_live(self, var: Var) -> bool:
         return var in self._visits or var in self._seen_by_others
+
+    def is_kept_for_effects(self, var: Var) -> bool:
+        return var in self._seen_by_others and var not in self._visits
 
     def inlinable(self) -> set[Expr]:
         return {

@@ -91,7 +91,7 @@ class CommonSubexprEliminator(ExprMutator):
         new = cast("TupleGetItem", super().visit_tuple_getitem(op))
         return self._merge(new, (new.tuple_value, new.index))
 
-    def _merge(self, expr: Expr, key: Hashable) -> Expr:
+    def _merge(self, expr: Call | TupleGetItem, key: Hashable) -> Expr:
         if self._fskip is not None and self._fskip(expr):
             return expr
         try:
@@ -100,6 +100,10 @@ class CommonSubexprEliminator(ExprMutator):
             return expr
         if first is not expr:
             self.merged += 1
+            what = cast("Op", expr.op).name if isinstance(expr, Call) else "projection"
+            why = "merged with an equal one before it"
+            context = PassContext.current()
+            context.remark("passed", why, expr.span, name="Merged", op=what)
         return first
 
 

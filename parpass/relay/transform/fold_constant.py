@@ -90,6 +90,8 @@ class FoldConstant(FunctionPass):
         if folder.folded:
             ctx.count("folded", folder.folded)
         emit_notes(folder.kept, ctx)
+        for span, message in folder.kept:
+            ctx.remark("missed", f"not folded: {message}", span, name="NotFolded")
         return folded
 
 
@@ -226,6 +228,9 @@ class ConstantFolder(ExprMutator):
             self.kept.append(Finding(call.span, f"operator '{name}': {error}"))
             return None
         self.folded += 1
+        PassContext.current().remark(
+            "passed", "evaluated by its type", call.span, name="Folded", op=name
+        )
         return constant_of(value, call.span)
 
     def _evaluate(self, call: Call, op: Op, typ: Type | None) -> Expr:
@@ -235,4 +240,7 @@ class ConstantFolder(ExprMutator):
             self.kept.append(Finding(call.span, str(error)))
             return call
         self.folded += 1
+        PassContext.current().remark(
+            "passed", "evaluated on constants", call.span, name="Folded", op=op.name
+        )
         return result

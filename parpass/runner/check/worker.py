@@ -157,7 +157,7 @@ class FunctionReport:
     Attributes:
         result: The function, encoded; None if the pass failed.
         failure: The exception, as text.
-        effects: The diagnostics and counters, as text.
+        effects: The diagnostics, remarks and counters, as text.
         changed: The state that the pass changed and must not, as text; None for none.
         chained: The result on the function as earlier passes returned it, without a
             round trip; None if that was not run.
@@ -285,8 +285,9 @@ class _PassRunner:
 
 
 def _effects_text(recorder: Recorder) -> str:
-    """Return the diagnostics and counters as text."""
-    effects = [recorder.diag_ctx.diagnostics, dict(sorted(recorder.counters.items()))]
+    """Return the diagnostics, remarks and counters as text."""
+    counters = dict(sorted(recorder.counters.items()))
+    effects = [recorder.diag_ctx.diagnostics, counters, recorder.remarks]
     return repr(effects) if any(effects) else ""
 
 

@@ -162,7 +162,9 @@ def _probed_outcomes(
         function, own = step.changed.get(name, held.function), step.recorders.get(at)
         begun[at] = outcome = FunctionOutcome(function, [left.seconds])
         if own is not None:
-            outcome.effects = {0: Effects(own.diagnostics, own.counted)}
+            outcome.effects = {
+                0: Effects(own.diagnostics, own.counted, (), own.remarks)
+            }
         if function is not held.function:
             resigned = not adapter.keeps_signature(held.function, function)
             outcome.signature_changed = resigned

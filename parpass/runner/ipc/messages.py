@@ -17,6 +17,7 @@ import msgspec
 from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
 from parpass.errors.adapters import format_with_method
+from parpass.remark import Remark
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.payload import UnsendableError
 from parpass.runner.ipc.pickling import find_unpicklable, pickle_by_value
@@ -59,11 +60,12 @@ class Cutoff(NamedTuple):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """The diagnostics, counters and emissions of one pass on one function."""
+    """The diagnostics, counters, emissions and remarks of a pass on one function."""
 
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
     emissions: Sequence[Emission] = ()
+    remarks: Sequence[Remark] = ()
 
 
 class FunctionOutcome(msgspec.Struct):

@@ -125,6 +125,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     config: Mapping[str, Any]
     contextvars: Mapping[str, Any]
     logging: LoggingState
+    remarks_enabled: bool = False
 
     @classmethod
     def take(cls, context: PassContext) -> Snapshot:
@@ -136,6 +137,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             dict(context.config),
             propagated_values(),
             LoggingState.take(),
+            context.remarks_enabled,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -146,6 +148,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             self.config,
             self.contextvars,
             self.logging.encode(),
+            self.remarks_enabled,
         )
 
     def find_unpicklable(self) -> str | None:
@@ -164,7 +167,11 @@ class Snapshot(msgspec.Struct, frozen=True):
         # Without checks: the values were checked when they were set, and options that
         # a module of the program registered may be unknown in this process.
         return PassContext.restored(
-            self.opt_level, self.required_pass, self.disabled_pass, self.config
+            self.opt_level,
+            self.required_pass,
+            self.disabled_pass,
+            self.config,
+            self.remarks_enabled,
         )
 
     @contextlib.contextmanager
@@ -181,6 +188,8 @@ def _load_snapshot(
     config: Mapping[str, Any],
     contextvars: Mapping[str, Any],
     logging: bytes,
+    remarks_enabled: bool,
 ) -> Snapshot:
     loaded = LoggingState.decode(logging)
-    return Snapshot(opt_level, required, disabled, config, contextvars, loaded)
+    settings = opt_level, required, disabled, config, contextvars, loaded
+    return Snapshot(*settings, remarks_enabled)

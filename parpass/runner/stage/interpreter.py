@@ -174,11 +174,11 @@ class StageInterpreter:
                     outcome.failure = error
             outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
             diagnostics, counted = recorder.diagnostics, recorder.counted
-            emitted = cursor.emissions.take()
-        if diagnostics or counted or emitted:
+            emitted, remarks = cursor.emissions.take(), recorder.remarks
+        if diagnostics or counted or emitted or remarks:
             outcome.effects = {
                 **outcome.effects,
-                at: Effects(diagnostics, counted, emitted),
+                at: Effects(diagnostics, counted, emitted, remarks),
             }
         outcome.dependencies = self._dependencies
         self._update_cutoff(name, outcome)

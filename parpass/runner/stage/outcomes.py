@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from parpass.diagnostic import Diagnostic, extend_error
 from parpass.errors.core import add_note, attach_others
+from parpass.remark import Remark
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     Cutoff,
@@ -234,20 +235,26 @@ def _merge_step(
 ) -> StepRecord:
     diagnostics: list[Diagnostic] = []
     emissions: list[Emission] = []
+    remarks: list[Remark] = []
     counters: Counter[str] = Counter()
     failure: BaseException | None = None
     function: str | None = None
     for index, outcome in notable:
         part = outcome.effects.get(at, _NO_EFFECTS)
         if part is not _NO_EFFECTS:
-            # `diagnostic_count` is that before an emission: on the function so far,
-            # in the stage from here on.
-            before = len(diagnostics)
+            # The counts are those before an emission: on the function so far, in the
+            # stage from here on.
+            before, made = len(diagnostics), len(remarks)
             emissions += [
-                replace(one, diagnostic_count=before + one.diagnostic_count)
+                replace(
+                    one,
+                    diagnostic_count=before + one.diagnostic_count,
+                    remark_count=made + one.remark_count,
+                )
                 for one in part.emissions
             ]
             diagnostics.extend(part.diagnostics)
+            remarks.extend(part.remarks)
             counters.update(part.counters or {})
             if function is None and has_error(part.diagnostics):
                 function = outcomes.names[index]
@@ -264,6 +271,7 @@ def _merge_step(
         failure,
         function,
         emissions,
+        remarks,
     )
 
 

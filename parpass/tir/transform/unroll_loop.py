@@ -120,7 +120,8 @@ class LoopUnroller(StmtMutator):
         """Unroll a loop, or mark it, if that is asked for."""
         new = yield from self.visit_children(op)
         extent = self._rounds(new)
-        is_short = self._is_short(new, extent)
+        why = self._why_not(new, extent)
+        is_short = new.kind == ForKind.SERIAL and why is None
         if op.kind == ForKind.UNROLLED:
             if extent is None:
                 raise IRError(
@@ -135,9 +136,15 @@ class LoopUnroller(StmtMutator):
             self._normal += 1
         is_trivial = self._config.auto_max_extent == 1 and extent in (0, 1)
         if (is_short and self._explicit) or is_trivial:
+            _remark(op, "passed", "Unrolled", "unrolled", extent)
             return self._rounds_of(new, extent or 0)
-        if is_short and new.kind != ForKind.UNROLLED:
-            return structs.replace(new, kind=ForKind.UNROLLED)
+        if is_short:
+            message = "left for the code generator to unroll"
+            _remark(op, "passed", "MarkedUnrolled", message, extent)
+            if new.kind != ForKind.UNROLLED:
+                return structs.replace(new, kind=ForKind.UNROLLED)
+        elif why is not None:
+            _remark(op, "missed", "NotUnrolled", f"not unrolled: {why}", extent)
         return new
 
     def _rounds(self, loop: For) -> int | None:
@@ -157,13 +164,20 @@ class LoopUnroller(StmtMutator):
 
         return Analyzer()
 
-    def _is_short(self, loop: For, extent: int | None) -> bool:
-        if loop.kind != ForKind.SERIAL or extent is None or self._normal:
-            return False
-        return self._unrolled <= self._config.auto_max_depth and (
-            extent * self._steps <= self._max_step
-            or extent <= self._config.auto_max_extent
-        )
+    def _why_not(self, loop: For, extent: int | None) -> str | None:
+        """Return why a serial loop is not short; None if it is, or is not serial."""
+        if loop.kind != ForKind.SERIAL:
+            return None
+        if extent is None:
+            return "how many rounds it has is not constant"
+        if self._normal:
+            return "a loop in it is not unrolled"
+        if self._unrolled > self._config.auto_max_depth:
+            return "there are more unrolled loops in it than auto_max_depth allows"
+        steps = extent * self._steps
+        if steps > self._max_step and extent > self._config.auto_max_extent:
+            return "it is longer than auto_max_step and auto_max_extent allow"
+        return None
 
     def visit_store_(self, op: Store) -> Node:
         """Count it."""
@@ -225,6 +239,13 @@ class LoopUnroller(StmtMutator):
 
     def _settled(self, stmt: Any) -> Any:
         return _Settling(self._known).visit(stmt) if self._known else stmt
+
+
+def _remark(loop: For, kind: str, name: str, message: str, rounds: int | None) -> None:
+    values: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
+    PassContext.current().remark(
+        kind, message, loop.span, name=name, loop=loop.loop_var.name, **values
+    )
 
 
 def _check_copies(loop: For, body: Stmt, extent: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
+from parpass.diagnostic import Span
 from parpass.errors import IRError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
@@ -85,6 +86,9 @@ class Vectorizer(ExprVectorizer):
         if self.lets and any(node in self.lets for node in breadth_first(stmt)):
             self._needs_more = True
             return stmt
+        message = "run round by round: there is no vector of it"
+        what, span = type(stmt).__name__, getattr(stmt, "span", None)
+        _remark(self.var, "missed", "NotVectorized", message, span, statement=what)
         index = structs.replace(self.var, name=f"{self.var.name}.s")
         body = substitute(stmt, {self.var: index})
         first, lanes = self.ramp.base, self.ramp.lanes
@@ -301,6 +305,8 @@ class LoopVectorizer(StmtMutator):
         if lanes == 1:
             return substitute(op.body, {op.loop_var: first})
         ramp = Ramp(first, const(1, first.dtype), lanes)
+        message = "made vectors of its rounds"
+        _remark(op.loop_var, "passed", "Vectorized", message, op.span, lanes=lanes)
         return Vectorizer(op.loop_var, ramp).visit(op.body)
 
 
@@ -312,4 +318,13 @@ class VectorizeSkipper(StmtMutator):
         new = yield from self.visit_children(op)
         if op.kind != ForKind.VECTORIZED:
             return new
+        message = "made a serial loop: vectors are not wanted"
+        _remark(op.loop_var, "missed", "NotVectorized", message, op.span)
         return structs.replace(new, kind=ForKind.SERIAL)
+
+
+def _remark(
+    var: Var, kind: str, name: str, message: str, span: Span | None, **values: Any
+) -> None:
+    context = PassContext.current()
+    context.remark(kind, message, span, name=name, loop=var.name, **values)

@@ -98,6 +98,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
     Attributes:
         function: The function that the pass was running on.
         diagnostic_count: How many diagnostics the pass had reported before.
+        remark_count: How many remarks it had made before.
         plain: The attributes of types that need no pickling.
         rest: The other attributes, pickled at once, since they may change.
         text: The message, in case it cannot be formatted later; None if it cannot be.
@@ -106,6 +107,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
 
     function: str | None
     diagnostic_count: int
+    remark_count: int
     plain: Mapping[str, Any]
     rest: bytes | None = None
     text: str | None = None
@@ -117,10 +119,10 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         content = dict(vars(record))
         if record.exc_info:
             _detach_error(content)
-        function, count, kind = *_location(), type(record)
+        where, kind = _location(), type(record)
         plain = {name: one for name, one in content.items() if _is_plain(one)}
         if len(plain) == len(content):
-            return cls(function, count, plain, kind=kind)
+            return cls(*where, plain, kind=kind)
         rest = {name: one for name, one in content.items() if name not in plain}
         text = _message(record)
         packed = pickle_for_parent(rest)
@@ -132,7 +134,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
                 if name not in plain
             }
             packed = pickle_for_parent(rest)
-        return cls(function, count, plain, packed, text, kind)
+        return cls(*where, plain, packed, text, kind)
 
     def emit(self, _mod: Any) -> None:
         """Pass the record to its logger."""
@@ -154,6 +156,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         return BufferedLogRecord, (
             self.function,
             self.diagnostic_count,
+            self.remark_count,
             self.plain,
             self.rest,
             self.text,
@@ -193,11 +196,12 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _PLAIN
 
 
-def _location() -> tuple[str | None, int]:
+def _location() -> tuple[str | None, int, int]:
     recorder = current_recorder()
     if recorder is None:
-        return None, 0
-    return recorder.function_name, recorder.diagnostic_count
+        return None, 0, 0
+    counts = recorder.diagnostic_count, recorder.remark_count
+    return recorder.function_name, *counts
 
 
 def _detach_error(content: dict[str, Any]) -> None:
@@ -223,6 +227,7 @@ class BufferedWarning(msgspec.Struct, frozen=True):
     Attributes:
         function: The function that the pass was running on.
         diagnostic_count: How many diagnostics the pass had reported before.
+        remark_count: How many remarks it had made before.
         pass_name: The pass that was running.
         message: The instance of the category, pickled.
         fallback: An instance of a base class that is known everywhere, pickled.
@@ -234,6 +239,7 @@ class BufferedWarning(msgspec.Struct, frozen=True):
 
     function: str | None
     diagnostic_count: int
+    remark_count: int
     pass_name: str | None
     message: bytes | None
     fallback: bytes
@@ -298,6 +304,7 @@ class BufferedRegistryReset(msgspec.Struct, frozen=True):
 
     function: str | None
     diagnostic_count: int
+    remark_count: int
 
     @classmethod
     def of_body(cls) -> BufferedRegistryReset:
@@ -316,6 +323,7 @@ class BufferedRendering(msgspec.Struct, frozen=True):
     Attributes:
         function: The function that the pass was running on.
         diagnostic_count: How many diagnostics the pass had reported before.
+        remark_count: How many remarks it had made before.
         diagnostics: The diagnostics.
         sources: The texts that they refer to, if the context is of another module than
             the pass runs on.
@@ -323,6 +331,7 @@ class BufferedRendering(msgspec.Struct, frozen=True):
 
     function: str | None
     diagnostic_count: int
+    remark_count: int
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, str] | None
 

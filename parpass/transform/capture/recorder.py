@@ -1,4 +1,4 @@
-"""The recorder of a pass body: its diagnostics and counters."""
+"""The recorder of a pass body: its diagnostics, remarks and counters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from contextvars import ContextVar, Token
 from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
+from parpass.remark import Remark
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
 
 
 class Recorder:
-    """Records the diagnostics and counters of a pass body.
+    """Records the diagnostics, remarks and counters of a pass body.
 
     One is created for each body, and most bodies emit nothing, so its parts are created
     on first use.
@@ -29,6 +30,8 @@ class Recorder:
         function_name: The function that a function pass is running on.
         diagnostics_before: The number of diagnostics of the pass before this body, as
             far as it is known in this process.
+        remarks: The remarks so far.
+        remarks_before: As `diagnostics_before`.
     """
 
     __slots__ = (
@@ -38,6 +41,8 @@ class Recorder:
         "function_name",
         "module",
         "pass_name",
+        "remarks",
+        "remarks_before",
     )
 
     def __init__(self, module: Any, pass_name: str | None = None) -> None:
@@ -47,6 +52,8 @@ class Recorder:
         self._counters: Counter[str] | None = None
         self.function_name: str | None = None
         self.diagnostics_before = 0
+        self.remarks: Sequence[Remark] = ()
+        self.remarks_before = 0
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -78,10 +85,23 @@ class Recorder:
         """The number of diagnostics that the pass has emitted."""
         return self.diagnostics_before + len(self.diagnostics)
 
+    @property
+    def remark_count(self) -> int:
+        """The number of remarks that the pass has made."""
+        return self.remarks_before + len(self.remarks)
+
+    def add_remarks(self, remarks: Iterable[Remark]) -> None:
+        """Add remarks of the body, or of a pass that it ran."""
+        if not isinstance(self.remarks, list):
+            self.remarks = []
+        self.remarks.extend(remarks)
+
     def take_over(self, other: Recorder) -> None:
-        """Add the diagnostics and counters of another recorder."""
+        """Add the diagnostics, remarks and counters of another recorder."""
         if other.diagnostics:
             self.diag_ctx.diagnostics.extend(other.diagnostics)
+        if other.remarks:
+            self.add_remarks(other.remarks)
         if other.counted:
             self.counters.update(other.counted)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from parpass.diagnostic import Diagnostic, DiagnosticContext
+from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.errors import DiagnosticError
 from parpass.errors.core import add_note
+from parpass.remark import Remark
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.emission import BufferedRendering, Emission
 from parpass.transform.capture.intercept import emit_all
@@ -18,7 +19,11 @@ from parpass.transform.capture.recorder import Recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import ReportVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
-from parpass.transform.instrument_hooks import Hooks, call_pass_hook
+from parpass.transform.instrument_hooks import (
+    Hooks,
+    call_pass_hook,
+    call_remark_hook,
+)
 from parpass.transform.passes import Pass
 
 
@@ -33,9 +38,9 @@ class StepRecord(msgspec.Struct):
     """The effects of one pass: diagnostics, counters, emissions, and its failure.
 
     They are those of a serial run: of a failed pass, the diagnostics of functions up to
-    the failing one. `function` is the one that it failed on, or first reported an error
-    on. `emissions` are those that the plan has still to emit; a body that ran in its
-    turn has emitted its own.
+    the failing one, and likewise the remarks. `function` is the one that it failed on,
+    or first reported an error on. `emissions` are those that the plan has still to
+    emit; a body that ran in its turn has emitted its own.
     """
 
     pass_name: str
@@ -45,6 +50,7 @@ class StepRecord(msgspec.Struct):
     failure: BaseException | None = None
     function: str | None = None
     emissions: Sequence[Emission] = ()
+    remarks: Sequence[Remark] = ()
 
     @classmethod
     def of(
@@ -62,6 +68,7 @@ class StepRecord(msgspec.Struct):
             time.perf_counter() - began,
             failure,
             function,
+            remarks=recorder.remarks,
         )
 
     @property
@@ -73,6 +80,26 @@ class StepRecord(msgspec.Struct):
         """Set the failure of the pass at one of its emissions."""
         self.failure, self.function = error, emission.function
         self.diagnostics = self.diagnostics[: emission.diagnostic_count]
+        self.remarks = self.remarks[: emission.remark_count]
+
+    def merge_into(self, recorder: Recorder) -> None:
+        """Add the effects of a nested pass to those of the outer body.
+
+        The outer body may run in a worker, so the nested pass emits nothing itself.
+
+        Raises:
+            DiagnosticError: The pass reported errors, and did not raise.
+        """
+        recorder.counters.update(self.counters or {})
+        if self.remarks:
+            recorder.add_remarks(self.remarks)
+        for diagnostic in self.diagnostics:
+            if diagnostic.level != DiagnosticLevel.ERROR:
+                recorder.diag_ctx.emit(diagnostic)
+        if self.failure is None:
+            diag_ctx = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
+            diag_ctx.diagnostics.extend(self.diagnostics)
+            diag_ctx.render()
 
 
 class StageResult(msgspec.Struct, frozen=True):
@@ -107,6 +134,17 @@ class CallHook(msgspec.Struct, frozen=True):
     def call(self, mod: Any) -> Any:
         """Call the hook with the module that `self.mod` refers to, as an object."""
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
+
+
+class CallRemarkHook(CallHook, frozen=True):
+    """Command: call `on_remark` of an instrument; `args` are PassInfo and remarks."""
+
+    def call(self, mod: Any) -> None:
+        """Call the hook for each remark."""
+        del mod
+        info, remarks = self.args
+        for remark in remarks:
+            call_remark_hook(self.hooks, info, remark)
 
 
 class RoundTrip(msgspec.Struct, frozen=True):

@@ -34,11 +34,7 @@ from typing import Any
 
 import msgspec
 
-from parpass.diagnostic import (
-    DiagnosticContext,
-    DiagnosticLevel,
-    renderer_is_overridden,
-)
+from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
@@ -50,6 +46,7 @@ from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.commands import (
     CallHook,
+    CallRemarkHook,
     Command,
     Emit,
     NameFunctions,
@@ -164,6 +161,25 @@ class PassInstrumentor:
                     yield self._call(*failed, error)
                 except Exception as second:  # noqa: BLE001 -- attached to the first error
                     add_note(error, f"then {type(second).__name__}: {second}")
+
+    def deliver(self, record: StepRecord) -> Generator[Command, Any, None]:
+        """Give the remarks of the innermost pass to the instruments, one by one.
+
+        A hook that raises ends the run, unless the pass has failed already.
+        """
+        info, time = self.opened[-1].pass_.info, self._cursor.hook_time
+        for hooks in self.current_hooks():
+            if hooks.on_remark is None:
+                continue
+            self.calling = hooks
+            args = info, record.remarks
+            try:
+                yield CallRemarkHook(hooks, "on_remark", None, args, time)
+            except Exception as error:
+                if record.failure is None:
+                    raise
+                add_note(record.failure, f"then {type(error).__name__}: {error}")
+        self.calling = None
 
     def _call(
         self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
@@ -328,6 +344,7 @@ class _Interpreter:
             record.diagnostics
             or record.counters
             or record.emissions
+            or record.remarks
             or record.failure is not None
             or renderer_is_overridden()
         ):
@@ -335,7 +352,8 @@ class _Interpreter:
         try:
             yield from self._finish(record)
         except Exception as error:
-            if self.instrumented and wants_reproducer(self.context, error):
+            is_own = self.instrumented and self.instrumentor.calling is None
+            if is_own and wants_reproducer(self.context, error):
                 opened = self.instrumentor.opened
                 yield reproduce_body(event, record, error, self.cursor, opened)
             raise
@@ -368,9 +386,14 @@ class _Interpreter:
             if failed is not None:
                 record.fail_at(*failed)
         if not self.instrumented:
-            _merge_into_outer(record)
-        elif record.diagnostics or renderer_is_overridden():
-            yield Render(record, self.cursor.given)
+            recorder = current_recorder()
+            assert recorder is not None
+            record.merge_into(recorder)
+        else:
+            if record.remarks:
+                yield from self.instrumentor.deliver(record)
+            if record.diagnostics or renderer_is_overridden():
+                yield Render(record, self.cursor.given)
         if record.failure is not None:
             if not isinstance(record.failure, UnreadFunctionError):
                 add_note(record.failure, record.where)
@@ -398,23 +421,3 @@ class _Interpreter:
             elif not isinstance(event, (Enter, Leave)):
                 break
         return tuple(steps), True
-
-
-def _merge_into_outer(record: StepRecord) -> None:
-    """Add the diagnostics and counters of a nested pass to those of the outer body.
-
-    The outer body may run in a worker, so the nested pass emits nothing itself.
-
-    Raises:
-        DiagnosticError: The pass reported errors, and did not raise.
-    """
-    recorder = current_recorder()
-    assert recorder is not None
-    recorder.counters.update(record.counters or {})
-    for diagnostic in record.diagnostics:
-        if diagnostic.level != DiagnosticLevel.ERROR:
-            recorder.diag_ctx.emit(diagnostic)
-    if record.failure is None:
-        diag_ctx = DiagnosticContext(recorder.diag_ctx.module, lambda _: None)
-        diag_ctx.diagnostics.extend(record.diagnostics)
-        diag_ctx.render()

@@ -122,7 +122,7 @@ class SerialStep:
 
     Attributes:
         changed: The functions that the pass changed, by name.
-        recorders: The recorders of functions with diagnostics or counters, by index.
+        recorders: The recorders of functions with effects, by index.
     """
 
     def __init__(
@@ -160,6 +160,8 @@ class SerialStep:
                 return False
             result, own = function, Recorder(view, pass_name)
             own.diagnostics_before = len(recorder.diagnostics)
+            if recorder.remarks:
+                own.remarks_before = len(recorder.remarks)
             try:
                 if not applies_to(pass_, function, adapter):
                     continue
@@ -169,7 +171,7 @@ class SerialStep:
                     )
             except BaseException as error:  # noqa: BLE001 -- raised by the plan
                 self._failure, self._failed_on = error, name
-            if own.diagnostics or own.counted:
+            if own.diagnostics or own.counted or own.remarks:
                 self.recorders[at] = own
                 recorder.take_over(own)
             if self._failure is not None:

@@ -87,6 +87,9 @@ Tensor[(4), float32] {
             return kernel(typed_function(func, mod), name, Target(self.target))
         except NoRuleError as error:
             ctx.count("left to numpy")
+            message = f"no lowering rule, so numpy computes it: {error}"
+            span = getattr(func.body, "span", None)
+            ctx.remark("missed", message, span, name="NoLoweringRule")
             named = func.with_attr("Compiler", NUMPY).with_attr("global_symbol", name)
             return named.with_attr(WITHOUT_RULE, str(error))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from parpass.diagnostic import Span
 from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import breadth_first, children, post_order
@@ -175,6 +176,10 @@ def inlined(
         for name, function in functions.items()
         if function.has_nonzero_attr(mark) and not graph.is_recursive(name)
     }
+    for name, function in functions.items():
+        if function.has_nonzero_attr(mark) and name not in marked:
+            message, span = "not inlined: it calls itself", function.span
+            ctx.remark("missed", message, span, name="NotInlined", function=name)
     if not any(graph.callers[name] for name in marked):
         return mod
     program = [one for one in functions.values() if isinstance(one, Function)]
@@ -186,7 +191,16 @@ def inlined(
             inliner = kind(functions, marked, mod, copies)
             name = var.name_hint
             functions[name] = inliner.inlined_in(functions[name])
-            count += inliner.inlined
+            count += len(inliner.inlined)
+            for callee, span in inliner.inlined:
+                ctx.remark(
+                    "passed",
+                    "inlined",
+                    span,
+                    name="Inlined",
+                    function=name,
+                    Callee=callee,
+                )
     ctx.count("inlined", count)
     wanted = marked - {var.name_hint for var in graph.entry_points()}
     gone = wanted - {
@@ -203,7 +217,7 @@ class Inliner(ExprMutator):
     """Inlines calls in one function.
 
     Attributes:
-        inlined: How many calls and references were replaced.
+        inlined: The calls and references that were replaced: of what, and where.
         effects: Knows those of expressions.
         marked: The functions to inline, by name.
     """
@@ -216,7 +230,7 @@ class Inliner(ExprMutator):
         copies: CopyLimit,
     ) -> None:
         super().__init__()
-        self.inlined = 0
+        self.inlined: list[tuple[str, Span | None]] = []
         self.effects = Effects(mod=mod)
         self.marked = {name: functions[name] for name in marked}
         self._copies = copies
@@ -242,7 +256,7 @@ class Inliner(ExprMutator):
             if same:
                 return call
             return Call(call.op, tuple(args), call.attrs, call.type_args, call.span)
-        self._take(callee, call.op)
+        self._take(callee, call.op, call.span)
         if callee.type_params or _is_made_for_a_device(callee):
             closure = with_new_variables(self.closure_of(callee))
             return Call(closure, tuple(args), call.attrs, call.type_args, call.span)
@@ -261,12 +275,12 @@ class Inliner(ExprMutator):
         callee = self._inlinable(global_var)
         if callee is None:
             return global_var
-        self._take(callee, global_var)
+        self._take(callee, global_var, global_var.span)
         return with_new_variables(self.closure_of(callee))
 
-    def _take(self, callee: Function, name: GlobalVar) -> None:
+    def _take(self, callee: Function, name: GlobalVar, span: Span | None) -> None:
         self._copies.take(callee, name.name_hint)
-        self.inlined += 1
+        self.inlined.append((name.name_hint, span))
 
     def _inlinable(self, global_var: GlobalVar) -> Function | None:
         name = global_var.name_hint

@@ -24,6 +24,7 @@ from parpass.relay.transform.fusion.fusion_groups import (
     fusion_groups,
     is_left_alone,
 )
+from parpass.relay.transform.fusion.fusion_remarks import remark_on_fusion
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -128,6 +129,13 @@ class OperatorFuser(ExprMutator):
         graph = ForwardGraph(root)
         self._index = graph.index
         self._groups = fusion_groups(graph, opt_level, max_depth)
+        remark_on_fusion(
+            graph,
+            self._groups,
+            PassContext.current(),
+            opt_level=opt_level,
+            max_depth=max_depth,
+        )
         # The parameters of each group's function, by the arguments for them.
         self._params: dict[int, dict[Expr, Var]] = {}
         self._with_call: set[int] = set()

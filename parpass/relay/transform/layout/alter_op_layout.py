@@ -22,7 +22,7 @@ from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
-Alter = Callable[[Any, list[Expr], list[Any], Any], Expr | None]
+Alter = Callable[[Any, list[Expr], list[Any], Any], Expr | str | None]
 
 _BLOCKED = Op.get("nn.contrib_conv2d_NCHWc")
 _DEPTHWISE = Op.get("nn.contrib_depthwise_conv2d_NCHWc")
@@ -46,9 +46,9 @@ def conv2d_for(target: Target) -> Alter:
 
     def alter(
         attrs: Any, inputs: list[Expr], types: list[Any], out_type: Any
-    ) -> Expr | None:
+    ) -> Expr | str:
         if not _is_plain(attrs, [*types, out_type]):
-            return None
+            return "only NCHW floats of known lengths are stored in blocks"
         longest = registers.lanes(out_type.dtype)
         outputs, per_group = types[1].shape[:2]
         if per_group == 1 and outputs == attrs.groups and outputs > 1:
@@ -56,7 +56,7 @@ def conv2d_for(target: Target) -> Alter:
         sizes = (longest, longest // 2) if attrs.groups == 1 else (longest,)
         lanes = _block(outputs // attrs.groups, sizes)
         if lanes == 1:
-            return None
+            return f"its output channels are no multiple of {sizes[-1]}"
         inner = _block(per_group, sizes)
         packed = replace(
             attrs,
@@ -69,13 +69,13 @@ def conv2d_for(target: Target) -> Alter:
     return alter
 
 
-def _depthwise(attrs: Conv2DAttrs, inputs: list[Expr]) -> Expr | None:
+def _depthwise(attrs: Conv2DAttrs, inputs: list[Expr]) -> Expr | str:
     data = inputs[0]
     if not isinstance(data, Call) or data.op is not _LAYOUT_TRANSFORM:
-        return None
+        return "it is of each channel by itself, and its data is not in blocks"
     known: Any = data.attrs
     if known.dst_layout != "NCHW" or not known.src_layout.startswith("NCHW"):
-        return None
+        return "its data is in another layout than NCHW"
     lanes = known.src_layout.removeprefix("NCHW").removesuffix("c")
     packed = replace(
         attrs,
@@ -135,7 +135,8 @@ kernel_layout="OIHW2i2o");
 
     A rule is a function of the call's attributes, its arguments, their types and the
     type of its result. It returns a call in other layouts, by `data_layout`,
-    `kernel_layout` and `out_layout`, or by `layout`; or None to leave the operator.
+    `kernel_layout` and `out_layout`, or by `layout`; or None to leave the operator, or
+    text that says why, for a remark.
     """
 
     pass_info = PassInfo(3, "AlterOpLayout", required=("InferType",))
@@ -151,7 +152,13 @@ kernel_layout="OIHW2i2o");
             if rule is None:
                 return None
             types = [arg.checked_type for arg in call.args]
-            return rule(call.attrs, list(args), types, call.checked_type)
+            made = rule(call.attrs, list(args), types, call.checked_type)
+            if isinstance(made, Expr):
+                return made
+            why = f"layout kept: {made or 'its rule leaves it'}"
+            op = cast("Op", call.op).name
+            ctx.remark("missed", why, call.span, name="LayoutKept", op=op)
+            return None
 
         if not rules:
             return func

@@ -115,6 +115,8 @@ class ConvertLayout(FunctionPass):
             if desired is None:
                 return None
             if "kernel_layout" in (call.attrs or ()) and next(convolutions) in skipped:
+                why = "layout kept: LayoutConfig skips it"
+                ctx.remark("missed", why, call.span, name="LayoutKept", op=name)
                 return call if args == call.args else Call(call.op, args, call.attrs)
             rule = rules.get(name)
             if rule is None:

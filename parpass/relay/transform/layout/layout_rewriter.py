@@ -20,6 +20,7 @@ from parpass.relay.transform.layout.layout_rules import (
     LayoutChange,
     infer_layouts,
 )
+from parpass.transform import PassContext
 
 Alter = Callable[[Call, tuple[Expr, ...]], Expr | None]
 """Returns a call in other layouts for a call with types and its new arguments."""
@@ -67,7 +68,8 @@ class LayoutRewriter(ExprMutator):
             if altered is not None and altered is not plain:
                 return self._altered(call, plain, altered)
             return self._followed(call, plain)
-        except TypeRelationError:  # a block does not divide a length
+        except TypeRelationError as error:  # a block does not divide a length
+            _remark(call, "missed", "LayoutKept", f"layout kept: {error}")
             return plain
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
@@ -98,15 +100,24 @@ class LayoutRewriter(ExprMutator):
             if at < len(args) and args[at] is given:
                 args[at] = self._in_layout(arg, old[at], new[at])
         result = Call(altered.op, tuple(args), altered.attrs, (), call.span)
-        return self._noted(call, result, LayoutChange(old[-1], new[-1]), (True,))
+        change = LayoutChange(old[-1], new[-1])
+        _remark(call, "passed", "LayoutChanged", "in another layout", change)
+        return self._noted(call, result, change, (True,))
 
     def _followed(self, call: Call, plain: Call) -> Expr:
         change = self._change_of(call)
         found = None if change is None else infer_layouts(call, change, self._rules)
-        if change is None or found is None:
+        if change is None:
             return plain
-        if not self._is_worth_it(call, found, change):
+        if found is None or not self._is_worth_it(call, found, change):
+            why = (
+                "there is no rule for it in the layout of what it reads"
+                if found is None
+                else "more of what it reads is in the old one"
+            )
+            _remark(call, "missed", "LayoutKept", f"layout kept: {why}", change)
             return plain
+        _remark(call, "passed", "LayoutFollowed", "goes on in the new layout", change)
         args = tuple(
             self._changed(arg, change) if changes else given
             for arg, given, changes in zip(
@@ -193,6 +204,15 @@ class LayoutRewriter(ExprMutator):
             fields.append(field)
         self._laid[call] = tuple(laids)
         return Tuple(tuple(fields), call.span)
+
+
+def _remark(
+    call: Call, kind: str, name: str, message: str, change: LayoutChange | None = None
+) -> None:
+    layouts = {} if change is None else {"old": change.old.name, "new": change.new.name}
+    op = cast("Op", call.op).name
+    context = PassContext.current()
+    context.remark(kind, message, call.span, name=name, op=op, **layouts)
 
 
 def _elements(node: Expr) -> int:

@@ -1,0 +1,84 @@
+"""The option `--remarks`: remarks of passes, in a file or on standard error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import click
+
+from parpass.cli.files.writing import check_folder, write_text
+from parpass.cli.output.failure import InputError
+from parpass.errors import ArgumentError
+from parpass.errors.core import did_you_mean
+from parpass.instrument import RemarksInstrument
+from parpass.instrument.remarks import matches_pass, remark_writer
+
+STDERR = "-"
+
+
+class RemarkOutput:
+    """Collects remarks for a file, or for standard error.
+
+    Args:
+        output: The path of the file, or `-` for standard error; None if the option was
+            not given.
+        patterns: What was given for `--remarks-filter`, each time globs separated by
+            commas; all passes if nothing.
+        known: The names of passes.
+
+    Attributes:
+        instrument: What collects them.
+
+    Raises:
+        click.BadParameter: The file cannot be written, or its suffix is of no format,
+            or a glob matches no pass.
+    """
+
+    def __init__(
+        self, output: str | None, patterns: Sequence[str], known: Iterable[str]
+    ) -> None:
+        if output is None:
+            raise click.BadParameter(
+                "there are no remarks to filter without --remarks FILE; '-' for FILE "
+                "is standard error",
+                param_hint="'--remarks-filter'",
+            )
+        self._output = output
+        if output != STDERR:
+            _check(output)
+        globs = [one.strip() for given in patterns for one in given.split(",")]
+        names = set(known)
+        for one in globs:
+            if not any(matches_pass(one, name) for name in names):
+                short = {name.rpartition(".")[2] for name in names}
+                raise click.BadParameter(
+                    f"no pass matches '{one}'{did_you_mean(one, short)}",
+                    param_hint="'--remarks-filter'",
+                )
+        self.instrument = RemarksInstrument(globs or ["*"])
+
+    def write(self) -> None:
+        """Write the remarks; a file that cannot be written is a warning."""
+        if self._output == STDERR:
+            click.echo(self.instrument.render(), nl=False, err=True)
+            return
+        try:
+            text = remark_writer(self._output)(self.instrument.remarks)
+            write_text(text, self._output)
+        except InputError as error:
+            click.echo(f"Warning: {error}; it has no remarks", err=True)
+
+
+def _check(output: str) -> None:
+    check_folder(output, "--remarks")
+    try:
+        remark_writer(output)
+    except ArgumentError as error:
+        message = f"{error}; '-' is for standard error"
+        raise click.BadParameter(message, param_hint="'--remarks'") from None
+    folder = os.path.dirname(output) or "."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise click.BadParameter(
+            f"directory '{folder}' is not writable", param_hint="'--remarks'"
+        )

@@ -1,0 +1,103 @@
+"""RemarksInstrument: what passes did, missed and found, collected and written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from parpass.errors import ArgumentError
+from parpass.errors.core import did_you_mean
+from parpass.instrument.protocol import PassInstrument
+from parpass.instrument.remark_formats import to_json_lines, to_lines, to_yaml
+from parpass.remark import Remark, RemarkKind, remark_kind
+from parpass.transform import PassInfo
+from parpass.transform.context import checked_names
+
+RemarkWriter = Callable[[Iterable[Remark]], str]
+
+# What is written to a file whose name ends so.
+_WRITERS: dict[str, RemarkWriter] = {
+    ".yaml": to_yaml,
+    ".yml": to_yaml,
+    ".jsonl": to_json_lines,
+}
+
+
+def remark_writer(path: str | Path) -> RemarkWriter:
+    """Return what makes the text of a file, by its suffix.
+
+    Raises:
+        ArgumentError: No format has it.
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _WRITERS:
+        raise ArgumentError(
+            f"expected a file that ends in .yaml, .yml or .jsonl for remarks, got "
+            f"'{path}'{did_you_mean(suffix, _WRITERS) if suffix else ''}"
+        )
+    return _WRITERS[suffix]
+
+
+def matches_pass(pattern: str, name: str) -> bool:
+    """Return whether a glob matches a pass's name; `UnrollLoop` does `tir.UnrollLoop`.
+
+    Upper and lower case differ.
+    """
+    return fnmatchcase(name, pattern) or fnmatchcase(name.rpartition(".")[2], pattern)
+
+
+class RemarksInstrument(PassInstrument):
+    """Collects the remarks of passes, in the order of a serial run.
+
+    Those of several runs add up. It does not look at the IR, so no pass waits for
+    others.
+
+    Args:
+        passes: Globs, one of which the name of the pass that makes a remark is to
+            match; by default all do. As `-pass-remarks=` of LLVM's tools.
+        kinds: The kinds that are wanted, as `RemarkKind` or by name.
+
+    Attributes:
+        remarks: The remarks.
+
+    Raises:
+        ArgumentError: There is no such kind, or `passes` is no list of names.
+    """
+
+    observes_ir = False
+
+    def __init__(
+        self,
+        passes: Iterable[str] = ("*",),
+        kinds: Iterable[RemarkKind | str] = tuple(RemarkKind),
+    ) -> None:
+        self._patterns = checked_names(passes, "passes")
+        self._kinds = frozenset(map(remark_kind, kinds))
+        self.remarks: list[Remark] = []
+
+    def on_remark(self, info: PassInfo, remark: Remark) -> None:
+        """Keep the remark, if it is wanted."""
+        del info
+        if remark.kind in self._kinds and any(
+            matches_pass(one, remark.pass_name) for one in self._patterns
+        ):
+            self.remarks.append(remark)
+
+    def render(self) -> str:
+        """Return the remarks as lines, `PLACE: KIND: TEXT [PASS on FUNCTION]`."""
+        return to_lines(self.remarks)
+
+    def write(self, path: str | Path) -> None:
+        """Write the remarks to a file.
+
+        It is YAML in LLVM's format if its name ends in `.yaml` or `.yml`, which
+        opt-viewer wants to be `.opt.yaml`, and JSON Lines if it ends in `.jsonl`.
+
+        Raises:
+            ArgumentError: It has another suffix.
+            OSError: It cannot be written.
+        """
+        text = remark_writer(path)(self.remarks)
+        Path(path).write_text(text, encoding="utf-8")
