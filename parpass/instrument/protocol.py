@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.fork_safety import cached_property
 from parpass.remark import Remark
 from parpass.transform import PassInfo
+from parpass.transform.capture.change import FunctionChange
 from parpass.transform.instrument_hooks import Hooks
 
 _HOOK_NAMES = (
@@ -20,6 +21,7 @@ _HOOK_NAMES = (
     "run_after_pass",
     "run_after_failed_pass",
     "on_remark",
+    "on_function_changed",
 )
 
 
@@ -38,9 +40,14 @@ class PassInstrument:
         observes_ir: Whether the hooks around passes look at the module. Set it to False
             for an instrument that does not: they are then given None for the module,
             and the runner may run several function passes without a barrier.
+        watched_passes: Globs of the passes whose changes `on_function_changed` is told;
+            `UnrollLoop` means `tir.UnrollLoop` as well.
+        watched_functions: Globs of the functions whose changes it is told.
     """
 
     observes_ir: ClassVar[bool] = True
+    watched_passes: Sequence[str] = ("*",)
+    watched_functions: Sequence[str] = ("*",)
 
     @cached_property
     def bound_hooks(self) -> Hooks:
@@ -52,7 +59,8 @@ class PassInstrument:
             for hook, own in found.items()
             if own is not vars(PassInstrument)[hook]
         }
-        return Hooks(self.name, self.observes_ir, **bound)
+        wanted = tuple(self.watched_passes), tuple(self.watched_functions)
+        return Hooks(self.name, self.observes_ir, **bound, wanted=wanted)
 
     @property
     def name(self) -> str:
@@ -93,6 +101,15 @@ class PassInstrument:
         that of the pass that these are called for: the body of a function pass may have
         run the one that made the remark. If no instrument of a context has this hook,
         passes record no remarks.
+        """
+
+    def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
+        """Called for each function that a pass changed, added or removed, in order.
+
+        It comes before `run_after_pass`. What the pass changed includes what the pass
+        that restores the IR's invariants after it did. Workers compare and print, so
+        watching is no barrier. Of a pass that fails there are no changes, and if no
+        instrument of a context has this hook, nothing is compared.
         """
 
     def __str__(self) -> str:

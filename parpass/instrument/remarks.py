@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from parpass.errors import ArgumentError
@@ -14,6 +13,7 @@ from parpass.instrument.remark_formats import to_json_lines, to_lines, to_yaml
 from parpass.remark import Remark, RemarkKind, remark_kind
 from parpass.transform import PassInfo
 from parpass.transform.context import checked_names
+from parpass.transform.name_globs import matches_any_pass
 
 RemarkWriter = Callable[[Iterable[Remark]], str]
 
@@ -38,14 +38,6 @@ def remark_writer(path: str | Path) -> RemarkWriter:
             f"'{path}'{did_you_mean(suffix, _WRITERS) if suffix else ''}"
         )
     return _WRITERS[suffix]
-
-
-def matches_pass(pattern: str, name: str) -> bool:
-    """Return whether a glob matches a pass's name; `UnrollLoop` does `tir.UnrollLoop`.
-
-    Upper and lower case differ.
-    """
-    return fnmatchcase(name, pattern) or fnmatchcase(name.rpartition(".")[2], pattern)
 
 
 class RemarksInstrument(PassInstrument):
@@ -80,8 +72,8 @@ class RemarksInstrument(PassInstrument):
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
         """Keep the remark, if it is wanted."""
         del info
-        if remark.kind in self._kinds and any(
-            matches_pass(one, remark.pass_name) for one in self._patterns
+        if remark.kind in self._kinds and matches_any_pass(
+            self._patterns, remark.pass_name
         ):
             self.remarks.append(remark)
 

@@ -18,7 +18,7 @@ from parpass.ir.inference_cache import cached_inference
 from parpass.ir.module import IRModule
 from parpass.ir.node import count_nodes
 from parpass.ir.reachability import extract_reachable
-from parpass.ir.typed_expr import BaseFunc
+from parpass.ir.typed_expr import BaseFunc, GlobalVar
 from parpass.transform import (
     BlobSink,
     ModuleAdapter,
@@ -116,6 +116,10 @@ class IRModuleAdapter(ModuleAdapter):
             dialect_of(one).is_restored(one) for one in part.functions_by_name.values()
         )
         return ProgramSlice(self.programs(part).astext(part), is_restored=typed)
+
+    def function_text(self, name: str, function: BaseFunc, mod: IRModule) -> str:
+        """Return the text of a function, without types and attributes of the module."""
+        return IRModule.of_closed({GlobalVar(name): function}, None, {}).text()
 
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, with both sides."""

@@ -236,6 +236,15 @@ class ModuleAdapter(ProgramFormat):
         del function
         return ProgramSlice(self.astext(mod))
 
+    def function_text(self, name: str, function: Any, mod: Any) -> str:
+        """Return the text of one function of `mod`, for people to read.
+
+        It depends on the function alone, and leaves out large values. By default it is
+        that of a module with this function.
+        """
+        alone = self.with_functions(mod, {name: function})
+        return self.programs(alone).astext(alone, show_meta_data=False)
+
     def difference(self, before: Any, after: Any) -> str | None:
         """Return the first difference of two functions; None if they are equal."""
         return None if before == after else f"{before!r} and {after!r}"

@@ -17,12 +17,14 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import DiagnosticContext, Span
 from parpass.errors import ArgumentError, PassContextError
 from parpass.remark import Remark, RemarkKind, bounded_text, plain_value, remark_kind
+from parpass.transform.capture.change import ChangeWatch, Wanted
 from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.config import checked_config, list_config_options
 from parpass.transform.instrument_hooks import (
     checked_instruments,
     enter_instruments,
     exit_instruments,
+    wanted_changes,
     wants_remarks,
 )
 
@@ -126,7 +128,10 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
-        self._sends_remarks = False  # to a process whose instruments get them
+        # What a process with instruments that get them is to be sent.
+        self._sends_remarks = False
+        self._change_watch: ChangeWatch | None = None
+        self._change_watchers: Sequence[Any] = ()
 
     @classmethod
     def restored(
@@ -136,11 +141,13 @@ class PassContext:
         disabled_pass: tuple[str, ...],
         config: Mapping[str, Any],
         remarks_enabled: bool = False,
+        wanted: Sequence[Wanted] = (),
     ) -> PassContext:
         """Return a context whose options another process has checked."""
         context = cls(opt_level, required_pass, disabled_pass)
         context._config = MappingProxyType(dict(config))
         context._sends_remarks = remarks_enabled
+        context._change_watch = ChangeWatch(wanted) if wanted else None
         return context
 
     @property
@@ -208,6 +215,16 @@ class PassContext:
         """
         instruments = self._instruments
         return self._sends_remarks or (bool(instruments) and wants_remarks(instruments))
+
+    @property
+    def change_watch(self) -> ChangeWatch | None:
+        """What records changes of functions; None if no instrument is told of any."""
+        instruments = self._instruments
+        if instruments is not self._change_watchers:
+            wanted = wanted_changes(instruments)
+            self._change_watch = ChangeWatch(wanted) if wanted else None
+            self._change_watchers = instruments
+        return self._change_watch
 
     def remark(
         self,
@@ -337,7 +354,9 @@ class PassContext:
     def __reduce__(self) -> tuple[Any, ...]:
         # Instruments are called in the coordinator only, so they are not pickled.
         settings = (self._opt_level, self._required, self._disabled)
-        rest = dict(self._config), self.remarks_enabled
+        watch = self.change_watch
+        wanted = () if watch is None else watch.wanted
+        rest = dict(self._config), self.remarks_enabled, wanted
         return PassContext.restored, (*settings, *rest)
 
     def __repr__(self) -> str:

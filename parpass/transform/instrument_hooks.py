@@ -22,6 +22,7 @@ from parpass.errors import ArgumentError, InstrumentError
 from parpass.errors.core import add_note
 from parpass.errors.tracebacks import calls_user_code
 from parpass.remark import Remark
+from parpass.transform.capture.change import FunctionChange, Wanted
 
 replayed_time: ContextVar[float | None] = ContextVar(
     "parpass_replayed_time", default=None
@@ -45,6 +46,7 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
         observes_ir: Whether the hooks around a pass look at the module. If no
             instrument does, the runner may run several passes without a barrier, and
             the hooks are given None for the module.
+        wanted: Of which changes `on_function_changed` is told.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
     run_after_pass: Hook | None = None
     run_after_failed_pass: Hook | None = None
     on_remark: Hook | None = None
+    on_function_changed: Hook | None = None
+    wanted: Wanted = (("*",), ("*",))
 
 
 def hooks_of(instrument: Any) -> Hooks:
@@ -66,6 +70,12 @@ def hooks_of(instrument: Any) -> Hooks:
 def wants_remarks(instruments: Iterable[Any]) -> bool:
     """Return whether an instrument has the hook for remarks."""
     return any(hooks_of(one).on_remark is not None for one in instruments)
+
+
+def wanted_changes(instruments: Iterable[Any]) -> tuple[Wanted, ...]:
+    """Return which changes instruments are to be told of."""
+    hooks = map(hooks_of, instruments)
+    return tuple(one.wanted for one in hooks if one.on_function_changed is not None)
 
 
 def checked_instruments(instruments: Iterable[Any] | None) -> tuple[Any, ...]:
@@ -169,16 +179,17 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
 
 
 @calls_user_code
-def call_remark_hook(hooks: Hooks, info: Any, remark: Remark) -> None:
-    """Call `on_remark` of an instrument.
+def call_event_hook(
+    hooks: Hooks, hook_name: str, info: Any, event: Remark | FunctionChange
+) -> None:
+    """Call a hook with a remark, or with a change, of a pass.
 
     Raises:
         Exception: What the hook raised, with a note that names instrument and pass.
     """
-    assert hooks.on_remark is not None
     try:
-        hooks.on_remark(info, remark)
+        getattr(hooks, hook_name)(info, event)
     except Exception as error:
-        where = f"in on_remark of instrument '{hooks.name}', of pass '{info.name}'"
+        where = f"in {hook_name} of instrument '{hooks.name}', of pass '{info.name}'"
         add_note(error, where)
         raise

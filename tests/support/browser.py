@@ -42,8 +42,11 @@ class Opened:
     def __init__(self, page: Any) -> None:
         self.page = page
         self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._on_page_error)
         page.on("console", self._on_console)
+
+    def _on_page_error(self, error: object) -> None:
+        self.errors.append(str(error))
 
     def _on_console(self, message: Any) -> None:
         if message.type == "error":

@@ -12,7 +12,8 @@ from parpass.cli.output.failure import InputError
 from parpass.errors import ArgumentError
 from parpass.errors.core import did_you_mean
 from parpass.instrument import RemarksInstrument
-from parpass.instrument.remarks import matches_pass, remark_writer
+from parpass.instrument.remarks import remark_writer
+from parpass.transform.name_globs import matches_pass
 
 STDERR = "-"
 

@@ -163,7 +163,7 @@ def _probed_outcomes(
         begun[at] = outcome = FunctionOutcome(function, [left.seconds])
         if own is not None:
             outcome.effects = {
-                0: Effects(own.diagnostics, own.counted, (), own.remarks)
+                0: Effects(own.diagnostics, own.counted, (), own.remarks, own.changes)
             }
         if function is not held.function:
             resigned = not adapter.keeps_signature(held.function, function)

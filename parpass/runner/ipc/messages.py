@@ -24,6 +24,7 @@ from parpass.runner.ipc.pickling import find_unpicklable, pickle_by_value
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, any_limited
+from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
 
@@ -60,12 +61,13 @@ class Cutoff(NamedTuple):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """The diagnostics, counters, emissions and remarks of a pass on one function."""
+    """What a pass on one function did besides its result."""
 
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
+    changes: Sequence[FunctionChange] = ()
 
 
 class FunctionOutcome(msgspec.Struct):

@@ -21,6 +21,7 @@ from parpass.runner.ipc.module_sync import is_user_module
 from parpass.runner.ipc.pickling import find_unpicklable, pickle_by_value
 from parpass.runner.ipc.propagation import propagated_values, setting_contextvars
 from parpass.transform import PassContext
+from parpass.transform.capture.change import Wanted
 from parpass.transform.capture.intercept import active_filters
 from parpass.transform.context import in_force
 
@@ -126,6 +127,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     contextvars: Mapping[str, Any]
     logging: LoggingState
     remarks_enabled: bool = False
+    wanted_changes: Sequence[Wanted] = ()
 
     @classmethod
     def take(cls, context: PassContext) -> Snapshot:
@@ -138,6 +140,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             propagated_values(),
             LoggingState.take(),
             context.remarks_enabled,
+            () if context.change_watch is None else context.change_watch.wanted,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -149,6 +152,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             self.contextvars,
             self.logging.encode(),
             self.remarks_enabled,
+            self.wanted_changes,
         )
 
     def find_unpicklable(self) -> str | None:
@@ -172,6 +176,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             self.disabled_pass,
             self.config,
             self.remarks_enabled,
+            self.wanted_changes,
         )
 
     @contextlib.contextmanager
@@ -189,7 +194,8 @@ def _load_snapshot(
     contextvars: Mapping[str, Any],
     logging: bytes,
     remarks_enabled: bool,
+    wanted_changes: Sequence[Wanted],
 ) -> Snapshot:
     loaded = LoggingState.decode(logging)
     settings = opt_level, required, disabled, config, contextvars, loaded
-    return Snapshot(*settings, remarks_enabled)
+    return Snapshot(*settings, remarks_enabled, wanted_changes)

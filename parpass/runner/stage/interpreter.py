@@ -175,10 +175,11 @@ class StageInterpreter:
             outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
             diagnostics, counted = recorder.diagnostics, recorder.counted
             emitted, remarks = cursor.emissions.take(), recorder.remarks
-        if diagnostics or counted or emitted or remarks:
+            changes = recorder.changes
+        if diagnostics or counted or emitted or remarks or changes:
             outcome.effects = {
                 **outcome.effects,
-                at: Effects(diagnostics, counted, emitted, remarks),
+                at: Effects(diagnostics, counted, emitted, remarks, changes),
             }
         outcome.dependencies = self._dependencies
         self._update_cutoff(name, outcome)
@@ -352,6 +353,8 @@ class StageInterpreter:
         """
         if self._slot is None or self._budgets[at].on_failure is not OnFailure.FAIL:
             return True
+        if self._context.change_watch is not None:
+            return True  # it is compared with the result
         return self.is_cached(name, function)
 
     def is_cached(self, name: str, function: Any) -> bool:

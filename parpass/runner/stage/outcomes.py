@@ -35,6 +35,7 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.stage.progress import PROGRESS_CALLBACK, Progress
 from parpass.transform import Pass
+from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
 from parpass.transform.plan.commands import StepRecord, describe_location
@@ -236,6 +237,7 @@ def _merge_step(
     diagnostics: list[Diagnostic] = []
     emissions: list[Emission] = []
     remarks: list[Remark] = []
+    changes: list[FunctionChange] = []
     counters: Counter[str] = Counter()
     failure: BaseException | None = None
     function: str | None = None
@@ -255,6 +257,7 @@ def _merge_step(
             ]
             diagnostics.extend(part.diagnostics)
             remarks.extend(part.remarks)
+            changes.extend(part.changes)
             counters.update(part.counters or {})
             if function is None and has_error(part.diagnostics):
                 function = outcomes.names[index]
@@ -272,6 +275,7 @@ def _merge_step(
         function,
         emissions,
         remarks,
+        changes,
     )
 
 

@@ -1,4 +1,4 @@
-"""The recorder of a pass body: its diagnostics, remarks and counters."""
+"""The recorder of a pass body: diagnostics, remarks, counters, changed functions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
+from parpass.transform.capture.change import FunctionChange
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
@@ -32,11 +33,13 @@ class Recorder:
             far as it is known in this process.
         remarks: The remarks so far.
         remarks_before: As `diagnostics_before`.
+        changes: The changes of functions that somebody wants to see.
     """
 
     __slots__ = (
         "_counters",
         "_diag_ctx",
+        "changes",
         "diagnostics_before",
         "function_name",
         "module",
@@ -54,6 +57,7 @@ class Recorder:
         self.diagnostics_before = 0
         self.remarks: Sequence[Remark] = ()
         self.remarks_before = 0
+        self.changes: Sequence[FunctionChange] = ()
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
@@ -97,11 +101,13 @@ class Recorder:
         self.remarks.extend(remarks)
 
     def take_over(self, other: Recorder) -> None:
-        """Add the diagnostics, remarks and counters of another recorder."""
+        """Add what another recorder has recorded."""
         if other.diagnostics:
             self.diag_ctx.diagnostics.extend(other.diagnostics)
         if other.remarks:
             self.add_remarks(other.remarks)
+        if other.changes:
+            self.changes = [*self.changes, *other.changes]
         if other.counted:
             self.counters.update(other.counted)
 

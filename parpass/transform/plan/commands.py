@@ -13,6 +13,7 @@ from parpass.errors import DiagnosticError
 from parpass.errors.core import add_note
 from parpass.remark import Remark
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import BufferedRendering, Emission
 from parpass.transform.capture.intercept import emit_all
 from parpass.transform.capture.recorder import Recorder
@@ -21,8 +22,8 @@ from parpass.transform.debug.bisect import ReportVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
 from parpass.transform.instrument_hooks import (
     Hooks,
+    call_event_hook,
     call_pass_hook,
-    call_remark_hook,
 )
 from parpass.transform.passes import Pass
 
@@ -51,6 +52,7 @@ class StepRecord(msgspec.Struct):
     function: str | None = None
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
+    changes: Sequence[FunctionChange] = ()
 
     @classmethod
     def of(
@@ -69,6 +71,7 @@ class StepRecord(msgspec.Struct):
             failure,
             function,
             remarks=recorder.remarks,
+            changes=recorder.changes,
         )
 
     @property
@@ -136,15 +139,18 @@ class CallHook(msgspec.Struct, frozen=True):
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
-class CallRemarkHook(CallHook, frozen=True):
-    """Command: call `on_remark` of an instrument; `args` are PassInfo and remarks."""
+class CallEventHook(CallHook, frozen=True):
+    """Command: call a hook for each of some remarks, or changes, of a pass.
+
+    `args` are the PassInfo, and these.
+    """
 
     def call(self, mod: Any) -> None:
-        """Call the hook for each remark."""
+        """Call the hook for each."""
         del mod
-        info, remarks = self.args
-        for remark in remarks:
-            call_remark_hook(self.hooks, info, remark)
+        info, events = self.args
+        for event in events:
+            call_event_hook(self.hooks, self.hook_name, info, event)
 
 
 class RoundTrip(msgspec.Struct, frozen=True):

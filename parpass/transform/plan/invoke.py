@@ -17,7 +17,7 @@ import contextlib
 import functools
 import inspect
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from parpass.transform.adapter import (
     round_trip_changed,
 )
 from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
+from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import tagging_log_records
 from parpass.transform.capture.recorder import (
     Recorder,
@@ -147,19 +148,8 @@ def transform_function(
         recorder.function_name = name
 
     def call_body() -> Any:
-        body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
-        mutability = adapter.mutability
-        if adapter.consumes_functions:
-            with transferring(function if transfers_ownership else None):
-                result = body(function, mod, context)
-        elif mutability is None:
-            result = body(function, mod, context)
-        else:
-            about = mutability, pass_, name, function
-            result = _run_mutable(*about, lambda given: body(given, mod, context))
-        if result is not function and not adapter.is_function(result):
-            raise _result_type_error(pass_, name, function, result)
-        return result
+        owned = function if transfers_ownership else None
+        return _call_body(pass_, name, function, mod, context, adapter, owned)
 
     outer = begin_body(pass_.info.name, name)
     try:
@@ -176,7 +166,35 @@ def transform_function(
     finally:
         end_body(outer)
     if result is not function and adapter.round_trip_between_passes:
-        return round_trip(adapter, result, mod)
+        result = round_trip(adapter, result, mod)
+    watch_changes = context.change_watch
+    if watch_changes is not None and recorder is not None:
+        about = pass_, name, function, result, mod, adapter
+        recorder.changes = watch_changes.in_function(*about)
+    return result
+
+
+def _call_body(
+    pass_: Pass,
+    name: str,
+    function: Any,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    owned: Any,
+) -> Any:
+    body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
+    mutability = adapter.mutability
+    if adapter.consumes_functions:
+        with transferring(owned):
+            result = body(function, mod, context)
+    elif mutability is None:
+        result = body(function, mod, context)
+    else:
+        about = mutability, pass_, name, function
+        result = _run_mutable(*about, lambda given: body(given, mod, context))
+    if result is not function and not adapter.is_function(result):
+        raise _result_type_error(pass_, name, function, result)
     return result
 
 
@@ -236,6 +254,8 @@ def run_module_pass(
     config = context.config
     watched = config and config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
+    watch = context.change_watch
+    before = None if watch is None else dict(adapter.functions(mod))
     result = mod
     failure: BaseException | None = None
     began = time.perf_counter()
@@ -249,11 +269,11 @@ def run_module_pass(
         end_body(outer)
         stop_recording(token)
     is_module = adapter.is_module(result)
-    is_plain = not (watched or adapter.round_trip_between_passes)
+    is_plain = not (watched or watch or adapter.round_trip_between_passes)
     if failure is None and is_module and is_plain:
         record = StepRecord.of(recorder, began)
         return StageResult(result, (record,), began, began + record.seconds)
-    running = _ModuleRun(pass_, mod, adapter, recorder, content, began)
+    running = _ModuleRun(pass_, mod, adapter, recorder, content, began, watch, before)
     if not is_module and hasattr(result, "__await__"):
         return PendingModulePass(_wait_for(result, running, context))
     return _result(running, result, failure)
@@ -278,6 +298,8 @@ class _ModuleRun(msgspec.Struct, frozen=True):
     recorder: Recorder
     content: Any  # of the argument, if changes of it are detected
     began: float
+    watch: ChangeWatch | None = None
+    before: Mapping[str, Any] | None = None  # the functions, if they are watched
 
 
 def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> StageResult:
@@ -289,6 +311,9 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
         except Exception as error:  # noqa: BLE001 -- raised by the plan
             failure = error
     record = StepRecord.of(run.recorder, run.began, failure)
+    if failure is None and run.watch is not None and run.before is not None:
+        about = run.pass_, run.before, result, run.adapter
+        record.changes = run.watch.in_module(*about)
     return StageResult(result, (record,), run.began, run.began + record.seconds)
 
 

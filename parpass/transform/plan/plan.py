@@ -29,7 +29,7 @@ pass fails, the pass after which it runs is at fault.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -38,6 +38,7 @@ from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.capture.change import FunctionChange, wants
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate
@@ -45,8 +46,8 @@ from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.commands import (
+    CallEventHook,
     CallHook,
-    CallRemarkHook,
     Command,
     Emit,
     NameFunctions,
@@ -77,12 +78,23 @@ class ActivePass(msgspec.Struct):
     """A pass that has begun, and the instruments to be notified of its end.
 
     Each instrument whose before-hook ran has its after-hook or failure hook called
-    once.
+    once. `changes` are those of functions, by name, which instruments are not told yet.
     """
 
     pass_: Pass
     given: Any
     entered: list[Hooks] = []
+    changes: dict[str, FunctionChange] = {}
+
+    def add_changes(self, changes: Iterable[FunctionChange]) -> None:
+        """Add changes of functions, each to the earlier one of that function, if any.
+
+        The pass that restores invariants changes a function a second time.
+        """
+        for change in changes:
+            earlier = self.changes.get(change.function)
+            made = change if earlier is None else earlier.then(change)
+            self.changes[change.function] = made
 
 
 class PassInstrumentor:
@@ -139,6 +151,8 @@ class PassInstrumentor:
     def leave(self, mod: Any) -> Generator[Command, Any, None]:
         """End the innermost pass."""
         opened = self.opened[-1]
+        if opened.changes:
+            yield from self._tell_changes(opened)
         for hooks in self.current_hooks():
             if hooks in opened.entered:
                 opened.entered.remove(hooks)
@@ -174,12 +188,27 @@ class PassInstrumentor:
             self.calling = hooks
             args = info, record.remarks
             try:
-                yield CallRemarkHook(hooks, "on_remark", None, args, time)
+                yield CallEventHook(hooks, "on_remark", None, args, time)
             except Exception as error:
                 if record.failure is None:
                     raise
                 add_note(record.failure, f"then {type(error).__name__}: {error}")
         self.calling = None
+
+    def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
+        info, time = opened.pass_.info, self._cursor.hook_time
+        changes = [one for one in opened.changes.values() if one.is_real]
+        for hooks in self.current_hooks():
+            told = [
+                one
+                for one in changes
+                if wants((hooks.wanted,), info.name, one.function)
+            ]
+            if hooks.on_function_changed is not None and told:
+                self.calling = hooks
+                yield CallEventHook(
+                    hooks, "on_function_changed", None, (info, told), time
+                )
 
     def _call(
         self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
@@ -340,6 +369,9 @@ class _Interpreter:
                 self.cursor.begin((event,), mod)
                 result = yield RunModulePass(event.pass_, mod)
             mod, record = result.mod, self.cursor.take(result)
+        if record.changes and record.failure is None and self.instrumented:
+            restores = isinstance(event, Step) and event.restores is not None
+            self.instrumentor.opened[-2 if restores else -1].add_changes(record.changes)
         if not (
             record.diagnostics
             or record.counters

@@ -171,7 +171,7 @@ class SerialStep:
                     )
             except BaseException as error:  # noqa: BLE001 -- raised by the plan
                 self._failure, self._failed_on = error, name
-            if own.diagnostics or own.counted or own.remarks:
+            if own.diagnostics or own.counted or own.remarks or own.changes:
                 self.recorders[at] = own
                 recorder.take_over(own)
             if self._failure is not None:

@@ -54,6 +54,7 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
         CustomJS,
         FixedTicker,
         HoverTool,
+        Range1d,
         TapTool,
         WheelZoomTool,
     )
@@ -85,7 +86,7 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
         tools="xpan,reset",
         active_drag="xpan",
         x_axis_label="seconds",
-        y_range=(-len(tracks) + 0.4, 0.6),
+        y_range=Range1d(start=-len(tracks) + 0.4, end=0.6),
         toolbar_location="above",
     )
     glyphs = drawn.quad(

@@ -126,7 +126,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _part(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return (
+        resources.files("parpass.runner.report.html")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )
 
 
 def _json(document: Document) -> str:

@@ -1,4 +1,4 @@
-"""What a run did, recorded for its page: versions of functions, remarks, the timeline."""
+"""What a run did, recorded for its page: versions of functions, and remarks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from parpass.instrument import PassInstrument
 from parpass.remark import Remark
 from parpass.runner.report.html.document import Version
 from parpass.transform import PassInfo
+from parpass.transform.capture.change import FunctionChange
 
 MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 

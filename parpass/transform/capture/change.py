@@ -1,0 +1,259 @@
+"""What a pass changed in a function: the texts before and after, where they are wanted.
+
+Workers compare a function before and after each pass, so watching makes no barrier. The
+comparison is by identity, then by encoded bytes, and at last by text. A change that the
+text does not show, of the values of large constants say, is one too; of places in the
+source it is none.
+"""
+
+from __future__ import annotations
+
+import difflib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from parpass.transform.name_globs import matches_any, matches_any_pass
+
+# Of the text of one function; what is longer is cut, and says so.
+MAX_TEXT_CHARS = 1_000_000
+
+# What a watcher wants: globs of passes, globs of functions.
+Wanted = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class FunctionChange(msgspec.Struct, frozen=True):
+    """The change of one function by one pass.
+
+    Attributes:
+        function: The name of the function.
+        deflated: Its text before and after, deflated; None where there is none, as the
+            pass added or removed the function.
+        is_hidden: Whether something differs that the text does not show.
+    """
+
+    function: str
+    deflated: tuple[bytes | None, bytes | None]
+    is_hidden: bool = False
+
+    @classmethod
+    def of(cls, function: str, before: str | None, after: str | None) -> Self:
+        """Return the change from one text to another; of equal ones a hidden one."""
+        deflated = _deflated(before), _deflated(after)
+        return cls(function, deflated, before == after)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether anything differs: a later pass may undo what an earlier one did."""
+        return self.is_hidden or self.deflated[0] != self.deflated[1]
+
+    @property
+    def before(self) -> str | None:
+        """The text before; None if the pass added the function."""
+        return _inflated(self.deflated[0])
+
+    @property
+    def after(self) -> str | None:
+        """The text after; None if the pass removed the function."""
+        return _inflated(self.deflated[1])
+
+    def then(self, later: FunctionChange) -> FunctionChange:
+        """Return this change and a later one of the same function, as one."""
+        deflated = self.deflated[0], later.deflated[1]
+        is_hidden = self.is_hidden or later.is_hidden
+        return FunctionChange(self.function, deflated, is_hidden)
+
+    def diff(self, context: int = 3) -> str:
+        """Return the change as unified text, without the lines that name files.
+
+        Args:
+            context: How many unchanged lines are shown around each change.
+
+        Returns:
+            Lines that begin with `@@`, `-`, `+` or a space. If the texts are equal, one
+            line that says what differs.
+        """
+        before, after = self.before or "", self.after or ""
+        if before == after:
+            return "  what the text does not show differs, such as large constants"
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), n=context, lineterm=""
+        )
+        return "\n".join(list(lines)[2:])
+
+
+def _deflated(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    return zlib.compress(text.encode(errors="backslashreplace"), 1)
+
+
+def _inflated(data: bytes | None) -> str | None:
+    return None if data is None else zlib.decompress(data).decode()
+
+
+class _LargeValue(Protocol):
+    @property
+    def nbytes(self) -> int: ...
+
+    def raw(self) -> memoryview: ...
+
+
+class _Adapter(Protocol):
+    """The part of a module adapter, which imports contexts, that is needed here."""
+
+    def functions(self, mod: Any) -> Mapping[str, Any]: ...
+
+    def encode_function(
+        self, function: Any, blob_sink: Callable[[Any], int | None]
+    ) -> bytes: ...
+
+    def function_text(self, name: str, function: Any, mod: Any) -> str: ...
+
+    def difference(self, before: Any, after: Any) -> str | None: ...
+
+    def restoring_pass(self, kind: str) -> Any: ...
+
+
+class ChangeWatch:
+    """Finds the changes that somebody wants to see; owned by a context.
+
+    Args:
+        wanted: What each watcher wants.
+    """
+
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        self.wanted = tuple(wanted)
+        # Of the function that was looked at last: the next pass is given it, mostly.
+        self._last: tuple[Any, bytes, list[_LargeValue]] = None, b"", []
+        self._last_text: tuple[Any, str] = None, ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChangeWatch, (self.wanted,)
+
+    def in_function(
+        self,
+        pass_: Any,
+        name: str,
+        before: Any,
+        after: Any,
+        mod: Any,
+        adapter: _Adapter,
+    ) -> tuple[FunctionChange, ...]:
+        """Return the change of a function, if there is one and it is wanted.
+
+        What a pass changed is known when the pass after it has restored the invariants
+        of the IR, so changes by that one are wanted with any other.
+
+        Args:
+            pass_: The pass.
+            name: The function.
+            before: What the pass was given; None if it added the function.
+            after: What it returned; None if it removed the function.
+            mod: The module that it ran on.
+            adapter: The adapter of the IR.
+        """
+        if after is before:
+            return ()
+        if not wants(self.wanted, pass_.info.name, name):
+            restoring = adapter.restoring_pass(pass_.function_kind)
+            is_restoring = (
+                restoring is not None and restoring.info.name == pass_.info.name
+            )
+            if not (is_restoring and wants_function(self.wanted, name)):
+                return ()
+        if None not in (before, after) and self._is_same(before, after, adapter):
+            return ()
+        old, new = (
+            None if one is None else self._text(name, one, mod, adapter)
+            for one in (before, after)
+        )
+        if old == new and adapter.difference(before, after) is None:
+            return ()
+        return (FunctionChange.of(name, old, new),)
+
+    def in_module(
+        self, pass_: Any, before: Mapping[str, Any], mod: Any, adapter: _Adapter
+    ) -> list[FunctionChange]:
+        """Return the wanted changes of a pass over a module, in module order.
+
+        Functions that it removed come last.
+
+        Args:
+            pass_: The pass.
+            before: The functions that it was given.
+            mod: The module that it returned.
+            adapter: The adapter of the IR.
+        """
+        after = adapter.functions(mod)
+        names = [*after, *(name for name in before if name not in after)]
+        return [
+            change
+            for name in names
+            for change in self.in_function(
+                pass_, name, before.get(name), after.get(name), mod, adapter
+            )
+        ]
+
+    def _is_same(self, before: Any, after: Any, adapter: _Adapter) -> bool:
+        old, large = self._encoded(before, adapter)
+        new, others = self._encoded(after, adapter)
+        return (
+            old == new
+            and len(large) == len(others)
+            and all(_is_equal(*pair) for pair in zip(large, others, strict=True))
+        )
+
+    def _encoded(
+        self, function: Any, adapter: _Adapter
+    ) -> tuple[bytes, list[_LargeValue]]:
+        known, encoded, large = self._last
+        if known is not function:
+            large = list[_LargeValue]()
+
+            def keep(value: _LargeValue) -> int:
+                large.append(value)
+                return len(large) - 1
+
+            encoded = adapter.encode_function(function, keep)
+            self._last = function, encoded, large
+        return encoded, large
+
+    def _text(self, name: str, function: Any, mod: Any, adapter: _Adapter) -> str:
+        known, text = self._last_text
+        if known is not function:
+            text = _bounded(adapter.function_text(name, function, mod))
+            self._last_text = function, text
+        return text
+
+
+@lru_cache(maxsize=4096)
+def _functions_of(
+    wanted: tuple[Wanted, ...], pass_name: str
+) -> tuple[tuple[str, ...], ...]:
+    return tuple(fs for passes, fs in wanted if matches_any_pass(passes, pass_name))
+
+
+def wants_function(wanted: tuple[Wanted, ...], function: str) -> bool:
+    """Return whether a watcher wants changes of a function."""
+    return any(matches_any(functions, function) for _, functions in wanted)
+
+
+def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
+    """Return whether a watcher wants the change of a function by a pass."""
+    return any(matches_any(one, function) for one in _functions_of(wanted, pass_name))
+
+
+def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:
+    if one is other:
+        return True
+    return one.nbytes == other.nbytes and one.raw() == other.raw()
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    return f"{text[:MAX_TEXT_CHARS]}\n... (cut, of {len(text):,} characters)"

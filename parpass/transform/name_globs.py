@@ -1,0 +1,24 @@
+"""Globs over names of passes and functions, as options and instruments take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+
+def matches_pass(pattern: str, name: str) -> bool:
+    """Return whether a glob matches a pass's name; `UnrollLoop` does `tir.UnrollLoop`.
+
+    Upper and lower case differ.
+    """
+    return fnmatchcase(name, pattern) or fnmatchcase(name.rpartition(".")[2], pattern)
+
+
+def matches_any_pass(patterns: Iterable[str], name: str) -> bool:
+    """Return whether one of some globs matches a pass's name."""
+    return any(matches_pass(one, name) for one in patterns)
+
+
+def matches_any(patterns: Iterable[str], name: str) -> bool:
+    """Return whether one of some globs matches a function's name."""
+    return any(fnmatchcase(name, one) for one in patterns)
