@@ -126,7 +126,7 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
-        self._sends_remarks = False  # to a process whose instruments get them
+        self._remarks_enabled: bool | None = None  # not found out yet
 
     @classmethod
     def restored(
@@ -140,7 +140,7 @@ class PassContext:
         """Return a context whose options another process has checked."""
         context = cls(opt_level, required_pass, disabled_pass)
         context._config = MappingProxyType(dict(config))
-        context._sends_remarks = remarks_enabled
+        context._remarks_enabled = remarks_enabled
         return context
 
     @property
@@ -206,8 +206,10 @@ class PassContext:
 
         Passes need not ask, unless what they say takes long to find out.
         """
-        instruments = self._instruments
-        return self._sends_remarks or (bool(instruments) and wants_remarks(instruments))
+        enabled = self._remarks_enabled
+        if enabled is None:
+            enabled = self._remarks_enabled = wants_remarks(self._instruments)
+        return enabled
 
     def remark(
         self,
@@ -284,8 +286,9 @@ class PassContext:
             )
         new = checked_instruments(instruments)
         old, self._instruments = self._instruments, ()
+        self._remarks_enabled = None
         exit_instruments(old)
-        self._instruments = new
+        self._instruments, self._remarks_enabled = new, None
         enter_instruments(new)
 
     @staticmethod
