@@ -17,10 +17,12 @@ from parpass.relay.expr import Function
 from parpass.relay.op.hooks import ALTER_OP_LAYOUT
 from parpass.relay.transform import (
     AlterOpLayout,
+    CombineParallelDense,
     ConvertLayout,
     DeadCodeElimination,
     EliminateCommonSubexpr,
     FoldConstant,
+    ForwardFoldScaleAxis,
     FuseOps,
     Inline,
 )
@@ -77,6 +79,21 @@ def @twice(%x: Tensor[(2,), float32], Inline=1) {
 
 def @again(%x: Tensor[(2,), float32], Inline=1) {
   @again(%x)
+}
+"""
+PRODUCTS = """\
+def @main(%x: Tensor[(2, 4), float32], %v: Tensor[(3, 4), float32],
+          %w: Tensor[(3, 4), float32], %y: Tensor[(2, 4), float32]) {
+  %0 = nn.dense(%x, %v, units=3);
+  %1 = nn.dense(%x, %w, units=3);
+  (%0, %1)
+}
+"""
+SCALED = """\
+def @main(%x: Tensor[(1, 2, 8, 8), float32], %w: Tensor[(4, 2, 3, 3), float32]) {
+  %0 = multiply(%x, 2f);
+  %1 = nn.conv2d(%0, %w);
+  nn.relu(%1)
 }
 """
 PRIMITIVE = """\
@@ -171,6 +188,27 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
             ),
             ("6:8", "LayoutFollowed", "(op=sum, old=NCHW, new=NHWC)"),
         ],
+    ),
+    "combined": (
+        [CombineParallelDense(2, to_batch=False)],
+        PRODUCTS,
+        [("3:8", "Combined", "combined calls of the same data (op=nn.dense, calls=2)")],
+    ),
+    "too few to be combined": (
+        [CombineParallelDense(3, to_batch=False)],
+        PRODUCTS,
+        [
+            (
+                "3:8",
+                "NotCombined",
+                "fewer calls than min_num_branches (op=nn.dense, call",
+            )
+        ],
+    ),
+    "into which weight a scale went": (
+        [ForwardFoldScaleAxis()],
+        SCALED,
+        [("3:8", "Folded", "a scale goes into its weight (op=nn.conv2d)")],
     ),
     "which kernel has no lowering rule": (
         [LowerTE("llvm")],
