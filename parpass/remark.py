@@ -30,6 +30,8 @@ class RemarkKind(enum.Enum):
     ANALYSIS = "analysis"
 
 
+_KINDS = {one.value: one for one in RemarkKind}
+
 Value = str | int | float | bool | None
 
 
@@ -72,14 +74,14 @@ def remark_kind(kind: object) -> RemarkKind:
     """
     if isinstance(kind, RemarkKind):
         return kind
-    known = [one.value for one in RemarkKind]
-    if kind not in known:
-        near = did_you_mean(kind, known) if isinstance(kind, str) else ""
+    found = _KINDS.get(kind) if isinstance(kind, str) else None
+    if found is None:
+        near = did_you_mean(kind, _KINDS) if isinstance(kind, str) else ""
         raise ArgumentError(
             f"expected 'passed', 'missed' or 'analysis' for the kind of a remark, got "
             f"{kind!r}{near}"
         )
-    return RemarkKind(kind)
+    return found
 
 
 def plain_value(value: object) -> Value:

@@ -128,10 +128,9 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
-        # What a process with instruments that get them is to be sent.
-        self._sends_remarks = False
+        # What instruments are told of; None if that is not found out yet.
+        self._remarks_enabled: bool | None = None
         self._change_watch: ChangeWatch | None = None
-        self._change_watchers: Sequence[Any] = ()
 
     @classmethod
     def restored(
@@ -146,8 +145,8 @@ class PassContext:
         """Return a context whose options another process has checked."""
         context = cls(opt_level, required_pass, disabled_pass)
         context._config = MappingProxyType(dict(config))
-        context._sends_remarks = remarks_enabled
-        context._change_watch = ChangeWatch(wanted) if wanted else None
+        context._remarks_enabled = remarks_enabled
+        context._change_watch = ChangeWatch(wanted)
         return context
 
     @property
@@ -213,18 +212,18 @@ class PassContext:
 
         Passes need not ask, unless what they say takes long to find out.
         """
-        instruments = self._instruments
-        return self._sends_remarks or (bool(instruments) and wants_remarks(instruments))
+        enabled = self._remarks_enabled
+        if enabled is None:
+            enabled = self._remarks_enabled = wants_remarks(self._instruments)
+        return enabled
 
     @property
     def change_watch(self) -> ChangeWatch | None:
-        """What records changes of functions; None if no instrument is told of any."""
-        instruments = self._instruments
-        if instruments is not self._change_watchers:
-            wanted = wanted_changes(instruments)
-            self._change_watch = ChangeWatch(wanted) if wanted else None
-            self._change_watchers = instruments
-        return self._change_watch
+        """What finds changes of functions; None if no instrument is told of any."""
+        watch = self._change_watch
+        if watch is None:
+            watch = self._change_watch = ChangeWatch(wanted_changes(self._instruments))
+        return watch if watch.wanted else None
 
     def remark(
         self,
@@ -301,7 +300,9 @@ class PassContext:
             )
         new = checked_instruments(instruments)
         old, self._instruments = self._instruments, ()
+        self._remarks_enabled = self._change_watch = None
         exit_instruments(old)
+        self._remarks_enabled = self._change_watch = None
         self._instruments = new
         enter_instruments(new)
 

@@ -102,8 +102,10 @@ class CommonSubexprEliminator(ExprMutator):
             self.merged += 1
             what = cast("Op", expr.op).name if isinstance(expr, Call) else "projection"
             why = "merged with an equal one before it"
+            place = getattr(first, "span", None)
+            values = {} if place is None else {"at": place}
             context = PassContext.current()
-            context.remark("passed", why, expr.span, name="Merged", op=what)
+            context.remark("passed", why, expr.span, name="Merged", op=what, **values)
         return first
 
 

@@ -195,7 +195,7 @@ class _BackwardFolder(ScaleFolder):
         scale = self._scale(scaled)
         if sides:
             return with_other_side(call, new, sides[0], scale, multiply)
-        self.count += 1
+        self.count_folded(call)
         return with_scaled_weight(call, new, scale, forward=False)
 
     def _scale(self, dropped: _Dropped) -> Scale:
@@ -278,7 +278,7 @@ class _ForwardFolder(ScaleFolder):
         if call.op.name in SUMS:
             self._scales[call] = scale
             return with_other_side(call, new, at, scale, divide)
-        self.count += 1
+        self.count_folded(call)
         return with_scaled_weight(call, new, scale, forward=True)
 
     def _without_scale(self, call: Call, new: Call) -> Expr:

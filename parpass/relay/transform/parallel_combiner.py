@@ -102,10 +102,18 @@ class ParallelCombiner(ABC):
         for calls in self._groups(graph):
             branches = [graph.branch_from(call) for call in calls]
             self._join(branches, graph, replaced)
+            self._remark("passed", "Combined", "combined calls of the same data", calls)
         if not replaced:
             return function, 0
         result = _Substitution(replaced).visit(function)
         return result, len(replaced)
+
+    def _remark(
+        self, kind: str, name: str, message: str, calls: Sequence[Call]
+    ) -> None:
+        values = {"op": self.op.name, "calls": len(calls)}
+        context = PassContext.current()
+        context.remark(kind, message, calls[0].span, name=name, **values)
 
     def _groups(self, graph: _Graph) -> list[list[Call]]:
         found: dict[Hashable, list[Call]] = {}
@@ -116,6 +124,10 @@ class ParallelCombiner(ABC):
                     place = (node.args[0], graph.scopes.around[node], key)
                     found.setdefault(place, []).append(node)
         wide = [calls for calls in found.values() if self._is_enough(calls)]
+        for calls in found.values():
+            if 1 < len(calls) < self.min_num_branches:
+                why = "not combined: fewer calls than min_num_branches"
+                self._remark("missed", "NotCombined", why, calls)
         graph.mark_dependent({call for calls in wide for call in calls})
         free = [[it for it in calls if graph.is_free(it.args[1:])] for calls in wide]
         return [calls for calls in free if self._is_enough(calls)]

@@ -271,6 +271,13 @@ class ScaleFolder(ExprMutator):
         self.count = 0
         self._root = root
 
+    def count_folded(self, call: Call) -> None:
+        """Count a call whose weight a scale goes into."""
+        self.count += 1
+        context, op = PassContext.current(), cast("Op", call.op).name
+        message = "a scale goes into its weight"
+        context.remark("passed", message, call.span, name="Folded", op=op)
+
     def folded(self) -> Expr:
         """Return the expression with scales folded."""
         return self.visit(self._root)

@@ -104,3 +104,12 @@ def test_a_full_disk_is_a_warning_and_the_result_stands(
     assert result.stderr == (
         f"Warning: cannot write '{full}': No space left on device; it has no remarks\n"
     )
+
+
+def test_a_build_says_which_kernel_has_no_lowering_rule(tmp_path: Path) -> None:
+    program = tmp_path / "sort.relay"
+    program.write_text("def @main(%x: Tensor[(4,), float32]) {\n  sort(%x)\n}\n")
+    options = ["-o", str(tmp_path / "net.so"), "-q", "-j0", "--no-cache", "--remarks=-"]
+    result = CliRunner().invoke(main, ["build", str(program), *options])
+    assert result.exit_code == 0
+    assert "2:3: missed: no lowering rule, so numpy computes it" in result.stderr

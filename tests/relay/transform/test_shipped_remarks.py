@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,18 @@ from parpass import relay
 from parpass.instrument import RemarksInstrument
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
+from parpass.ir.op_registration import TempOpAttr
 from parpass.relay.backend.lowering.lower_te import LowerTE
 from parpass.relay.expr import Function
+from parpass.relay.op.hooks import ALTER_OP_LAYOUT
 from parpass.relay.transform import (
     AlterOpLayout,
+    CombineParallelDense,
     ConvertLayout,
     DeadCodeElimination,
     EliminateCommonSubexpr,
     FoldConstant,
+    ForwardFoldScaleAxis,
     FuseOps,
     Inline,
 )
@@ -76,6 +81,21 @@ def @again(%x: Tensor[(2,), float32], Inline=1) {
   @again(%x)
 }
 """
+PRODUCTS = """\
+def @main(%x: Tensor[(2, 4), float32], %v: Tensor[(3, 4), float32],
+          %w: Tensor[(3, 4), float32], %y: Tensor[(2, 4), float32]) {
+  %0 = nn.dense(%x, %v, units=3);
+  %1 = nn.dense(%x, %w, units=3);
+  (%0, %1)
+}
+"""
+SCALED = """\
+def @main(%x: Tensor[(1, 2, 8, 8), float32], %w: Tensor[(4, 2, 3, 3), float32]) {
+  %0 = multiply(%x, 2f);
+  %1 = nn.conv2d(%0, %w);
+  nn.relu(%1)
+}
+"""
 PRIMITIVE = """\
 def @main(%x: Tensor[(4,), float32], Primitive=1) {
   sort(%x)
@@ -116,7 +136,7 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
     "nothing fused": (
         [FuseOps(0)],
         "def @main(%x: Tensor[(2,), float32]) {\n  %0 = exp(%x);\n  log(%0)\n}\n",
-        [("2:8", "NotFused", "next: nothing is fused at level 0 (op=exp, next=log)")],
+        [("2:8", "NotFused", "next: nothing is fused at level 0 (op=exp, next=log")],
     ),
     "folded what, and which constant was too large": (
         [FoldConstant()],
@@ -135,7 +155,7 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
             ("4:15", "Kept", "though nothing uses it: it may have effects (variable=s"),
             ("3:15", "Inlined", "put in the place of its only use (variable=once)"),
             ("2:15", "Dropped", "dropped, as nothing uses it (variable=dead)"),
-            ("7:8", "Merged", "merged with an equal one before it (op=exp)"),
+            ("7:8", "Merged", "merged with an equal one before it (op=exp, at=f:6:8)"),
         ],
     ),
     "inlined or not": (
@@ -168,6 +188,27 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
             ),
             ("6:8", "LayoutFollowed", "(op=sum, old=NCHW, new=NHWC)"),
         ],
+    ),
+    "combined": (
+        [CombineParallelDense(2, to_batch=False)],
+        PRODUCTS,
+        [("3:8", "Combined", "combined calls of the same data (op=nn.dense, calls=2)")],
+    ),
+    "too few to be combined": (
+        [CombineParallelDense(3, to_batch=False)],
+        PRODUCTS,
+        [
+            (
+                "3:8",
+                "NotCombined",
+                "fewer calls than min_num_branches (op=nn.dense, call",
+            )
+        ],
+    ),
+    "into which weight a scale went": (
+        [ForwardFoldScaleAxis()],
+        SCALED,
+        [("3:8", "Folded", "a scale goes into its weight (op=nn.conv2d)")],
     ),
     "which kernel has no lowering rule": (
         [LowerTE("llvm")],
@@ -236,3 +277,12 @@ def test_each_fused_function_with_a_user_has_one_reason(level: int) -> None:
             for function in made.functions_by_name.values()
             for node in post_order(function)
         )
+
+
+def test_a_rule_of_layouts_may_say_why_it_leaves_an_operator() -> None:
+    def leave(*_args: Any) -> str:
+        return "not today"
+
+    with TempOpAttr("nn.conv2d", ALTER_OP_LAYOUT, leave):
+        log = said(relay.parse(CONVOLUTIONS, "f"), AlterOpLayout())
+    assert [one.message for one in log.remarks] == ["layout kept: not today"] * 2

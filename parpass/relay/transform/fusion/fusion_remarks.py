@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple
@@ -51,8 +51,12 @@ def remark_on_fusion(
             continue
         why, following = reasons.why_not(at)
         message = f"not fused with what comes next: {why}"
-        values = {} if following is None else {"next": following}
-        ctx.remark("missed", message, span, name="NotFused", op=ops[-1], **values)
+        values: dict[str, Any] = {"op": ops[-1]}
+        if following is not None:
+            values["next"] = _described(following)
+            place = getattr(following, "span", None)
+            values |= {} if place is None else {"at": place}
+        ctx.remark("missed", message, span, name="NotFused", **values)
 
 
 class _Reasons:
@@ -73,7 +77,7 @@ class _Reasons:
             isinstance(nodes[one], Tuple) and not all_users[one] for one in users
         )
 
-    def why_not(self, at: int) -> tuple[str, str | None]:
+    def why_not(self, at: int) -> tuple[str, Expr | None]:
         """Return why the group of a last node has no more, and what comes next."""
         graph, sink = self._graph, self._dominators.parent[at]
         if graph.is_external[at]:
@@ -84,7 +88,7 @@ class _Reasons:
         if isinstance(following, Tuple) and not graph.users[sink]:
             return "the paths of its users meet in a tuple of results", None
         why = self._why_never(at, sink) or self._why_not_by_pattern(at, sink)
-        return why, _described(following)
+        return why, following
 
     def _why_never(self, at: int, sink: int) -> str | None:
         """Return why two nodes are not fused whatever rules there are for patterns."""
