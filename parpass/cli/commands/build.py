@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options
+from parpass.cli.commands import options, trace_option
 from parpass.cli.commands.options import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
@@ -78,6 +78,7 @@ _SLOW_SECONDS = 1.0  # seconds
     help="Have the library contain a function that C calls, and write the header that "
     "declares it to this file.",
 )
+@trace_option.trace
 @options.showing(
     "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
 )
@@ -99,6 +100,7 @@ def build(
     cache: bool,
     output: str,
     header: str | None,
+    trace: str | None,
     quiet: bool,
     explain_speed: bool,
     traceback: bool,
@@ -129,6 +131,7 @@ def build(
     check_output(output)
     if header is not None:
         check_folder(header, "--header")
+    trace_option.check_trace(trace, output)
     machine = _target(target)
     nothing = InstrumentOptions.nothing()
     context = make_context(Sequential([]), level, config, nothing, {})
@@ -140,7 +143,12 @@ def build(
         if not quiet:
             click.echo(text, err=True)
 
-    with open_runner(workers=jobs) as runner, context, machine:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(open_runner(workers=jobs))
+        if trace is not None:
+            stack.enter_context(runner.trace(trace))
+        stack.enter_context(context)
+        stack.enter_context(machine)
         try:
             lib = _compile(
                 mod,
