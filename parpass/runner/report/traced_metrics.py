@@ -260,8 +260,9 @@ class _TracedTransfer(TransferMetrics):
     def end(self) -> None:
         """Put the stage on the timeline, and write it."""
         now = time.perf_counter()
-        more = ", ..." if len(self._steps) > _MAX_NAMED_PASSES else ""
-        name = f"stage: {', '.join(self._steps[:_MAX_NAMED_PASSES])}{more}"
+        passes = list(dict.fromkeys(self._steps))  # restoring passes are there often
+        more = ", ..." if len(passes) > _MAX_NAMED_PASSES else ""
+        name = f"stage: {', '.join(passes[:_MAX_NAMED_PASSES])}{more}"
         what = f"{len(self._steps)} passes, {self.jobs} jobs, in the workers"
         self._own.add(name, Category.STAGE, self._began, now, what)
         if not self._trace.has_others:  # whose jobs may be under way there
