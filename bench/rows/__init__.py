@@ -38,6 +38,7 @@ _FILES = {
     "reading": ("reading",),
     "networks": ("networks",),
     "outline": ("outline",),
+    "traced": ("traced",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 

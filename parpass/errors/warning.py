@@ -16,6 +16,7 @@ __all__ = [
     "BudgetWarning",
     "PassStateWarning",
     "SlowerRunWarning",
+    "TraceWarning",
     "UnpicklablePassWarning",
 ]
 
@@ -42,6 +43,10 @@ class BudgetWarning(Hinted, RuntimeWarning):
 
 class AdapterWarning(Hinted, RuntimeWarning):
     """An optional method of an adapter failed; the run is right, but may be slower."""
+
+
+class TraceWarning(Hinted, RuntimeWarning):
+    """A trace cannot be written; the runs that it was to be of are not affected."""
 
 
 class _CallSite(NamedTuple):

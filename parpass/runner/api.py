@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
     from parpass.runner.report.report import RunReport
+    from parpass.runner.report.trace import Trace
     from parpass.transform import Pass, PassContext
 
 ModT = TypeVar("ModT")
@@ -49,6 +51,7 @@ async def run_pipeline(
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
+    trace: str | os.PathLike[str] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
@@ -88,6 +91,7 @@ async def run_pipeline(
             once more in another worker.
         report: Called with the report of this run when it has ended, however that was;
             `reports.append`, say. Of several runs at once each has its own.
+        trace: The file that the run is recorded in, for Perfetto; see `Runner.trace`.
 
     Returns:
         The new module.
@@ -112,19 +116,21 @@ async def run_pipeline(
             runs in it), or processes cannot be had, or there is no room for what they
             share (the rest runs in this one).
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
+        TraceWarning: The trace cannot be written.
     """
     runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
     with folding_tracebacks:
         async with runner:
-            return await runner.run(
-                mod,
-                pipeline,
-                context=context,
-                function_timeout=function_timeout,
-                memory_limit=memory_limit,
-                on_failure=on_failure,
-                report=report,
-            )
+            with _tracing(runner, trace):
+                return await runner.run(
+                    mod,
+                    pipeline,
+                    context=context,
+                    function_timeout=function_timeout,
+                    memory_limit=memory_limit,
+                    on_failure=on_failure,
+                    report=report,
+                )
 
 
 def run_pipeline_sync(
@@ -139,6 +145,7 @@ def run_pipeline_sync(
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
+    trace: str | os.PathLike[str] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core, and wait for it.
 
@@ -152,7 +159,7 @@ def run_pipeline_sync(
             not in a notebook, whose cells all run so.
     """
     runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
-    with folding_tracebacks, runner:
+    with folding_tracebacks, runner, _tracing(runner, trace):
         return runner.run_sync(
             mod,
             pipeline,
@@ -204,6 +211,7 @@ class Runner:
         self._session: Session | None = None
         self._lock = ForkSafeLock()
         self._closed = False
+        self._trace: Trace | None = None
 
     async def run(
         self,
@@ -224,7 +232,7 @@ class Runner:
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
             return await session.run(
-                RunRequest(mod, pipeline, context, limits, report, began)
+                RunRequest(mod, pipeline, context, limits, report, began, self._trace)
             )
 
     def run_sync(
@@ -244,8 +252,36 @@ class Runner:
         with folding_tracebacks:
             session = self._session or self._load_session()
             return session.run_sync(
-                RunRequest(mod, pipeline, context, limits, report, began)
+                RunRequest(mod, pipeline, context, limits, report, began, self._trace)
             )
+
+    @contextlib.contextmanager
+    def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
+        """Record the runs that begin in the block, for Perfetto or Chrome to show.
+
+        There are tracks of the coordinator and of each worker, with the passes on each
+        function, packing, waiting and unpacking, module passes and hooks of
+        instruments; and events, such as deaths of workers. A run that fails, or is
+        cancelled, is recorded up to its end.
+
+        Args:
+            path: The file, in the trace event format; it is compressed if it ends in
+                `.gz`. There is one that begins anew at each call.
+
+        Warns:
+            TraceWarning: The file cannot be written; the runs are not affected.
+        """
+        with fork_lock:
+            # For traces alone.
+            from parpass.runner.report.trace import Trace
+
+        trace = Trace(path)
+        outer, self._trace = self._trace, trace
+        try:
+            yield
+        finally:
+            self._trace = outer
+            trace.close()
 
     @property
     def last_report(self) -> RunReport | None:
@@ -303,6 +339,15 @@ class _OneShotRunner(Runner):
     """The runner of one call of `run_pipeline`: its processes are kept for the next."""
 
     _reuse_pool = True
+
+
+_UNTRACED = contextlib.nullcontext()
+
+
+def _tracing(
+    runner: Runner, path: str | os.PathLike[str] | None
+) -> contextlib.AbstractContextManager[None]:
+    return _UNTRACED if path is None else runner.trace(path)
 
 
 def end_idle_workers() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options
+from parpass.cli.commands import options, trace_option
 from parpass.cli.commands.options import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
@@ -81,6 +81,7 @@ _SLOW_SECONDS = 1.0  # seconds
 )
 @options.remarks
 @options.remarks_filter
+@trace_option.trace
 @options.showing(
     "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
 )
@@ -104,6 +105,7 @@ def build(
     header: str | None,
     remarks: str | None,
     remarks_filter: Sequence[str],
+    trace: str | None,
     quiet: bool,
     explain_speed: bool,
     traceback: bool,
@@ -134,6 +136,7 @@ def build(
     check_output(output)
     if header is not None:
         check_folder(header, "--header")
+    trace_option.check_trace(trace, output)
     machine = _target(target)
     watching = replace(
         InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
@@ -147,7 +150,12 @@ def build(
         if not quiet:
             click.echo(text, err=True)
 
-    with open_runner(workers=jobs) as runner, context, machine:
+    with contextlib.ExitStack() as stack:
+        runner = stack.enter_context(open_runner(workers=jobs))
+        if trace is not None:
+            stack.enter_context(runner.trace(trace))
+        stack.enter_context(context)
+        stack.enter_context(machine)
         try:
             lib = _compile(
                 mod,

@@ -52,6 +52,7 @@ def run(
     reproducer: str | None,
     check_contract: bool,
     isolate: bool,
+    trace: str | None,
     **shown: Any,
 ) -> None:
     """Do what the options of `parpass opt` say.
@@ -89,6 +90,8 @@ def run(
         runner = stack.enter_context(
             opening_runner(jobs, executor, dask=dask, preload=modules if passes else ())
         )
+        if trace is not None:
+            stack.enter_context(runner.trace(trace))
         go = _running(runner, pipeline, context, watching) if passes else _unchanged
         go = _for_relay_only(go) if is_by_level else go
         try:

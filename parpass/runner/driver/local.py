@@ -25,6 +25,7 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
 from parpass.runner.placement import PlacementPolicy
 from parpass.runner.report.figures import LocalReason
+from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.runner.stage.interpreter import StageInterpreter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -55,12 +56,16 @@ class LocalStageExecutor:
             budgets: The limits of its passes; by default those of the context.
         """
         state = self._state
+        mod, checkpoint = state.load(command.mod), state.checkpoint
+        if state.metrics.is_traced:
+            names = list(state.adapter.functions(mod))
+            checkpoint = state.metrics.traced_walk(command.steps, names, checkpoint)
         outcome = run_stage_serially(
             command.steps,
-            state.load(command.mod),
+            mod,
             state.context,
             state.adapter,
-            state.checkpoint,
+            checkpoint,
             budgets=budgets,
         )
         state.metrics.record_local_stage(reason, outcome)
@@ -140,7 +145,8 @@ class LocalStageExecutor:
     ) -> None:
         state, steps = self._state, stage.command.steps
         args = steps, stage.module, state.context, state.store, stage.outcomes
-        await state.backend.call(run_remainder, *args, functions, proceed)
+        recorder = state.metrics.record_calls(steps, stage.outcomes.names)
+        await state.backend.call(run_remainder, *args, functions, proceed, recorder)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -218,6 +224,7 @@ def run_remainder(
     outcomes: StageOutcomes,
     functions: Iterable[int] | None = None,
     proceed: StopCriterion | None = None,
+    recorder: CallRecorder | None = None,
 ) -> None:
     """Run passes on functions in this process, and record their outcomes.
 
@@ -230,6 +237,7 @@ def run_remainder(
         functions: Which ones, by index; by default those without an outcome.
         proceed: Called before each function, with how many were run and itself; the
             rest is left where this returns False.
+        recorder: Records the calls, for a trace.
     """
     names, begun = outcomes.names, outcomes.partial
     unstable, quarantined = outcomes.unstable_names(), outcomes.local_quarantine()
@@ -247,6 +255,8 @@ def run_remainder(
                 return
             done = begun.get(at)
             made = work.run(names[at]) if done is None else work.resume(names[at], done)
+            if recorder is not None:
+                recorder.add_steps(at, made.seconds, 0 if done is None else 1)
             put_outcome(outcomes, at, held, made)
 
 

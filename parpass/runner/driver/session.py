@@ -147,7 +147,10 @@ class Session:
         backend: Any = BlockingBackend()
         begun = self._begin(request, context, backend, executor)
         try:
-            return begun.unwrap(begun.driver.run_blocking(begun.plan))
+            if request.trace is None:
+                return begun.unwrap(begun.driver.run_blocking(begun.plan))
+            with begun.state.metrics.recording_end():
+                return begun.unwrap(begun.driver.run_blocking(begun.plan))
         finally:
             self._finish(begun, request)
 
@@ -185,7 +188,7 @@ class Session:
             adapter,
             context,
             ModuleStore(adapter, optimizations_in(context.config)),
-            RunMetrics(workers, request.began),
+            _metrics(workers, request),
             policy,
             isolated,
         )
@@ -205,7 +208,8 @@ class Session:
 
     async def _run_and_report(self, begun: _PreparedRun, request: RunRequest) -> Any:
         try:
-            return begun.unwrap(await begun.driver.run(begun.plan))
+            with begun.state.metrics.recording_end():
+                return begun.unwrap(await begun.driver.run(begun.plan))
         finally:
             self._finish(begun, request)
 
@@ -311,6 +315,16 @@ def _task_backend() -> AsyncBackend:
         from parpass.runner.driver.task_backends import current_backend
 
     return current_backend()
+
+
+def _metrics(workers: int, request: RunRequest) -> RunMetrics:
+    if request.trace is None:
+        return RunMetrics(workers, request.began)
+    with fork_lock:
+        # For traces alone.
+        from parpass.runner.report.traced_metrics import TracedMetrics
+
+    return TracedMetrics(workers, request.began, request.trace)
 
 
 def _limits(request: RunRequest) -> Limits:

@@ -129,6 +129,7 @@ class StageSpec(msgspec.Struct, frozen=True):
         budgets: The budgets of the steps.
         limits: The limits of the call, for passes that the steps run themselves.
         unstable: The functions that are not assumed to keep their signatures.
+        traced: Whether results are to have a timeline of their job.
     """
 
     steps: Sequence[Pass]
@@ -139,6 +140,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     budgets: Sequence[Budget] | None = None
     limits: Limits = UNSET
     unstable: Collection[str] = ()
+    traced: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An object takes as long to pickle as ten plain values. So there are few of
@@ -153,6 +155,7 @@ class StageSpec(msgspec.Struct, frozen=True):
             budgets if budgets is None or any_limited(budgets) else len(budgets),
             None if limits is UNSET else limits,
             self.unstable,
+            *((True,) if self.traced else ()),
         )
 
 
@@ -165,6 +168,7 @@ def _spec_of(
     budgets: Sequence[Budget] | int | None,
     limits: Limits | None,
     unstable: Collection[str],
+    traced: bool = False,
 ) -> StageSpec:
     return StageSpec(
         steps,
@@ -175,6 +179,7 @@ def _spec_of(
         (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
         UNSET if limits is None else limits,
         unstable,
+        traced,
     )
 
 
@@ -268,6 +273,26 @@ class JobTimes(msgspec.Struct, frozen=True):
     queued: float = 0.0
 
 
+class JobTimeline(NamedTuple):
+    """What a worker did when on a job, by `time.perf_counter()` of its machine.
+
+    Attributes:
+        process: Its process ID.
+        thread: The thread that ran the job, if the process is not the worker's own.
+        host: The name of its machine; empty for that of the coordinator.
+        began: The start of the job, or of loading its stage.
+        ended: The end of the job.
+        calls: What it did; see `stage.call_recorder`.
+    """
+
+    process: int
+    thread: int
+    host: str
+    began: float
+    ended: float
+    calls: bytes
+
+
 class JobResult(msgspec.Struct, frozen=True):
     """The result of a job.
 
@@ -276,12 +301,14 @@ class JobResult(msgspec.Struct, frozen=True):
         times: The times that it took.
         written: The attributes that passes changed: pass name and attribute.
         violations: Faults of adapter methods on which no result depends.
+        timeline: What the worker did when; None unless the stage is traced.
     """
 
     outcomes: Sequence[EncodedOutcome]
     times: JobTimes
     written: Sequence[tuple[str, str]]
     violations: Sequence[AdapterError] = ()
+    timeline: JobTimeline | None = None
 
 
 def encode_message(message: Any) -> bytes:

@@ -27,7 +27,7 @@ from parpass.runner.executor import (
 )
 from parpass.runner.ipc.messages import Cutoff
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.ipc.status_board import Phase, StatusBoard
+from parpass.runner.ipc.status_board import Activity, Phase, StatusBoard
 from parpass.runner.pool.failure_attribution import Watchdog, workers_hang_error
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler import Scheduler
@@ -195,6 +195,7 @@ class _StageRun:
                 ):
                     self._send.send_nowait(Reclaimed())
                     self._stage.is_reclaimed = True
+                    self._stage.transfer.note("the rest is taken back")
 
     def _truncate_schedule(self) -> list[Command]:
         """Send the scheduler a new cutoff of the stage, if there is one."""
@@ -281,17 +282,31 @@ class _StageRun:
         late = self._watchdog.take_overdue(command.job)
         if late is None:  # all workers of the pool were killed
             return JobLost(command.job, None, killed=True)
+        return self._on_overdue(command, late)
+
+    def _on_overdue(self, command: SubmitJob, late: Activity) -> Event:
+        self._trace_end("killed by the watchdog", late.process, late)
         self._failures.record_failure(late)
         return DeadlinePassed(command.job, late.function)
+
+    def _trace_end(self, what: str, process: int, work: Activity | None) -> None:
+        """Tell a trace how a worker ended, and what it was at."""
+        since, during = 0.0, ""
+        if work is not None and work.phase != Phase.START:
+            # Both clocks are CLOCK_MONOTONIC, or mach_absolute_time, in this process.
+            since = work.since / 1e9
+            step = self._stage.steps[work.body_step].info.name
+            during = f"{step} on {self._stage.names[work.body]}"
+        self._stage.transfer.worker_ended(what, process, since, during)
 
     async def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
         late = self._watchdog.take_overdue(command.job)
         if late is not None:
-            self._failures.record_failure(late)
-            return DeadlinePassed(command.job, late.function)
+            return self._on_overdue(command, late)
         killed = was_killed(error.cause)
         work = await _in_thread(self._board.take_for_process, error.process)
+        self._trace_end(f"died: {error.cause}", error.process, work)
         if (
             work is None
             or work.phase == Phase.START
@@ -317,8 +332,12 @@ class _StageRun:
             case CancelJob():
                 _, answer = self._in_flight.pop(command.job)
                 self._executor.end(answer, at_once=True)
+                self._stage.transfer.note("a job is cancelled")
             case ResolveFailure():
                 settled = self._failures.resolve(command.function)
+                if settled.again:
+                    name = self._stage.names[command.function]
+                    self._stage.transfer.note(f"retry of {name}")
                 return [*self._truncate_schedule(), *self._schedule.handle(settled)]
             case Withdraw():
                 return self._schedule.handle(self._withdraw_jobs())

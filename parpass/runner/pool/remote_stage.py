@@ -86,6 +86,7 @@ class RemoteStage:
         workers: The number of workers.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
+        transfer: The metrics of the transfer; by default new ones.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -114,11 +115,12 @@ class RemoteStage:
         is_last: bool,
         workers: int = 1,
         local_seconds: float | None = None,
+        transfer: TransferMetrics | None = None,
     ) -> None:
         self.local_seconds = local_seconds
         self.is_reclaimed = False
         self.adapter = store.adapter
-        self.transfer = TransferMetrics()
+        self.transfer = transfer or TransferMetrics()
         self.steps = steps
         self.names = outcomes.names
         self.outcomes = outcomes
@@ -174,6 +176,7 @@ class RemoteStage:
             self.budgets,
             call_limits(),
             self.outcomes.unstable_names(),
+            self.transfer.is_traced,
         )
         return encode_payload(self.steps, adapter, spec)
 
@@ -234,6 +237,8 @@ class RemoteStage:
         self.transfer.job_finished(len(message), result.times, self._workers)
         self.written.update(dict.fromkeys(result.written))
         add_violations(self.adapter, result.violations)
+        if result.timeline is not None:
+            self.transfer.add_timeline(result.timeline)
         new: list[FunctionHandle] = []
         for outcome in result.outcomes:
             held = self._mod.handles[self.names[outcome.function]]
@@ -274,12 +279,13 @@ class RemoteStage:
                     if time.perf_counter() > until:
                         may_wait = True
                         break
-        self.transfer.unpacking += time.perf_counter() - began
+        self.transfer.unpacked(began)
 
     def end(self) -> None:
         """Remove the files of the stage, and update the cost model."""
         nodes = self._bytes / BYTES_PER_NODE
         COST_MODEL.update_missing(self.steps, self._seconds, nodes)
+        self.transfer.end()
         if self._writer is not None:
             self._store.folder.discard(spec_file_name(self._stage))
             self._writer.end()
@@ -358,7 +364,7 @@ class StageWriter:
         first = self._encoded - len(packed)
         ready = [function for function, _ in packed[: max(0, self._to_run - first)]]
         self._slice_seconds = min(2 * self._slice_seconds, _ENCODE_SECONDS)
-        self._transfer.packing += time.perf_counter() - began
+        self._transfer.packed(began)
         if not ready and self._encoded == len(self._to_encode):
             return None
         return FunctionsReady(ready, list(map(self.slots.size, ready)))

@@ -6,19 +6,22 @@ function, so the cost of the metrics is not measurable.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
-from parpass.runner.ipc.messages import JobTimes
+from parpass.runner.ipc.messages import JobTimeline, JobTimes
 from parpass.runner.report.figures import LocalReason, ratio
 from parpass.runner.report.report import RunReport
+from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform import Pass
 from parpass.transform.plan.commands import StageResult, StepRecord
 
 
@@ -87,6 +90,8 @@ class TransferMetrics:
         queued: The part of `busy` in which the worker waited for a processor.
     """
 
+    is_traced = False  # whether results have a timeline
+
     def __init__(self) -> None:
         self.packing = self.unpacking = self.busy = 0.0
         self.processor = self.queued = 0.0
@@ -102,6 +107,35 @@ class TransferMetrics:
         self._last = time.perf_counter()
         self._idle = 0.0
         self._in_flight += 1
+
+    def packed(self, began: float) -> None:
+        """Record that functions were encoded, from a time until now."""
+        self.packing += time.perf_counter() - began
+
+    def unpacked(self, began: float) -> None:
+        """Record that functions were decoded, from a time until now."""
+        self.unpacking += time.perf_counter() - began
+
+    def add_timeline(self, timeline: JobTimeline) -> None:
+        """Take the timeline of a job, for a trace."""
+
+    def worker_ended(
+        self, what: str, process: int, since: float = 0.0, during: str = ""
+    ) -> None:
+        """Take that a worker died or was ended, for a trace.
+
+        Args:
+            what: What happened to it.
+            process: Its process ID.
+            since: The start of what it was at; 0 if not known.
+            during: What that was.
+        """
+
+    def end(self) -> None:
+        """Take that the stage is over, and write what there is of it in a trace."""
+
+    def note(self, what: str) -> None:
+        """Take an event of the coordinator, for a trace."""
 
     def job_finished(self, size: int, times: JobTimes, workers: int) -> None:
         """Record that the result of a job arrived; `size` is in bytes."""
@@ -149,6 +183,7 @@ class RunMetrics:
     Attributes:
         workers: How many workers may be used.
         starting: The seconds of waiting for workers to start.
+        is_traced: Whether calls of passes on functions are recorded.
     """
 
     _seconds = 0.0
@@ -161,6 +196,7 @@ class RunMetrics:
     starting = 0.0
     _unsendable: Mapping[str, str] = MappingProxyType({})
     _observers: tuple[str, ...] = ()
+    is_traced = False
     # What functions that ran in workers would have taken in this process.
     _counterfactual_seconds: float | None = 0.0
 
@@ -181,6 +217,45 @@ class RunMetrics:
     def time_local(self, reason: LocalReason) -> Timer:
         """Return a timer for function passes in this process."""
         return Timer(self._spans, TimeCategory.LOCAL, reason)
+
+    def new_transfer(
+        self, steps: Sequence[Pass], names: Sequence[str], *, was_warm: bool
+    ) -> TransferMetrics:
+        """Return the metrics of a stage in the workers, of which a trace tells more.
+
+        Args:
+            steps: The passes.
+            names: The names of all functions.
+            was_warm: Whether workers have been started before.
+        """
+        del steps, names, was_warm
+        return TransferMetrics()
+
+    def traced_walk(
+        self,
+        steps: Sequence[Pass],
+        names: Sequence[str],
+        proceed: Callable[[int, Any], object] | None,
+    ) -> Callable[[int, Any], object]:
+        """Return what a walk of passes over functions calls, in a run that is traced.
+
+        Args:
+            steps: The passes, each of which runs on all functions in turn.
+            names: The names of the functions.
+            proceed: What the walk would call, before each function; its answer is kept.
+        """
+        raise NotImplementedError
+
+    def record_calls(
+        self, steps: Sequence[Pass], names: Sequence[str]
+    ) -> CallRecorder | None:
+        """Return the recorder of passes on functions here; None unless traced."""
+        del steps, names
+        return None
+
+    def recording_end(self) -> contextlib.AbstractContextManager[None]:
+        """Return a block around the run, which a trace tells the end of."""
+        return contextlib.nullcontext()
 
     def record_local_stage(self, reason: LocalReason, outcome: StageResult) -> None:
         """Record a stage that ran in this process, and its passes."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import os
+import platform
+import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Protocol
@@ -19,6 +23,7 @@ from parpass.runner.ipc.messages import (
     EncodedOutcome,
     Job,
     JobResult,
+    JobTimeline,
     StageSpec,
     encode_message,
     unsendable_error,
@@ -27,6 +32,12 @@ from parpass.runner.ipc.payload import StagePayload, UnloadableError
 from parpass.runner.ipc.pickling import encode_error
 from parpass.runner.ipc.shared_dir import StorageError
 from parpass.runner.ipc.status_board import NullStatusSlot, Phase, StatusSlot
+from parpass.runner.stage.call_recorder import (
+    LOADING,
+    PACKING,
+    UNPACKING,
+    CallRecorder,
+)
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.resource_limits import limit_memory
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
@@ -110,6 +121,7 @@ class StageRunner:
     def __init__(
         self, number: int, run: RunResources, published: bytes, *, is_own_process: bool
     ) -> None:
+        self._load_began: float | None = time.perf_counter()  # None once recorded
         self._is_own_process = is_own_process
         self.number = number
         self._run = run
@@ -146,6 +158,7 @@ class StageRunner:
             self._module,
         )
         self._unloadable: UnloadableError | None = None
+        self._recorder: CallRecorder | None = None  # of the job that runs
         self._discards = overrides(self._spec.adapter, "discard")
 
     def close(self) -> None:
@@ -169,6 +182,7 @@ class StageRunner:
         timer = JobTimer(
             is_own_process=self._is_own_process, is_short=self._run.is_short
         )
+        recorder = self._recorder = self._begin_recording()
         self._payload.activate()
         state = PassStateMonitor(self._spec.steps)
         outcomes: list[EncodedOutcome] = []
@@ -179,7 +193,7 @@ class StageRunner:
         self._accept(job)
         with self._in_force():
             for batch in _batches(self._entries(job)):
-                cursors = [self._begin(index, given) for index, given in batch]
+                cursors = self._begin_all(batch)
                 # On the first function passes may set attributes lazily. If there are
                 # others to compare with, the state is sampled after it, too.
                 has_others = not outcomes and len(job.functions) > 1
@@ -189,14 +203,42 @@ class StageRunner:
                     cursor = under_way.popleft()
                     if self._work.step(cursor):
                         under_way.append(cursor)
+                        if recorder is not None:
+                            self._record_step(cursor, recorder)
                         self._check()
                     if cursor is first:
                         state.sample()
-                for (index, _), cursor in zip(batch, cursors, strict=True):
-                    outcomes.append(self._outcome(index, cursor, encoder))
+                outcomes += self._outcomes(batch, cursors, encoder)
         encoder.close()
         wrong = take_violations(self._spec.adapter)
-        return encode_message(JobResult(outcomes, timer.times(), state.sample(), wrong))
+        timeline = None if recorder is None else self._timeline(recorder)
+        return encode_message(
+            JobResult(outcomes, timer.times(), state.sample(), wrong, timeline)
+        )
+
+    def _begin_recording(self) -> CallRecorder | None:
+        """Return the recorder of a job; None unless the stage is traced."""
+        if not self._spec.traced:
+            return None
+        recorder = CallRecorder(self._load_began)
+        if self._load_began is not None:  # loading is part of the first job
+            recorder.add(self._load_began, LOADING)
+            self._load_began = None
+        return recorder
+
+    def _record_step(self, cursor: FunctionCursor, recorder: CallRecorder) -> None:
+        index = self._work.names()[cursor.name]
+        recorder.add_step(index, cursor.outcome.seconds)
+
+    def _timeline(self, recorder: CallRecorder) -> JobTimeline:
+        return JobTimeline(
+            os.getpid(),
+            0 if self._is_own_process else threading.get_ident(),
+            platform.node() if self._run.on_other_machine else "",
+            recorder.began,
+            time.perf_counter(),
+            recorder.encoded(),
+        )
 
     def _accept(self, job: Job) -> None:
         """Note what a job says of the stage: functions, quarantined calls, the end."""
@@ -226,6 +268,26 @@ class StageRunner:
     def _entries(self, job: Job) -> _Entries:
         """Return the functions of a job: the index of each, and its entry or bytes."""
         return [(at, job.attached.get(at) or self._slots[at]) for at in job.functions]
+
+    def _begin_all(self, batch: _Entries) -> list[FunctionCursor]:
+        began = time.perf_counter()
+        cursors = [self._begin(index, given) for index, given in batch]
+        if self._recorder is not None:
+            self._recorder.add(began, UNPACKING)
+        return cursors
+
+    def _outcomes(
+        self,
+        batch: _Entries,
+        cursors: Sequence[FunctionCursor],
+        encoder: FunctionEncoder,
+    ) -> list[EncodedOutcome]:
+        began = time.perf_counter()
+        pairs = zip(batch, cursors, strict=True)
+        made = [self._outcome(index, cursor, encoder) for (index, _), cursor in pairs]
+        if self._recorder is not None:
+            self._recorder.add(began, PACKING)
+        return made
 
     def _begin(self, index: int, given: IndexEntry | EncodedFunction) -> FunctionCursor:
         """Decode a function, if a step is run on it; return its cursor."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from parpass.runner.report.html.document import (
     TimeRow,
     Version,
 )
-from tests.support.browser import Opened, browser, open_file
+from tests.support.browser import OpenedPage, opened_page
 
 pytestmark = pytest.mark.browser
 
@@ -64,48 +63,41 @@ def document(functions: int) -> Document:
     )
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Generator[Any]:
-    with browser() as launched:
-        yield launched
-
-
 @pytest.fixture
-def report(tmp_path: Path) -> Path:
+def report(tmp_path: Path) -> str:
     path = tmp_path / "report.html"
     path.write_text(document(300).html(), encoding="utf-8")
-    return path
+    return path.as_uri()
 
 
 @pytest.fixture
-def opened(chromium: Any, report: Path) -> Generator[Opened]:
-    one = open_file(chromium, report)
-    yield one
-    assert one.errors == []
-    one.page.close()
+def opened(report: str) -> Generator[OpenedPage]:
+    with opened_page(report) as one:
+        yield one
+        assert one.errors == []
 
 
-def go(opened: Opened, address: str) -> str:
+def go(opened: OpenedPage, address: str) -> str:
     """Go to an address, and return the text that is shown there."""
     opened.page.evaluate("to => { location.hash = to; }", address)
     return arrived(opened, address)
 
 
-def arrived(opened: Opened, address: str) -> str:
+def arrived(opened: OpenedPage, address: str) -> str:
     """Wait until an address is shown, and return the text there."""
     is_shown = "to => document.body.dataset.shown === '#' + to"
     opened.page.wait_for_function(is_shown, arg=address)
     return opened.page.inner_text("main")
 
 
-def test_it_opens_with_what_would_help_and_how_it_failed(opened: Opened):
+def test_it_opens_with_what_would_help_and_how_it_failed(opened: OpenedPage):
     page = opened.page
     assert "let workers do <more>" in page.inner_text("main")
     assert page.inner_text(".failed") == "InferType failed: <b>no</b> such type"
     assert "1.8 x serial" in page.inner_text("#headline")
 
 
-def test_search_finds_functions_and_enter_opens_the_first(opened: Opened):
+def test_search_finds_functions_and_enter_opens_the_first(opened: OpenedPage):
     go(opened, "functions")
     opened.page.fill("#search", "F29")
     rows = opened.page.locator("#found tbody tr")
@@ -115,7 +107,7 @@ def test_search_finds_functions_and_enter_opens_the_first(opened: Opened):
     assert "3. FoldConstant" in shown
 
 
-def test_a_click_on_a_function_shows_what_its_last_pass_changed(opened: Opened):
+def test_a_click_on_a_function_shows_what_its_last_pass_changed(opened: OpenedPage):
     go(opened, "functions")
     opened.page.click("text=f298")
     arrived(opened, "function/f298/last/diff")
@@ -123,7 +115,7 @@ def test_a_click_on_a_function_shows_what_its_last_pass_changed(opened: Opened):
     assert opened.page.inner_text(".added") == "+   %0 = nn.relu2(%x);"
 
 
-def test_keys_go_through_parts_functions_versions_and_views(opened: Opened):
+def test_keys_go_through_parts_functions_versions_and_views(opened: OpenedPage):
     keys = opened.page.keyboard
     keys.press("4")
     arrived(opened, "functions")
@@ -144,14 +136,14 @@ def test_keys_go_through_parts_functions_versions_and_views(opened: Opened):
         arrived(opened, address)
 
 
-def test_remarks_stand_beside_the_lines_that_they_are_about(opened: Opened):
+def test_remarks_stand_beside_the_lines_that_they_are_about(opened: OpenedPage):
     shown = go(opened, "function/f3/last/remarks")
     assert shown.index("two") < shown.index("missed FuseOps: opaque") < len(shown)
     assert opened.page.inner_text("pre .note").split() == ["2", "two"]
 
 
 def test_a_graph_has_a_box_for_each_operator_and_one_for_a_function_inside(
-    opened: Opened,
+    opened: OpenedPage,
 ):
     go(opened, "function/f0/0/graph")
     boxes = opened.page.locator(".graph g text:not(.small)").all_text_contents()
@@ -159,7 +151,7 @@ def test_a_graph_has_a_box_for_each_operator_and_one_for_a_function_inside(
     assert opened.page.locator(".graph path").count() == 4
 
 
-def test_a_long_function_is_folded_and_a_click_opens_a_block(opened: Opened):
+def test_a_long_function_is_folded_and_a_click_opens_a_block(opened: OpenedPage):
     lines = [f"%{at + 1} = op{at % 3}(%{at});" for at in range(200)]
     opened.page.evaluate(
         "text => main.replaceChildren(graphOf(text))", "\n".join(lines)
@@ -169,7 +161,7 @@ def test_a_long_function_is_folded_and_a_click_opens_a_block(opened: Opened):
     assert opened.page.locator(".graph g.node").count() == 0
 
 
-def test_a_diff_makes_the_one_text_of_the_other(opened: Opened):
+def test_a_diff_makes_the_one_text_of_the_other(opened: OpenedPage):
     rng = random.Random(0)
     pairs = [
         [[rng.choice("abcdef") for _ in range(rng.randrange(30))] for _ in range(2)]
@@ -181,21 +173,21 @@ def test_a_diff_makes_the_one_text_of_the_other(opened: Opened):
         assert [line for mark, line in script if mark != "-"] == after
 
 
-def test_a_diff_is_as_short_as_there_is_one(opened: Opened):
+def test_a_diff_is_as_short_as_there_is_one(opened: OpenedPage):
     script = opened.page.evaluate("edits([...'abcabba'], [...'cbabac'])")
     assert sum(mark != " " for mark, _ in script) == 5  # Myers' own example
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_follows_the_colours_of_the_system_and_fits_a_phone(
-    chromium: Any, report: Path, scheme: str
+    report: str, scheme: str
 ):
-    opened = open_file(chromium, report, scheme=scheme, width=390)
-    colour = "getComputedStyle(document.body).backgroundColor"
-    shade = opened.page.evaluate(colour)
-    assert shade == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
-    for address in ("overview", "passes", "functions", "function/f3/last/diff"):
-        go(opened, address)
-        width = opened.page.evaluate("document.documentElement.scrollWidth")
-        assert width <= 390, address
-    assert opened.errors == []
+    with opened_page(report, scheme=scheme, width=390) as opened:
+        colour = "getComputedStyle(document.body).backgroundColor"
+        shade = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
+        assert opened.page.evaluate(colour) == shade
+        for address in ("overview", "passes", "functions", "function/f3/last/diff"):
+            go(opened, address)
+            width = opened.page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 390, address
+        assert opened.errors == []

@@ -1,0 +1,139 @@
+"""The timeline of runs: what the coordinator and each worker did when, by track.
+
+It is a plain structure, which says nothing of a format: a trace file is written from
+it, and whatever else draws it. All times are seconds by `time.perf_counter()` of this
+process. On Linux and macOS that clock is one for all processes of a machine; times of
+other machines were moved onto it before they come here.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+
+class Category(enum.StrEnum):
+    """The kind of a slice."""
+
+    RUN = "run"
+    STAGE = "stage"  # in the workers
+    LOCAL = "in this process"
+    MODULE_PASS = "module pass"
+    INSTRUMENT = "instrument"
+    PASS = "pass"  # on consecutive functions
+    FUNCTION = "function"  # in a pass
+    JOB = "job"
+    PACKING = "packing"
+    UNPACKING = "unpacking"
+    LOADING = "loading"  # a stage: its passes, and what they import
+    STARTING = "starting"  # a worker
+    WAITING = "waiting"
+    LOST = "lost"  # work of a worker that died, or was ended
+
+
+class Slice(NamedTuple):
+    """An interval of a track; slices of one track are nested, or apart."""
+
+    name: str
+    category: Category
+    began: float
+    ended: float
+    detail: str = ""
+
+
+class Instant(NamedTuple):
+    """An event at a time."""
+
+    name: str
+    time: float
+    detail: str = ""
+
+
+class Track:
+    """What one thread of control did: the coordinator's, or a worker's.
+
+    Attributes:
+        number: Its number in the timeline, from 0.
+        name: What it is called.
+        until: The end of its latest slice.
+        slices: Its slices since they were last taken, in no order.
+        instants: Its events, likewise.
+    """
+
+    def __init__(self, number: int, name: str, lock: threading.Lock) -> None:
+        self.number, self.name = number, name
+        self.until = 0.0
+        self.slices: list[Slice] = []
+        self.instants: list[Instant] = []
+        self._lock = lock
+
+    def add(
+        self,
+        name: str,
+        category: Category,
+        began: float,
+        ended: float,
+        detail: str = "",
+    ) -> None:
+        """Add a slice."""
+        self.extend([Slice(name, category, began, ended, detail)])
+
+    def extend(self, slices: Iterable[Slice]) -> None:
+        """Add slices."""
+        with self._lock:
+            self.slices += slices
+            self.until = max(self.until, self.slices[-1].ended if self.slices else 0.0)
+
+    def mark(self, name: str, time: float, detail: str = "") -> None:
+        """Add an event."""
+        with self._lock:
+            self.instants.append(Instant(name, time, detail))
+
+
+class Recorded(NamedTuple):
+    """What a track recorded for a while."""
+
+    track: Track
+    slices: list[Slice]
+    instants: list[Instant]
+
+
+class Timeline:
+    """Tracks by key; threads may add to them at the same time.
+
+    Attributes:
+        origin: The time at which it begins.
+        tracks: The tracks, in the order in which they began.
+    """
+
+    def __init__(self, origin: float) -> None:
+        self.origin = origin
+        self.tracks: list[Track] = []
+        self._by_key: dict[Hashable, Track] = {}
+        self._lock = threading.Lock()
+
+    def track(self, key: Hashable, name: str) -> Track:
+        """Return the track of a key; a new one gets the name."""
+        with self._lock:
+            found = self._by_key.get(key)
+            if found is None:
+                found = Track(len(self.tracks), name, self._lock)
+                self._by_key[key] = found
+                self.tracks.append(found)
+            return found
+
+    def has_track(self, key: Hashable) -> bool:
+        """Return whether there is a track of a key."""
+        return key in self._by_key
+
+    def take(self) -> list[Recorded]:
+        """Return what was recorded since the last call, and keep it no longer."""
+        taken: list[Recorded] = []
+        with self._lock:
+            for track in self.tracks:
+                if track.slices or track.instants:
+                    taken.append(Recorded(track, track.slices, track.instants))
+                    track.slices, track.instants = [], []
+        return taken

@@ -1,0 +1,95 @@
+"""Recording of what a process does when, in a traced stage: compact, and cheap to add.
+
+Each entry is four numbers in one array: start, end, what, and the function by index. So
+a pass on a function takes 32 bytes, in a message as in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+# In place of the index of a pass.
+LOADING = -1  # the stage: its passes, and what they import
+UNPACKING = -2
+PACKING = -3
+
+NO_FUNCTION = -1
+
+# Start and end by `time.perf_counter()`, what, function.
+Call = tuple[float, float, int, int]
+
+
+class CallRecorder:
+    """The calls of passes on functions, and the work around them, in order.
+
+    Attributes:
+        began: When recording began, by `time.perf_counter()`.
+    """
+
+    def __init__(self, began: float | None = None) -> None:
+        self.began = time.perf_counter() if began is None else began
+        self._entries = array("d")
+
+    def add(self, began: float, what: int, function: int = NO_FUNCTION) -> None:
+        """Record what ends now: a pass by its index, or one of the constants."""
+        self._entries.extend((began, time.perf_counter(), what, function))
+
+    def add_step(self, function: int, seconds: Sequence[float]) -> None:
+        """Record a pass that has just run on a function; the last of these times."""
+        now = time.perf_counter()
+        step = len(seconds) - 1
+        self._entries.extend((now - seconds[step], now, step, function))
+
+    def add_steps(self, function: int, seconds: Sequence[float], first: int) -> None:
+        """Record the passes from `first` on, which have just run on a function."""
+        began = time.perf_counter() - sum(seconds[first:])
+        for step in range(first, len(seconds)):
+            ended = began + seconds[step]
+            self._entries.extend((began, ended, step, function))
+            began = ended
+
+    def encoded(self) -> bytes:
+        """Return the entries as bytes, for `decoded_calls`."""
+        return self._entries.tobytes()
+
+
+class ModuleWalk:
+    """Records passes that run on all functions of a module, one pass after the other.
+
+    Args:
+        proceed: What the walk asks before each function; None if nothing.
+    """
+
+    def __init__(self, proceed: Callable[[int, Any], object] | None) -> None:
+        self._proceed = proceed
+        self._starts = array("d")
+        self._functions: list[int] = []
+
+    def __call__(self, at: int, function: Any) -> object:
+        """Note the start of a pass on a function; return what was asked before it."""
+        answer = None if self._proceed is None else self._proceed(at, function)
+        self._starts.append(time.perf_counter())
+        self._functions.append(NO_FUNCTION if answer is False else at)
+        return answer
+
+    def encoded(self, ended: float) -> bytes:
+        """Return the calls, as `CallRecorder` does; the last of them ended then."""
+        entries, step, before = array("d"), 0, NO_FUNCTION
+        ends = [*self._starts[1:], ended]
+        for began, ended, at in zip(self._starts, ends, self._functions, strict=True):
+            if at == NO_FUNCTION:
+                continue
+            step += at <= before
+            before = at
+            entries.extend((began, ended, step, at))
+        return entries.tobytes()
+
+
+def decoded_calls(encoded: bytes) -> Iterator[Call]:
+    """Yield the entries of a recorder."""
+    entries = array("d", encoded)
+    for began, ended, what, function in zip(*[iter(entries)] * 4, strict=True):
+        yield began, ended, int(what), int(function)
