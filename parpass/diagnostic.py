@@ -260,7 +260,7 @@ _COLOURS = {
 def render_to_stderr(context: DiagnosticContext) -> None:
     """Write the diagnostics of a context to standard error, coloured on a terminal."""
     sources: dict[str, str] = getattr(context.module, "sources", None) or {}
-    coloured = sys.stderr.isatty() and _takes_colour()
+    coloured = sys.stderr.isatty() and takes_colour()
     lines: dict[str, list[str]] = {}  # each source is split once
     for diagnostic in context.diagnostics:
         name = diagnostic.span.source_name if diagnostic.span is not None else ""
@@ -270,7 +270,7 @@ def render_to_stderr(context: DiagnosticContext) -> None:
         sys.stderr.write(text + "\n")
 
 
-def _takes_colour() -> bool:
+def takes_colour() -> bool:
     """Return whether user and terminal allow colour (see no-color.org)."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 

@@ -5,6 +5,7 @@ from parpass.instrument.ir_printing import (
     PassPrintingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
+    PrintChanged,
 )
 from parpass.instrument.profiling import (
     PassProfile,
@@ -24,6 +25,7 @@ __all__ = [
     "PassTimingInstrument",
     "PrintAfterAll",
     "PrintBeforeAll",
+    "PrintChanged",
     "RemarksInstrument",
     "WellFormedInstrument",
     "pass_instrument",

@@ -1,4 +1,4 @@
-"""Instruments that print the module around passes.
+"""Instruments that print the module around passes, or what these changed in it.
 
 DumpIR: the module after each pass, in a file of its own.
 """
@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
+from parpass.diagnostic import takes_colour
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassInfo
+from parpass.transform.capture.change import FunctionChange
 from parpass.transform.context import checked_names
 
 
@@ -79,6 +81,60 @@ class PassPrintingInstrument(PassInstrument):
         """Print the module if the pass is one of those."""
         if info.name in self._after:
             _print(f"Print IR after: {info.name}\n{mod}\n\n\n", self._stream)
+
+
+class PrintChanged(PassInstrument):
+    """Prints what passes change: a diff for each function that one changed.
+
+    It is silent for what stayed the same, and makes no barrier: workers compare, and
+    print. The diffs are unified text behind lines `// PASS changed FUNCTION`; see
+    `FunctionChange.diff`.
+
+    Args:
+        passes: Globs of the passes; by default all.
+        functions: Globs of the functions; by default all.
+        stream: The stream; by default the current `sys.stdout` at that time.
+        coloured: Whether lines have colours; by default on a terminal, as `NO_COLOR`
+            and `TERM` allow it.
+
+    Raises:
+        ArgumentError: The globs are no list of names.
+    """
+
+    observes_ir = False
+
+    def __init__(
+        self,
+        passes: Iterable[str] = ("*",),
+        functions: Iterable[str] = ("*",),
+        *,
+        stream: TextIO | None = None,
+        coloured: bool | None = None,
+    ) -> None:
+        self.watched_passes = checked_names(passes, "passes")
+        self.watched_functions = checked_names(functions, "functions")
+        self._stream = stream
+        self._coloured = coloured
+
+    def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
+        """Print the change."""
+        stream = sys.stdout if self._stream is None else self._stream
+        coloured = self._coloured
+        if coloured is None:
+            coloured = stream.isatty() and takes_colour()
+        title = f"// {info.name} {change.verb} {change.function}"
+        lines = [title, *change.diff().split("\n")]
+        if coloured:
+            lines = [_coloured(line) for line in lines]
+        stream.write("\n".join([*lines, "", ""]))
+
+
+_COLOURS = {"/": "1", "@": "36", "-": "31", "+": "32"}  # by the first character
+
+
+def _coloured(line: str) -> str:
+    colour = _COLOURS.get(line[:1])
+    return line if colour is None else f"\x1b[{colour}m{line}\x1b[0m"
 
 
 def _print(text: str, stream: TextIO | None) -> None:

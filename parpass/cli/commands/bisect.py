@@ -87,8 +87,8 @@ def bisect(
     from parpass.cli.files.reading import read_module
     from parpass.cli.operations.bisection import Bisection, InconclusiveError
     from parpass.cli.operations.executors import opening_runner
+    from parpass.cli.operations.instrument_options import InstrumentOptions
     from parpass.cli.operations.pipeline import make_context, read_pipeline
-    from parpass.cli.output.instrument_options import InstrumentOptions
     from parpass.transform import adapter_of
 
     options.check_executor(jobs, executor)

@@ -122,8 +122,8 @@ def build(
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.writing import check_folder, check_output, write_text
+    from parpass.cli.operations.instrument_options import InstrumentOptions
     from parpass.cli.operations.pipeline import check_config, make_context
-    from parpass.cli.output.instrument_options import InstrumentOptions
     from parpass.cli.output.tables import (
         BuildTimes,
         print_build_times,

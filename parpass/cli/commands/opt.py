@@ -125,6 +125,20 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="Print the IR after each pass.",
 )
 @options.showing(
+    "--print-ir-after-change",
+    metavar="[=PASSES]",
+    multiple=True,
+    shell_complete=completion.names_of_passes,
+    help="Print a diff of each function that a pass changed; of these passes alone, "
+    "globs separated by commas, if some are given.",
+)
+@options.showing(
+    "--filter-print-funcs",
+    metavar="FUNCTIONS",
+    multiple=True,
+    help="Show changes of these functions alone: globs, separated by commas.",
+)
+@options.showing(
     "--dump-pass-pipeline",
     is_flag=True,
     help="Print the passes and their options, as text for -p.",

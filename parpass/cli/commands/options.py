@@ -25,6 +25,7 @@ ALIASES = {
     "--mlir-pass-statistics": "--statistics",
     "--mlir-print-ir-after": "--print-ir-after",
     "--mlir-print-ir-after-all": "--print-ir-after-all",
+    "--mlir-print-ir-after-change": "--print-ir-after-change",
     "--mlir-print-ir-before": "--print-ir-before",
     "--mlir-print-ir-before-all": "--print-ir-before-all",
     "--mlir-timing": "--timing",

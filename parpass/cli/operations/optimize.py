@@ -13,11 +13,11 @@ from parpass.cli.files.reading import SPLIT, Program, read_modules, read_program
 from parpass.cli.files.writing import write_modules
 from parpass.cli.operations.executors import opening_runner
 from parpass.cli.operations.expectations import Expectations, capturing
+from parpass.cli.operations.instrument_options import InstrumentOptions
 from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.cli.operations.preload import modules_to_preload
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
-from parpass.cli.output.instrument_options import InstrumentOptions
 from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, Sequential
@@ -128,6 +128,7 @@ def _running(
     watching: InstrumentOptions,
 ) -> Run:
     def go(mod: Any) -> Any:
+        watching.note_functions(mod)
         try:
             return runner.run_sync(mod, pipeline, context=context)
         finally:

@@ -10,8 +10,8 @@ from typing import Any
 import click
 import msgspec
 
+from parpass.cli.operations.instrument_options import InstrumentOptions
 from parpass.cli.output.failure import InputError
-from parpass.cli.output.instrument_options import InstrumentOptions
 from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassError
 from parpass.ir.dialect import load_dialects
 from parpass.transform import (

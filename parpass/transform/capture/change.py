@@ -60,6 +60,13 @@ class FunctionChange(msgspec.Struct, frozen=True):
         """The text after; None if the pass removed the function."""
         return _inflated(self.deflated[1])
 
+    @property
+    def verb(self) -> str:
+        """What the pass did: `changed`, `added` or `removed`."""
+        if self.deflated[0] is None:
+            return "added"
+        return "removed" if self.deflated[1] is None else "changed"
+
     def then(self, later: FunctionChange) -> FunctionChange:
         """Return this change and a later one of the same function, as one."""
         deflated = self.deflated[0], later.deflated[1]

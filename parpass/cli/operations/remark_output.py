@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import click
 
@@ -51,12 +51,7 @@ class RemarkOutput:
         globs = [one.strip() for given in patterns for one in given.split(",")]
         names = set(known)
         for one in globs:
-            if not any(matches_pass(one, name) for name in names):
-                short = {name.rpartition(".")[2] for name in names}
-                raise click.BadParameter(
-                    f"no pass matches '{one}'{did_you_mean(one, short)}",
-                    param_hint="'--remarks-filter'",
-                )
+            check_pass_glob(one, names, "--remarks-filter")
         self.instrument = RemarksInstrument(globs or ["*"])
 
     def write(self) -> None:
@@ -69,6 +64,20 @@ class RemarkOutput:
             write_text(text, self._output)
         except InputError as error:
             click.echo(f"Warning: {error}; it has no remarks", err=True)
+
+
+def check_pass_glob(glob: str, known: Collection[str], option: str) -> None:
+    """Raise if a glob that an option was given matches no pass.
+
+    Raises:
+        click.BadParameter: It matches none; the nearest names are in the message.
+    """
+    if not any(matches_pass(glob, name) for name in known):
+        short = {name.rpartition(".")[2] for name in known}
+        raise click.BadParameter(
+            f"no pass matches '{glob}'{did_you_mean(glob, short)}",
+            param_hint=f"'{option}'",
+        )
 
 
 def _check(output: str) -> None:

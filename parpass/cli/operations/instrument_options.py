@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import click
 
+from parpass.cli.operations.remark_output import RemarkOutput, check_pass_glob
 from parpass.cli.output.file_times import FileTimes
-from parpass.cli.output.remark_output import RemarkOutput
 from parpass.errors.core import did_you_mean
 from parpass.instrument import (
     PassInstrument,
     PassStatisticsInstrument,
     PassTimingInstrument,
+    PrintChanged,
     WellFormedInstrument,
 )
 from parpass.runner import RunReport
-from parpass.transform import Pass, PassInfo, Sequential, registered_passes
+from parpass.transform import (
+    Pass,
+    PassInfo,
+    Sequential,
+    adapter_of,
+    registered_passes,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +40,10 @@ class InstrumentOptions:
         print_ir_after: Likewise.
         print_ir_before_all: Whether to print before all passes.
         print_ir_after_all: Likewise.
+        print_ir_after_change: Comma-separated globs of passes whose changes are shown;
+            an empty one means all passes.
+        filter_print_funcs: Comma-separated globs of functions; changes of others are
+            not shown.
         verify_each: Whether to check the module around each pass.
         timing: In which formats to show how long passes took: a table, `json`.
         explain_speed: Whether to show where the time of each run went.
@@ -44,6 +57,8 @@ class InstrumentOptions:
     print_ir_after: Sequence[str]
     print_ir_before_all: bool
     print_ir_after_all: bool
+    print_ir_after_change: Sequence[str]
+    filter_print_funcs: Sequence[str]
     verify_each: bool
     timing: Sequence[str]
     explain_speed: bool
@@ -71,6 +86,8 @@ class InstrumentOptions:
             print_ir_after=(),
             print_ir_before_all=False,
             print_ir_after_all=False,
+            print_ir_after_change=(),
+            filter_print_funcs=(),
             verify_each=False,
             timing=(),
             explain_speed=False,
@@ -94,16 +111,35 @@ class InstrumentOptions:
         after = None if self.print_ir_after_all else after
         if before != set() or after != set():
             found.append(_PrintIR(before, after, pipeline))
+        if self.print_ir_after_change:
+            found.append(self._print_changed(pipeline))
         if self.remarks is not None or self.remarks_filter:
-            known = {
-                one.info.name for one in _flat(pipeline)
-            } | registered_passes().keys()
+            known = _known_names(pipeline)
             output = RemarkOutput(self.remarks, self.remarks_filter, known)
             self._remarks[:] = [output]
             found.append(output.instrument)
         if self.verify_each:
             found.append(WellFormedInstrument())
         return found
+
+    def _print_changed(self, pipeline: Sequential) -> PrintChanged:
+        globs = _globs(self.print_ir_after_change)
+        known = _known_names(pipeline)
+        for one in globs:
+            if one != "*":
+                check_pass_glob(one, known, "--print-ir-after-change")
+        functions = _globs(self.filter_print_funcs) or ["*"]
+        return PrintChanged(globs, functions, stream=sys.stderr)
+
+    def note_functions(self, mod: Any) -> None:
+        """Write a note for each glob of functions that none of a module matches."""
+        if not self.filter_print_funcs:
+            return
+        known = list(adapter_of(mod, "parpass opt").functions(mod))
+        for one in _globs(self.filter_print_funcs):
+            if not any(fnmatchcase(name, one) for name in known):
+                near = did_you_mean(one, known)
+                click.echo(f"Note: no function matches '{one}'{near}", err=True)
 
     def take(self, report: RunReport | None) -> None:
         """Take in how the time of a run went."""
@@ -182,11 +218,20 @@ def _print_ir(when: str, info: PassInfo, mod: Any, how: str = "") -> None:
     click.echo(f"{header}\n{text}\n", err=True)
 
 
+def _globs(given: Iterable[str]) -> list[str]:
+    """Return the globs of an option; all names for one without a value."""
+    return [one.strip() or "*" for text in given for one in text.split(",")]
+
+
+def _known_names(pipeline: Sequential) -> set[str]:
+    return {one.info.name for one in _flat(pipeline)} | registered_passes().keys()
+
+
 def _pass_names(
     given: Iterable[str], pipeline: Sequential, option: str
 ) -> set[str] | None:
     found: set[str] = set()
-    known = {one.info.name for one in _flat(pipeline)} | registered_passes().keys()
+    known = _known_names(pipeline)
     for names in given:
         if not names:
             return None
