@@ -20,7 +20,7 @@ from tests.support.profiles import examples
 from tests.support.talking import listening
 from tests.support.toy_ir import Program
 from tests.support.toy_pipelines import Seen, see
-from tests.support.watching import Blind, Log, RemarkLog, raising_at, vetoing
+from tests.support.watching import Blind, ChangeLog, Log, RemarkLog, raising_at, vetoing
 
 Watchers = Callable[[], list[Any]]
 RunPass = Callable[[Pass, Any], Any]
@@ -66,6 +66,8 @@ def instruments() -> st.SearchStrategy[Watchers]:
     one = st.one_of(
         st.just(Blind),
         st.just(RemarkLog),
+        st.just(ChangeLog),
+        st.just(lambda: ChangeLog("A*", "f[01]")),
         st.integers(0, 4).map(lambda value: lambda: RemarkLog(refusing(value))),
         answers.map(lambda at: lambda: Told(at=at)),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from parpass.instrument import PassInstrument
 from parpass.remark import Remark
 from parpass.transform import PassInfo
+from parpass.transform.capture.change import FunctionChange
 
 
 class Log(PassInstrument):
@@ -109,6 +110,25 @@ class RemarkLog(Blind):
         self.log.append(f"remark of {info.name}: {remark}")
         self.remarks.append(remark)
         self._at(remark)
+
+
+class ChangeLog(Blind):
+    """Logs changes of functions, too, which are therefore looked for.
+
+    Args:
+        passes: Globs of the passes.
+        functions: Globs of the functions.
+    """
+
+    def __init__(self, passes: str = "*", functions: str = "*") -> None:
+        super().__init__()
+        self.watched_passes, self.watched_functions = (passes,), (functions,)
+        self.changes: list[FunctionChange] = []
+
+    def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
+        texts = f"{change.before!r} to {change.after!r}"
+        self.log.append(f"{info.name} {change.verb} {change.function}: {texts}")
+        self.changes.append(change)
 
 
 class InfoLog(PassInstrument):

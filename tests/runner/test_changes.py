@@ -1,0 +1,166 @@
+"""Instruments are told of changes as in a serial run, wherever the passes ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parpass import IRModule, relay
+from parpass.instrument import PassInstrument
+from parpass.relay import transform as rt
+from parpass.runner import Runner
+from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
+from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
+from tests.support.pooled import POOLED
+from tests.support.toy_ir import Program, program
+from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Keep
+from tests.support.watching import ChangeLog
+
+pytestmark = pytest.mark.slow
+
+SETTINGS: list[dict[str, Any]] = [
+    POOLED,
+    {ASKING_WORKERS_SECONDS: 2e-5},
+    {ISOLATED: True},
+    {**POOLED, ON_FAILURE: "skip"},
+]
+
+
+class Remove(ModulePass):
+    """Removes the first function."""
+
+    pass_info = PassInfo(0, "Remove")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        functions = dict(mod.functions)
+        del functions[next(iter(functions))]
+        return Program(functions, mod.title, mod.sources)
+
+
+def told(run: Any, mod: Any, root: Pass, log: ChangeLog, **config: Any) -> list[str]:
+    with PassContext(instruments=[log], opt_level=3, config=config):
+        try:
+            run(mod, root)
+        except ValueError as error:
+            log.log.append(str(error))
+    return log.log
+
+
+def serially(mod: Any, root: Pass) -> Any:
+    return root(mod)
+
+
+@pytest.mark.parametrize("config", SETTINGS, ids=str)
+@pytest.mark.parametrize(
+    "root",
+    [
+        Sequential([Add(1), Keep(), Add(2), Add(0), Add(3)]),
+        Sequential([Add(1), Duplicate(), Add(2), Remove(), Add(3)]),
+        Sequential([Add(1), AddFrom("f2"), Add(1)]),
+        Sequential([Add(1), FailOn(7), Add(1)]),
+    ],
+    ids=["functions", "module", "on demand", "failing"],
+)
+@pytest.mark.parametrize("wanted", [("*", "*"), ("Add", "f[135]*")], ids=str)
+def test_changes_are_those_of_a_serial_run(
+    runner: Runner, root: Pass, config: dict[str, Any], wanted: tuple[str, str]
+) -> None:
+    mod, policy = (
+        program(*range(9)),
+        {k: v for k, v in config.items() if k == ON_FAILURE},
+    )
+    serial = told(serially, mod, root, ChangeLog(*wanted), **policy)
+    assert told(runner.run_sync, mod, root, ChangeLog(*wanted), **config) == serial
+    assert any(line.startswith("Add changed f1: ") for line in serial)
+    if wanted != ("*", "*"):
+        changed = {line.split(":")[0] for line in serial if " changed " in line}
+        assert changed <= {
+            f"Add changed f{at}{more}" for at in (1, 3, 5) for more in ("", "_copy")
+        }
+
+
+def test_what_a_pass_returns_unchanged_or_made_anew_is_no_change(runner: Runner):
+    for run, config in ((serially, {}), (runner.run_sync, POOLED)):
+        log = ChangeLog()
+        told(run, program(*range(9)), Sequential([Keep(), Add(0)]), log, **config)
+        assert log.changes == []
+
+
+def test_added_and_removed_functions_have_one_text(runner: Runner):
+    log = ChangeLog()
+    told(runner.run_sync, program(5), Sequential([Duplicate(), Remove()]), log)
+    added, removed = log.changes
+    assert (added.verb, added.function, added.before) == ("added", "f0_copy", None)
+    assert (removed.verb, removed.function, removed.after) == ("removed", "f0", None)
+
+
+def networks(count: int) -> IRModule:
+    x, one = relay.var("x", shape=(2, 3)), relay.const(1.0)
+    body = relay.nn.relu(relay.nn.relu(relay.add(x, relay.exp(one))))
+    return IRModule({f"f{at}": relay.Function((x,), body) for at in range(count)})
+
+
+def test_a_change_includes_what_restored_the_invariants_of_the_ir(runner: Runner):
+    root = Sequential([rt.InferType(), rt.FoldConstant(), rt.FuseOps()])
+    logs = [ChangeLog("FoldConstant", "f3"), ChangeLog("FoldConstant", "f3")]
+    serial = told(serially, networks(9), root, logs[0])
+    assert told(runner.run_sync, networks(9), root, logs[1], **POOLED) == serial
+    (change,) = logs[1].changes
+    lines = [line for line in change.diff().splitlines() if line[0] in "+-"]
+    assert lines[0].startswith("-  %0 = exp(1f")
+    assert all("/* ty=" in line for line in lines)  # types were inferred again
+
+
+def test_what_the_text_does_not_show_is_a_change_too():
+    class Scale(ModulePass):
+        pass_info = PassInfo(0, "Scale")
+
+        def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+            weights = np.full(5_000, ctx.opt_level, "float32")
+            return IRModule({"f": relay.Function((), relay.const(weights))})
+
+    log = ChangeLog()
+    mod = IRModule({"f": relay.Function((), relay.const(np.ones(5_000, "float32")))})
+    told(serially, mod, Scale(), log)
+    (change,) = log.changes
+    assert change.before == change.after
+    assert "large constants" in change.diff()
+
+
+def test_watching_changes_makes_no_barrier(runner: Runner):
+    reports: list[Any] = []
+    for instruments in ([], [ChangeLog()]):
+        with PassContext(instruments=instruments, config=POOLED):
+            root = Sequential([Add(1), Add(2), Add(3)])
+            runner.run_sync(program(*range(30)), root, report=reports.append)
+    assert reports[0].stages == reports[1].stages == 1
+
+
+def test_the_text_of_a_huge_function_is_cut():
+    before = "x" * (MAX_TEXT_CHARS + 5)
+    mod = Program({"f": program(1)["f0"]}, before)
+    log = ChangeLog()
+    told(serially, mod, Add(1), log)
+    (change,) = log.changes
+    assert (change.after or "").endswith(" characters)")
+    assert len(change.after or "") < MAX_TEXT_CHARS + 100
+
+
+def test_a_hook_that_raises_ends_the_run_and_is_named(runner: Runner):
+    class Refuses(PassInstrument):
+        observes_ir = False
+
+        def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
+            raise LookupError(change.function)
+
+    for run, config in ((serially, {}), (runner.run_sync, POOLED)):
+        with (
+            PassContext(instruments=[Refuses()], config=config),
+            pytest.raises(LookupError, match="f0") as raised,
+        ):
+            run(program(*range(9)), Add(1))
+        where = "in on_function_changed of instrument 'Refuses', of pass 'Add'"
+        assert where in raised.value.__notes__
