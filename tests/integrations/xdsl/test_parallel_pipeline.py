@@ -36,6 +36,7 @@ from parpass.integrations.xdsl.context_spec import universe
 from parpass.runner import Runner
 from parpass.transform import PassContext
 from tests.support.pooled import POOLED
+from tests.support.watching import ChangeLog
 from tests.support.xdsl_programs import context, generic_text, parsed
 
 PROGRAM = """
@@ -112,6 +113,21 @@ def place(request: pytest.FixtureRequest, runner: Runner) -> Any:
 )
 def test_it_gives_what_xdsl_gives(passes: str, place: Any):
     assert apply(passes, parsed(PROGRAM), *place) == by_xdsl(passes, parsed(PROGRAM))
+
+
+@pytest.mark.slow
+def test_changes_are_told_of_functions_that_passes_consume(place: Any):
+    config, runner = place
+    log = ChangeLog(functions="main*")
+    with PassContext(config=config, instruments=[log]):
+        pipeline = ParallelPipeline("canonicalize,cse", workers=0, runner=runner)
+        pipeline.apply(context(), parsed(PROGRAM))
+    told = [line.partition(":")[0] for line in log.log if " changed " in line]
+    assert told == ["canonicalize changed main", "cse changed main"]
+    first, second = log.changes
+    assert "%zero = arith.constant 0" in (first.before or "")
+    assert (first.after, second.before) == (second.before, first.after)
+    assert (second.after or "").count("arith.muli") == 1
 
 
 @pytest.mark.slow
