@@ -274,7 +274,7 @@ class JobTimes(msgspec.Struct, frozen=True):
 
 
 class JobTimeline(NamedTuple):
-    """What a worker did when on a job, by `time.perf_counter()` of its machine.
+    """The activities of a worker on a job, by `time.perf_counter()` of its machine.
 
     Attributes:
         process: Its process ID.
@@ -282,7 +282,7 @@ class JobTimeline(NamedTuple):
         host: The name of its machine; empty for that of the coordinator.
         began: The start of the job, or of loading its stage.
         ended: The end of the job.
-        calls: What it did; see `stage.call_recorder`.
+        calls: The activities, encoded; see `stage.call_recorder`.
     """
 
     process: int

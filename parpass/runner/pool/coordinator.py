@@ -290,7 +290,7 @@ class _StageRun:
         return DeadlinePassed(command.job, late.function)
 
     def _trace_end(self, what: str, process: int, work: Activity | None) -> None:
-        """Tell a trace how a worker ended, and what it was at."""
+        """Record in a trace how a worker ended, and its last activity."""
         since, during = 0.0, ""
         if work is not None and work.phase != Phase.START:
             # Both clocks are CLOCK_MONOTONIC, or mach_absolute_time, in this process.

@@ -117,25 +117,25 @@ class TransferMetrics:
         self.unpacking += time.perf_counter() - began
 
     def add_timeline(self, timeline: JobTimeline) -> None:
-        """Take the timeline of a job, for a trace."""
+        """Record the timeline of a job in a trace."""
 
     def worker_ended(
         self, what: str, process: int, since: float = 0.0, during: str = ""
     ) -> None:
-        """Take that a worker died or was ended, for a trace.
+        """Record in a trace that a worker died or was killed.
 
         Args:
-            what: What happened to it.
+            what: How it ended.
             process: Its process ID.
-            since: The start of what it was at; 0 if not known.
-            during: What that was.
+            since: The start of its last activity; 0 if not known.
+            during: That activity: pass and function.
         """
 
     def end(self) -> None:
-        """Take that the stage is over, and write what there is of it in a trace."""
+        """Write the stage, which is over, to a trace."""
 
     def note(self, what: str) -> None:
-        """Take an event of the coordinator, for a trace."""
+        """Record an event of the coordinator in a trace."""
 
     def job_finished(self, size: int, times: JobTimes, workers: int) -> None:
         """Record that the result of a job arrived; `size` is in bytes."""

@@ -52,11 +52,11 @@ class Instant(NamedTuple):
 
 
 class Track:
-    """What one thread of control did: the coordinator's, or a worker's.
+    """The activities of one thread of control: the coordinator's, or a worker's.
 
     Attributes:
         number: Its number in the timeline, from 0.
-        name: What it is called.
+        name: Its name.
         until: The end of its latest slice.
         slices: Its slices since they were last taken, in no order.
         instants: Its events, likewise.
@@ -93,7 +93,7 @@ class Track:
 
 
 class Recorded(NamedTuple):
-    """What a track recorded for a while."""
+    """The slices and events of a track since they were last taken."""
 
     track: Track
     slices: list[Slice]

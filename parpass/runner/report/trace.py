@@ -87,7 +87,7 @@ class Trace:
 
     @property
     def has_others(self) -> bool:
-        """Whether more than one run is under way."""
+        """Whether more than one run is in progress."""
         return len(self._in_use) > 1
 
     def begin_run(self) -> int:
@@ -144,7 +144,7 @@ class Trace:
             yield f'{{"ph":"i","s":"t",{where},"ts":{when:.3f},{more}}}'
 
     def _more(self, name: str, category: Category, detail: str) -> str:
-        """Return the rest of a slice: its name, its colour, and what is to be told."""
+        """Return the rest of a slice: its name, its colour, and its detail."""
         if category is Category.FUNCTION:  # most of all are
             return f'"name":{self._quote(name)}'
         more = f'"name":{self._quote(name)}'

@@ -227,7 +227,7 @@ class _TracedTransfer(TransferMetrics):
         self._unpacking.add("unpacking", Category.UNPACKING, began, now)
 
     def add_timeline(self, timeline: JobTimeline) -> None:
-        """Take the timeline of a job, to be put on that of the run at the end."""
+        """Record the timeline of a job, until the end of the stage."""
         now = time.perf_counter()
         shift = 0.0
         if timeline.began < self._began or timeline.ended > now:
@@ -241,7 +241,7 @@ class _TracedTransfer(TransferMetrics):
     def worker_ended(
         self, what: str, process: int, since: float = 0.0, during: str = ""
     ) -> None:
-        """Record that a worker died or was ended, and what it was at."""
+        """Record that a worker died or was killed, and its last activity."""
         now = time.perf_counter()
         track = self._worker(("", process, 0), since or now)
         began = min(now, max(since, track.until, self._began))
