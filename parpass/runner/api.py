@@ -28,8 +28,9 @@ from parpass.runner.request import RunRequest
 if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
+    from parpass.runner.report.html.recording import Recording
     from parpass.runner.report.report import RunReport
-    from parpass.runner.report.trace import Trace
+    from parpass.runner.report.timeline import Recorded, Tracing
     from parpass.transform import Pass, PassContext
 
 ModT = TypeVar("ModT")
@@ -211,7 +212,8 @@ class Runner:
         self._session: Session | None = None
         self._lock = ForkSafeLock()
         self._closed = False
-        self._trace: Trace | None = None
+        self._tracing: Tracing | None = None
+        self._recordings: list[Recording] = []
 
     async def run(
         self,
@@ -231,9 +233,12 @@ class Runner:
                 await _in_thread(self._load_session)
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
-            return await session.run(
-                RunRequest(mod, pipeline, context, limits, report, began, self._trace)
+            made = await session.run(
+                RunRequest(mod, pipeline, context, limits, report, began, self._tracing)
             )
+        if self._recordings:
+            self._finish_recordings(made)
+        return made
 
     def run_sync(
         self,
@@ -251,9 +256,12 @@ class Runner:
         limits = function_timeout, memory_limit, on_failure
         with folding_tracebacks:
             session = self._session or self._load_session()
-            return session.run_sync(
-                RunRequest(mod, pipeline, context, limits, report, began, self._trace)
+            made = session.run_sync(
+                RunRequest(mod, pipeline, context, limits, report, began, self._tracing)
             )
+        if self._recordings:
+            self._finish_recordings(made)
+        return made
 
     @contextlib.contextmanager
     def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
@@ -273,15 +281,66 @@ class Runner:
         """
         with fork_lock:
             # For traces alone.
-            from parpass.runner.report.trace import Trace
+            from parpass.runner.report.trace import TraceFile
 
-        trace = Trace(path)
-        outer, self._trace = self._trace, trace
+        file = TraceFile(path)
+        try:
+            with self._traced_to(file.write):
+                yield
+        finally:
+            file.close()
+
+    @contextlib.contextmanager
+    def record(self) -> Generator[Recording]:
+        """Record the runs that begin in the block, for a page of HTML.
+
+        What is recorded is what a trace has, and, of runs under the context that is
+        current here, what each pass changed in which function, and its remarks. See
+        `Recording.write`. Printing functions takes longer than most passes do; it is
+        done in the workers, and makes no barrier.
+
+        Yields:
+            The recording. It is whole when the block is left.
+        """
+        with fork_lock:
+            # For pages alone.
+            from parpass.runner.report.html.recording import Recording
+            from parpass.transform.context import PassContext
+
+        recording = Recording()
+        self._recordings.append(recording)
+        try:
+            with (
+                PassContext.current().also_watched_by(recording),
+                self._traced_to(recording.add_slices),
+            ):
+                yield recording
+        except BaseException as error:
+            recording.fail(error)
+            raise
+        finally:
+            self._recordings.remove(recording)
+            recording.report = self.last_report
+
+    def _finish_recordings(self, made: Any) -> None:
+        for one in self._recordings:
+            one.add_module(made)
+
+    @contextlib.contextmanager
+    def _traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
+        """Give what runs of the block record to a sink, besides other ones."""
+        with fork_lock:
+            from parpass.runner.report.timeline import Tracing  # as above
+
+        outer = self._tracing
+        tracing = self._tracing = outer or Tracing()
+        tracing.sinks.append(sink)
         try:
             yield
         finally:
-            self._trace = outer
-            trace.close()
+            tracing.flush()
+            tracing.sinks.remove(sink)
+            self._tracing = outer
 
     @property
     def last_report(self) -> RunReport | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from parpass.runner.report.report import RunReport
-    from parpass.runner.report.trace import Trace
+    from parpass.runner.report.timeline import Tracing
     from parpass.transform import Pass, PassContext
 
 
@@ -26,7 +26,7 @@ class RunRequest(NamedTuple):
             is not given.
         on_report: Called with the report of the run.
         began: The time of the call, by `time.perf_counter()`.
-        trace: What the run is recorded in; None if it is not.
+        tracing: What records the run; None if nothing does.
     """
 
     mod: Any
@@ -35,4 +35,4 @@ class RunRequest(NamedTuple):
     limits: tuple[float | None, int | None, str | None]
     on_report: Callable[[RunReport], object] | None
     began: float
-    trace: Trace | None = None
+    tracing: Tracing | None = None

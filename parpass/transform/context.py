@@ -5,8 +5,9 @@ By both it is decided whether a pass runs. Which context is current is kept here
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, cast
@@ -305,6 +306,27 @@ class PassContext:
         self._remarks_enabled = self._change_watch = None
         self._instruments = new
         enter_instruments(new)
+
+    @contextlib.contextmanager
+    def also_watched_by(self, instrument: Any) -> Generator[None]:
+        """Have one more instrument in the block, after the others.
+
+        It is entered and exited; the others stay entered.
+
+        Raises:
+            ArgumentError: It is no instrument.
+        """
+        (new,) = checked_instruments([instrument])
+        enter_instruments([new])
+        self._instruments = (*self._instruments, new)
+        self._remarks_enabled = self._change_watch = None
+        try:
+            yield
+        finally:
+            left = tuple(one for one in self._instruments if one is not new)
+            self._instruments = left
+            self._remarks_enabled = self._change_watch = None
+            exit_instruments([new])
 
     @staticmethod
     def current() -> PassContext:

@@ -147,7 +147,7 @@ class Session:
         backend: Any = BlockingBackend()
         begun = self._begin(request, context, backend, executor)
         try:
-            if request.trace is None:
+            if request.tracing is None:
                 return begun.unwrap(begun.driver.run_blocking(begun.plan))
             with begun.state.metrics.recording_end():
                 return begun.unwrap(begun.driver.run_blocking(begun.plan))
@@ -318,13 +318,13 @@ def _task_backend() -> AsyncBackend:
 
 
 def _metrics(workers: int, request: RunRequest) -> RunMetrics:
-    if request.trace is None:
+    if request.tracing is None:
         return RunMetrics(workers, request.began)
     with fork_lock:
         # For traces alone.
         from parpass.runner.report.traced_metrics import TracedMetrics
 
-    return TracedMetrics(workers, request.began, request.trace)
+    return TracedMetrics(workers, request.began, request.tracing)
 
 
 def _limits(request: RunRequest) -> Limits:

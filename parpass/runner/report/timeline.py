@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Hashable, Iterable
+import time
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 
@@ -86,10 +87,10 @@ class Track:
             self.slices += slices
             self.until = max(self.until, self.slices[-1].ended if self.slices else 0.0)
 
-    def mark(self, name: str, time: float, detail: str = "") -> None:
+    def mark(self, name: str, at: float, detail: str = "") -> None:
         """Add an event."""
         with self._lock:
-            self.instants.append(Instant(name, time, detail))
+            self.instants.append(Instant(name, at, detail))
 
 
 class Recorded(NamedTuple):
@@ -137,3 +138,46 @@ class Timeline:
                     taken.append(Recorded(track, track.slices, track.instants))
                     track.slices, track.instants = [], []
         return taken
+
+
+class Tracing:
+    """Records runs on a timeline, and gives what it recorded to sinks as stages end.
+
+    Attributes:
+        timeline: What was recorded, and is not given to the sinks yet.
+        sinks: Called with what each track recorded since the last time.
+        workers: How many workers have a track.
+    """
+
+    def __init__(self) -> None:
+        self.timeline = Timeline(time.perf_counter())
+        self.sinks: list[Callable[[Recorded], object]] = []
+        self.workers = 0
+        self._lock = threading.Lock()
+        self._in_use: set[int] = set()  # places of coordinators
+
+    @property
+    def has_others(self) -> bool:
+        """Whether more than one run is under way."""
+        return len(self._in_use) > 1
+
+    def begin_run(self) -> int:
+        """Return a place for a coordinator that no run has at the moment, from 0."""
+        with self._lock:
+            places = range(len(self._in_use) + 1)
+            place = next(at for at in places if at not in self._in_use)
+            self._in_use.add(place)
+        return place
+
+    def end_run(self, place: int) -> None:
+        """Take back the place of a run, and give what is left of it to the sinks."""
+        with self._lock:
+            self._in_use.discard(place)
+        self.flush()
+
+    def flush(self) -> None:
+        """Give what was recorded to the sinks."""
+        with self._lock:
+            for recorded in self.timeline.take():
+                for sink in self.sinks:
+                    sink(recorded)

@@ -10,13 +10,12 @@ import contextlib
 import gzip
 import json
 import os
-import threading
 import time
 from collections.abc import Generator, Iterator
 from typing import IO, Any
 
 from parpass.errors.warning import TraceWarning, warn
-from parpass.runner.report.timeline import Category, Recorded, Slice, Timeline
+from parpass.runner.report.timeline import Category, Recorded, Slice
 
 _COMPRESSION = 1  # of gzip; more of it takes longer than the runs can spare
 
@@ -51,25 +50,18 @@ _HEAD = '{"displayTimeUnit":"ms","traceEvents":[\n'
 _TAIL = "\n]}\n"
 
 
-class Trace:
-    """A trace file that runs are recorded in, until it is closed.
+class TraceFile:
+    """A trace file, which is a sink of `Tracing`.
 
     A file that cannot be written is one warning, and the runs go on.
 
     Args:
-        path: The file; one that ends in `.gz` is compressed.
-
-    Attributes:
-        timeline: What was recorded, and is not written yet.
-        workers: How many workers have a track.
+        path: The file; one that ends in `.gz` is compressed. It begins now.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
-        self.timeline = Timeline(time.perf_counter())
-        self.workers = 0
-        self._lock = threading.Lock()
-        self._in_use: set[int] = set()  # places of coordinators
+        self._origin = time.perf_counter()
         self._named: set[int] = set()  # tracks whose names are written
         self._colours: dict[str, str] = {}
         self._quoted: dict[str, str] = {}
@@ -85,45 +77,22 @@ class Trace:
             {"ph": "M", "name": "process_name", "args": {"name": "parpass"}}
         )
 
-    @property
-    def has_others(self) -> bool:
-        """Whether more than one run is in progress."""
-        return len(self._in_use) > 1
-
-    def begin_run(self) -> int:
-        """Return a place for a coordinator that no run has at the moment, from 0."""
-        with self._lock:
-            places = range(len(self._in_use) + 1)
-            place = next(at for at in places if at not in self._in_use)
-            self._in_use.add(place)
-        return place
-
-    def end_run(self, place: int) -> None:
-        """Take back the place of a run, and write what is left of it."""
-        with self._lock:
-            self._in_use.discard(place)
-        self.flush()
-
-    def flush(self) -> None:
-        """Write what was recorded."""
-        with self._lock:
-            for recorded in self.timeline.take():
-                if self._file is not None:
-                    self._write(",\n".join(self._lines(recorded)), joined=True)
+    def write(self, recorded: Recorded) -> None:
+        """Write what a track recorded."""
+        if self._file is not None:
+            self._write(",\n".join(self._lines(recorded)), joined=True)
 
     def close(self) -> None:
-        """Write the rest, and close the file."""
-        self.flush()
-        with self._lock:
-            self._write(_TAIL)
-            file, self._file = self._file, None
-            if file is not None:
-                with self._warning_of_errors():
-                    file.close()
+        """Write the end, and close the file."""
+        self._write(_TAIL)
+        file, self._file = self._file, None
+        if file is not None:
+            with self._warning_of_errors():
+                file.close()
 
     def _lines(self, recorded: Recorded) -> Iterator[str]:
         """Yield the events of a track as JSON."""
-        track, origin = recorded.track, self.timeline.origin
+        track, origin = recorded.track, self._origin
         if track.number not in self._named:
             self._named.add(track.number)
             yield from self._names(track.number, track.name)

@@ -22,8 +22,7 @@ from parpass.runner.report.metrics import (
     Timer,
     TransferMetrics,
 )
-from parpass.runner.report.timeline import Category, Slice, Track
-from parpass.runner.report.trace import Trace
+from parpass.runner.report.timeline import Category, Slice, Tracing, Track
 from parpass.runner.stage.call_recorder import (
     LOADING,
     PACKING,
@@ -57,22 +56,22 @@ class TracedMetrics(RunMetrics):
     Args:
         workers: How many workers may be used.
         began: The start of the run, by `time.perf_counter()`.
-        trace: Where it is recorded.
+        tracing: Records it.
     """
 
     is_traced = True
 
-    def __init__(self, workers: int, began: float, trace: Trace) -> None:
+    def __init__(self, workers: int, began: float, tracing: Tracing) -> None:
         super().__init__(workers, began)
-        self._trace = trace
-        self._place = trace.begin_run()
+        self._tracing = tracing
+        self._place = tracing.begin_run()
         self._track = self._own_track("coordinator")
         self._walk: tuple[Sequence[str], Sequence[str], ModuleWalk] | None = None
         self._calls: list[tuple[Sequence[str], Sequence[str], CallRecorder]] = []
 
     def _own_track(self, what: str) -> Track:
         name = what if not self._place else f"{what} of run {self._place + 1} at once"
-        return self._trace.timeline.track((what, self._place), name)
+        return self._tracing.timeline.track((what, self._place), name)
 
     def time_hook(self, instrument: str, *, observes_ir: bool) -> Timer:
         """Return a timer for a hook of an instrument."""
@@ -109,7 +108,7 @@ class TracedMetrics(RunMetrics):
         self._track.add(name, category, began, ended)
         if category is Category.LOCAL:
             self._add_calls(ended)
-            self._trace.flush()
+            self._tracing.flush()
 
     def traced_walk(
         self,
@@ -149,7 +148,7 @@ class TracedMetrics(RunMetrics):
         return _TracedTransfer(
             _names_of(steps),
             names,
-            self._trace,
+            self._tracing,
             [self._own_track(what) for what in ("coordinator", "packing", "unpacking")],
             was_warm=was_warm,
         )
@@ -168,7 +167,7 @@ class TracedMetrics(RunMetrics):
             now = time.perf_counter()
             self._add_calls(now)
             self._track.add("run", Category.RUN, self._began, now, end)
-            self._trace.end_run(self._place)
+            self._tracing.end_run(self._place)
 
 
 class _TracedTimer(Timer):
@@ -201,13 +200,13 @@ class _TracedTransfer(TransferMetrics):
         self,
         steps: Sequence[str],
         names: Sequence[str],
-        trace: Trace,
+        tracing: Tracing,
         tracks: Sequence[Track],
         *,
         was_warm: bool,
     ) -> None:
         super().__init__()
-        self._steps, self._names, self._trace = steps, names, trace
+        self._steps, self._names, self._tracing = steps, names, tracing
         self._own, self._packing, self._unpacking = tracks
         # Since when a worker that was not seen before may have been starting.
         self._replaced = None if was_warm else self._began
@@ -265,7 +264,7 @@ class _TracedTransfer(TransferMetrics):
         name = f"stage: {', '.join(passes[:_MAX_NAMED_PASSES])}{more}"
         what = f"{len(self._steps)} passes, {self.jobs} jobs, in the workers"
         self._own.add(name, Category.STAGE, self._began, now, what)
-        if not self._trace.has_others:  # whose jobs may be under way there
+        if not self._tracing.has_others:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)
         jobs, self._jobs = self._jobs, []
@@ -276,17 +275,17 @@ class _TracedTransfer(TransferMetrics):
                 calls = ((a + shift, b + shift, c, d) for a, b, c, d in calls)
             track.add("job", Category.JOB, began, ended)
             track.extend(_slices(calls, self._steps, self._names))
-        self._trace.flush()
+        self._tracing.flush()
 
     def _worker(self, key: tuple[str, int, int], began: float) -> Track:
         """Return the track of a worker, whose first job of the stage begins then."""
-        timeline = self._trace.timeline
+        timeline = self._tracing.timeline
         is_new = not timeline.has_track(key)
         host, process, thread = key
         where = f"process {process}" + f" of {host}" * bool(host)
         if is_new:
-            self._trace.workers += 1
-        number = self._trace.workers
+            self._tracing.workers += 1
+        number = self._tracing.workers
         name = f"worker {number} ({where}{', a thread' * bool(thread)})"
         track = timeline.track(key, name)
         self._workers.add(track)

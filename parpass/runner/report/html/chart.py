@@ -21,11 +21,11 @@ class Slices(NamedTuple):
         function: The function of each; empty if it is of none.
     """
 
-    track: Sequence[int]
-    start: Sequence[float]
-    stop: Sequence[float]
-    name: Sequence[str]
-    function: Sequence[str]
+    track: list[int]
+    start: list[float]
+    stop: list[float]
+    name: list[str]
+    function: list[str]
 
 
 _TRACK_HEIGHT = 34  # pixels

@@ -92,6 +92,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         timeline: The chart of the timeline, as `chart` returns it; None if there is
             none.
         without_timeline: Why there is none, and how to get one.
+        charts: The script that draws the timeline, if there is one.
     """
 
     title: str
@@ -108,19 +109,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, str]
     timeline: Any = None
     without_timeline: str = ""
+    charts: str = ""
 
-    def html(self, charts: str = "") -> str:
-        """Return the file.
-
-        Args:
-            charts: The script that draws the timeline, if there is one.
-        """
+    def to_html(self) -> str:
+        """Return the file."""
         script = "\n".join(map(_part, ("graph.js", "page.js")))
         return string.Template(_part("page.html")).substitute(
             title=_escaped(self.title),
             style=_part("page.css"),
             data=_json(self),
-            charts=_in_script(charts),
+            charts=_in_script(self.charts),
             script=script,
         )
 
@@ -136,6 +134,7 @@ def _part(name: str) -> str:
 def _json(document: Document) -> str:
     shown = msgspec.structs.asdict(document)
     versions = shown.pop("versions")
+    del shown["charts"]
     starts = range(0, len(versions), CHUNK_SIZE)
     chunks = [_packed(versions[at : at + CHUNK_SIZE]) for at in starts]
     made = msgspec.json.encode({**shown, "chunks": chunks, "chunk_size": CHUNK_SIZE})

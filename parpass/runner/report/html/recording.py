@@ -1,39 +1,57 @@
-"""What a run did, recorded for its page: versions of functions, and remarks."""
+"""What runs did, recorded for a page: the timeline, versions of functions, remarks."""
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from parpass.errors import ParpassError
 from parpass.instrument import PassInstrument
 from parpass.remark import Remark
 from parpass.runner.report.html.document import Version
-from parpass.transform import PassInfo
+from parpass.runner.report.report import RunReport
+from parpass.runner.report.timeline import Category, Recorded, Slice
+from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange
 
 MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 
 
 class Recording(PassInstrument):
-    """Records what passes change and remark, for `RunReport.to_html`.
+    """What some runs did; `Runner.record` makes one.
 
     Texts are made in the workers, and kept deflated.
 
     Attributes:
+        report: The report of the last run; None if none has ended.
+        failure: The error that ended the recording, as text; None if none did.
         remarks: The remarks, in serial order.
         changed: How many functions each pass changed.
+        tracks: The slices of each track, by its name.
+        seconds: The time of passes on each function.
+        calls: On how many functions each pass ran.
+        sources: The source texts of the module, by name.
         left_out: How many versions were not kept, as there was too much text.
     """
 
     observes_ir = False
 
     def __init__(self) -> None:
+        self.report: RunReport | None = None
+        self.failure: str | None = None
         self.remarks: list[Remark] = []
         self.changed: Counter[str] = Counter()
+        self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.calls: Counter[str] = Counter()
+        self.sources: Mapping[str, str] = {}
         self.left_out = 0
         self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
         self._bytes = 0
+        self._module: tuple[Any, ModuleAdapter] | None = None
 
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
         """Record a remark."""
@@ -44,21 +62,82 @@ class Recording(PassInstrument):
         """Record the function before, if it was not changed yet, and after."""
         self.changed[info.name] += 1
         versions = self._versions.setdefault(change.function, [])
-        if not versions:
-            self._keep(versions, None, change.before or "")
+        if not versions and change.before is not None:
+            self._keep(versions, None, change.before)
         self._keep(versions, info.name, change.after or "")
 
     def _keep(
         self, versions: list[tuple[str | None, bytes]], after: str | None, text: str
     ) -> None:
-        encoded = text.encode(errors="backslashreplace")
-        self._bytes += len(encoded)
+        self._bytes += len(text)
         if self._bytes > MAX_TEXT_BYTES:
             self.left_out += 1
         else:
+            encoded = text.encode(errors="backslashreplace")
             versions.append((after, zlib.compress(encoded, 1)))
 
+    def add_slices(self, recorded: Recorded) -> None:
+        """Record what a track did; a sink of `Tracing`."""
+        slices = sorted(recorded.slices, key=lambda one: (one.began, -one.ended))
+        self.tracks[recorded.track.name] += slices
+        pass_name = ""
+        for one in slices:
+            if one.category is Category.PASS:
+                pass_name = one.name
+            elif one.category is Category.FUNCTION:
+                self.seconds[one.name] += one.ended - one.began
+                self.calls[pass_name] += 1
+
+    def add_module(self, mod: Any) -> None:
+        """Record the module that a run returned, whose functions are shown as well."""
+        try:
+            self._module = mod, adapter_of(mod, "Recording")
+        except ParpassError:  # an expression, say, which was lifted to a module
+            self._module = None
+        sources: Mapping[str, str] | None = getattr(mod, "sources", None)
+        self.sources = dict(sources or {})
+
+    def fail(self, error: BaseException) -> None:
+        """Record that an error ended the recording, or that it was cancelled."""
+        notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+        is_failure = isinstance(error, Exception)
+        what = "The run failed" if is_failure else "The run was cancelled"
+        self.failure = f"{what}: {type(error).__name__}: {error}{notes}"
+
+    def functions(self) -> list[str]:
+        """Return the names of all functions: those of the module, then others."""
+        known: dict[str, None] = {}
+        if self._module is not None:
+            mod, adapter = self._module
+            known = dict.fromkeys(adapter.functions(mod))
+        return list(known | dict.fromkeys([*self._versions, *self.seconds]))
+
     def versions(self, function: str) -> Iterator[Version]:
-        """Yield the versions of a function that were kept, the first one first."""
-        for after, text in self._versions.get(function, ()):
+        """Yield the versions of a function that were kept, the first one first.
+
+        Of one that no pass changed it is the one that is in the module.
+        """
+        kept: Sequence[tuple[str | None, bytes]] = self._versions.get(function, ())
+        for after, text in kept:
             yield Version(after, zlib.decompress(text).decode())
+        if kept or self._module is None:
+            return
+        mod, adapter = self._module
+        value = adapter.functions(mod).get(function)
+        if value is not None:
+            yield Version(None, adapter.function_text(function, value, mod))
+
+    def to_html(self, title: str = "A run of parpass") -> str:
+        """Return the recording as a page: one file, which needs no network."""
+        # What makes it is not needed to record.
+        from parpass.runner.report.html.page import document_of
+
+        return document_of(self, title).to_html()
+
+    def write(self, path: str | Path, title: str = "A run of parpass") -> None:
+        """Write the recording as a page.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        Path(path).write_text(self.to_html(title), encoding="utf-8")

@@ -68,14 +68,14 @@ def texts_of(data: dict[str, Any]) -> list[list[str]]:
 
 @given(st.lists(st.lists(st.text(), max_size=3), max_size=2 * CHUNK_SIZE + 1))
 def test_each_version_of_each_function_is_in_it(texts: list[list[str]]) -> None:
-    data = data_of(document(texts).html())
+    data = data_of(document(texts).to_html())
     assert texts_of(data) == texts
     assert [one["versions"] for one in data["functions"]] == [len(one) for one in texts]
 
 
 @given(st.text() | st.just(HOSTILE))
 def test_no_text_ends_the_script_that_it_is_in(text: str) -> None:
-    html = document([[text]], title=text).html()
+    html = document([[text]], title=text).to_html()
     data = data_of(html)
     assert data["title"] == data["advice"][0] == data["remarks"][0]["message"] == text
     assert data["sources"] == {text: text}
@@ -84,6 +84,6 @@ def test_no_text_ends_the_script_that_it_is_in(text: str) -> None:
 
 
 def test_it_asks_no_network_for_anything():
-    html = document([["a", "b"]]).html()
+    html = document([["a", "b"]]).to_html()
     without_names = html.replace("http://www.w3.org/2000/svg", "")  # of a namespace
     assert not re.search(r"https?://|@import|url\(|src=", without_names)

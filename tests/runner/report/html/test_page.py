@@ -66,7 +66,7 @@ def document(functions: int) -> Document:
 @pytest.fixture
 def report(tmp_path: Path) -> str:
     path = tmp_path / "report.html"
-    path.write_text(document(300).html(), encoding="utf-8")
+    path.write_text(document(300).to_html(), encoding="utf-8")
     return path.as_uri()
 
 

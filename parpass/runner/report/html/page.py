@@ -1,0 +1,143 @@
+"""The document of a recording: what was recorded, as rows of the page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+
+from parpass.runner.report.figures import time_text
+from parpass.runner.report.html.chart import Slices, chart, chart_script
+from parpass.runner.report.html.document import (
+    Document,
+    FunctionRow,
+    PassRow,
+    RemarkRow,
+    TimeRow,
+)
+from parpass.runner.report.html.recording import Recording
+from parpass.runner.report.report import RunReport
+from parpass.runner.report.timeline import Category
+
+# Slices of functions that a chart can have, and still follow the mouse.
+_MAX_SLICES = 50_000
+# Of what is nested only the innermost is drawn.
+_DRAWN = {
+    Category.MODULE_PASS,
+    Category.INSTRUMENT,
+    Category.PACKING,
+    Category.UNPACKING,
+    Category.LOADING,
+    Category.STARTING,
+    Category.LOST,
+    Category.FUNCTION,
+}
+
+
+def document_of(recording: Recording, title: str) -> Document:
+    """Return the document of a recording."""
+    report = recording.report
+    by_function = Counter(one.function for one in recording.remarks)
+    by_pass = Counter(one.pass_name for one in recording.remarks)
+    names = recording.functions()
+    versions = [list(recording.versions(name)) for name in names]
+    drawn, why_not = _timeline(recording)
+    return Document(
+        title=title,
+        headline="" if report is None else report.headline,
+        failure=recording.failure,
+        counts="" if report is None else report.counts,
+        advice=[] if report is None else report.advice,
+        times=[] if report is None else [TimeRow(*one) for one in report.lines()],
+        workers=[] if report is None else _worker_rows(report),
+        passes=_pass_rows(recording, by_pass),
+        functions=[
+            FunctionRow(name, recording.seconds.get(name, 0.0), len(own), remarks)
+            for name, own in zip(names, versions, strict=True)
+            for remarks in [by_function[name]]
+        ],
+        versions=versions,
+        remarks=[
+            RemarkRow(
+                one.kind.value,
+                one.pass_name,
+                one.function,
+                one.text,
+                None if one.span is None else str(one.span),
+                None if one.span is None else one.span.source_name,
+                None if one.span is None else one.span.line,
+            )
+            for one in recording.remarks
+        ],
+        sources={
+            one.span.source_name: recording.sources[one.span.source_name]
+            for one in recording.remarks
+            if one.span is not None and one.span.source_name in recording.sources
+        },
+        timeline=drawn,
+        without_timeline=why_not,
+        charts=chart_script() if drawn else "",
+    )
+
+
+def _worker_rows(report: RunReport) -> list[TimeRow]:
+    if not report.in_workers:
+        return []
+    cores = f"on {report.cores:.1f} cores"
+    return [
+        TimeRow("busy", report.busy, cores),
+        TimeRow("starting", report.starting, ""),
+        TimeRow("waiting for functions", report.waiting, ""),
+        TimeRow("idle at the end of stages", report.idle_at_end, ""),
+    ]
+
+
+def _pass_rows(recording: Recording, remarks: Counter[str]) -> list[PassRow]:
+    report = recording.report
+    seconds: dict[str, float] = {}
+    if report is not None:
+        seconds = {**report.module_passes, **report.passes}
+    for name in [*recording.changed, *remarks]:
+        seconds.setdefault(name, 0.0)
+    return [
+        PassRow(
+            name,
+            took,
+            recording.calls.get(name),
+            recording.changed.get(name, 0),
+            remarks[name],
+        )
+        for name, took in seconds.items()
+    ]
+
+
+def _timeline(recording: Recording) -> tuple[object | None, str]:
+    """Return the chart of the timeline; or None, and why there is none."""
+    tracks = list(recording.tracks)
+    if not tracks:
+        return None, "No run was recorded."
+    count = sum(map(len, recording.tracks.values()))
+    wanted = _DRAWN
+    if count > _MAX_SLICES:
+        wanted = (_DRAWN - {Category.FUNCTION}) | {Category.PASS}
+    slices = Slices([], [], [], [], [])
+    origin = min(one.began for own in recording.tracks.values() for one in own)
+    for number, own in enumerate(recording.tracks.values()):
+        pass_name = ""
+        for one in own:
+            if one.category is Category.PASS:
+                pass_name = one.name
+            if one.category not in wanted:
+                continue
+            is_function = one.category is Category.FUNCTION
+            slices.track.append(number)
+            slices.start.append(one.began - origin)
+            slices.stop.append(one.ended - origin)
+            slices.name.append(pass_name if is_function else one.name)
+            slices.function.append(one.name if is_function else "")
+    with contextlib.suppress(ModuleNotFoundError):
+        return chart(tracks, slices), ""
+    took = time_text(max(slices.stop, default=0.0))
+    return None, (
+        f"{len(slices.name):,} slices of {took} were recorded; to have them drawn, "
+        "install Bokeh: pip install 'parpass[report]'"
+    )
