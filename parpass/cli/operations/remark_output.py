@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 import click
 
-from parpass.cli.files.writing import check_folder, write_text
-from parpass.cli.output.failure import InputError
 from parpass.errors import ArgumentError
 from parpass.errors.core import did_you_mean
 from parpass.instrument import RemarksInstrument
@@ -60,10 +58,10 @@ class RemarkOutput:
             click.echo(self.instrument.render(), nl=False, err=True)
             return
         try:
-            text = remark_writer(self._output)(self.instrument.remarks)
-            write_text(text, self._output)
-        except InputError as error:
-            click.echo(f"Warning: {error}; it has no remarks", err=True)
+            self.instrument.write(self._output)
+        except OSError as error:
+            message = f"Warning: cannot write '{self._output}': {error.strerror}"
+            click.echo(f"{message}; remarks are lost", err=True)
 
 
 def check_pass_glob(glob: str, known: Collection[str], option: str) -> None:
@@ -81,14 +79,15 @@ def check_pass_glob(glob: str, known: Collection[str], option: str) -> None:
 
 
 def _check(output: str) -> None:
-    check_folder(output, "--remarks")
     try:
         remark_writer(output)
     except ArgumentError as error:
         message = f"{error}; '-' is for standard error"
         raise click.BadParameter(message, param_hint="'--remarks'") from None
     folder = os.path.dirname(output) or "."
-    if not os.access(folder, os.W_OK | os.X_OK):
+    is_there = os.path.isdir(folder)
+    if not is_there or not os.access(folder, os.W_OK | os.X_OK):
+        problem = "is not writable" if is_there else "does not exist"
         raise click.BadParameter(
-            f"directory '{folder}' is not writable", param_hint="'--remarks'"
+            f"directory '{folder}' {problem}", param_hint="'--remarks'"
         )

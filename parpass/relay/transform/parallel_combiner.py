@@ -111,7 +111,7 @@ class ParallelCombiner(ABC):
     def _remark(
         self, kind: str, name: str, message: str, calls: Sequence[Call]
     ) -> None:
-        values = {"op": self.op.name, "calls": len(calls)}
+        values: dict[str, Any] = {"op": self.op.name, "calls": len(calls)}
         context = PassContext.current()
         context.remark(kind, message, calls[0].span, name=name, **values)
 

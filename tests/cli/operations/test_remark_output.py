@@ -102,7 +102,7 @@ def test_a_full_disk_is_a_warning_and_the_result_stands(
     assert result.exit_code == 0
     assert "def @main" in result.stdout
     assert result.stderr == (
-        f"Warning: cannot write '{full}': No space left on device; it has no remarks\n"
+        f"Warning: cannot write '{full}': No space left on device; remarks are lost\n"
     )
 
 
