@@ -28,7 +28,7 @@ from parpass.runner.request import RunRequest
 if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
-    from parpass.runner.report.html.recording import Recording
+    from parpass.runner.report.html.page import Recording
     from parpass.runner.report.report import RunReport
     from parpass.runner.report.timeline import Recorded, Tracing
     from parpass.transform import Pass, PassContext
@@ -291,27 +291,30 @@ class Runner:
             file.close()
 
     @contextlib.contextmanager
-    def record(self) -> Generator[Recording]:
+    def record(self, context: PassContext | None = None) -> Generator[Recording]:
         """Record the runs that begin in the block, for a page of HTML.
 
-        What is recorded is what a trace has, and, of runs under the context that is
-        current here, what each pass changed in which function, and its remarks. See
-        `Recording.write`. Printing functions takes longer than most passes do; it is
-        done in the workers, and makes no barrier.
+        What is recorded is what a trace has and, of runs under one context, what each
+        pass changed in which function, and its remarks. See `Recording.write`. Printing
+        functions takes longer than most passes do; it is done in the workers, and makes
+        no barrier.
+
+        Args:
+            context: The context; by default the one that is current here.
 
         Yields:
             The recording. It is whole when the block is left.
         """
         with fork_lock:
             # For pages alone.
-            from parpass.runner.report.html.recording import Recording
-            from parpass.transform.context import PassContext
+            from parpass.runner.report.html.page import Recording
+            from parpass.transform.context import PassContext as Contexts
 
         recording = Recording()
         self._recordings.append(recording)
         try:
             with (
-                PassContext.current().also_watched_by(recording),
+                (context or Contexts.current()).also_watched_by(recording),
                 self._traced_to(recording.add_slices),
             ):
                 yield recording

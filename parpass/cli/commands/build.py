@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options, trace_option
+from parpass.cli.commands import options, watch_options
 from parpass.cli.commands.options import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
@@ -81,7 +81,8 @@ _SLOW_SECONDS = 1.0  # seconds
 )
 @options.remarks
 @options.remarks_filter
-@trace_option.trace
+@watch_options.trace
+@watch_options.report
 @options.showing(
     "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
 )
@@ -106,6 +107,7 @@ def build(
     remarks: str | None,
     remarks_filter: Sequence[str],
     trace: str | None,
+    report: str | None,
     quiet: bool,
     explain_speed: bool,
     traceback: bool,
@@ -122,6 +124,7 @@ def build(
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.writing import check_folder, check_output, write_text
+    from parpass.cli.operations.html_report import writing_report
     from parpass.cli.operations.instrument_options import InstrumentOptions
     from parpass.cli.operations.pipeline import check_config, make_context
     from parpass.cli.output.tables import (
@@ -136,7 +139,7 @@ def build(
     check_output(output)
     if header is not None:
         check_folder(header, "--header")
-    trace_option.check_trace(trace, output)
+    watch_options.check_files(trace, report, output)
     machine = _target(target)
     watching = replace(
         InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
@@ -154,6 +157,7 @@ def build(
         runner = stack.enter_context(open_runner(workers=jobs))
         if trace is not None:
             stack.enter_context(runner.trace(trace))
+        stack.enter_context(writing_report(report, runner, context))
         stack.enter_context(context)
         stack.enter_context(machine)
         try:
@@ -179,8 +183,8 @@ def build(
     _report_numpy(lib, tell)
     if explain_speed:
         print_build_times(times)
-        for report in times.reports:
-            print_speed_report(report)
+        for one in times.reports:
+            print_speed_report(one)
 
 
 def _target(text: str) -> Target:

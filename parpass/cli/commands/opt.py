@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from parpass.cli.commands import completion, options, trace_option
+from parpass.cli.commands import completion, options, watch_options
 from parpass.cli.commands.options import Command, Option
 
 _listing = functools.partial(click.option, cls=Option, section="What there is")
@@ -98,7 +98,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 )
 @options.remarks
 @options.remarks_filter
-@trace_option.trace
+@watch_options.trace
+@watch_options.report
 @options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",
@@ -233,7 +234,7 @@ def opt(
     check_output(output)
     if given["reproducer"] is not None:
         check_folder(given["reproducer"], "--reproducer")
-    trace_option.check_trace(given["trace"], output)
+    watch_options.check_files(given["trace"], given["report"], output)
     options.check_executor(jobs, executor, dask)
     if isolate and jobs == 0:
         raise click.BadParameter(

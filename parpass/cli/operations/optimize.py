@@ -13,6 +13,7 @@ from parpass.cli.files.reading import SPLIT, Program, read_modules, read_program
 from parpass.cli.files.writing import write_modules
 from parpass.cli.operations.executors import opening_runner
 from parpass.cli.operations.expectations import Expectations, capturing
+from parpass.cli.operations.html_report import writing_report
 from parpass.cli.operations.instrument_options import InstrumentOptions
 from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.cli.operations.preload import modules_to_preload
@@ -53,6 +54,7 @@ def run(
     check_contract: bool,
     isolate: bool,
     trace: str | None,
+    report: str | None,
     **shown: Any,
 ) -> None:
     """Do what the options of `parpass opt` say.
@@ -92,6 +94,7 @@ def run(
         )
         if trace is not None:
             stack.enter_context(runner.trace(trace))
+        stack.enter_context(writing_report(report, runner, context))
         go = _running(runner, pipeline, context, watching) if passes else _unchanged
         go = _for_relay_only(go) if is_by_level else go
         try:

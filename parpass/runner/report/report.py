@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from parpass.fork_safety import fork_lock
 from parpass.runner.report.advice import recommend
 from parpass.runner.report.figures import RunFigures, ratio, time_text
 
@@ -58,6 +60,18 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             Line("the rest", self.rest),
         ]
         return [line for line in lines if line.seconds > 0]
+
+    def to_html(self, title: str = "A run of parpass") -> str:
+        """Return the report as a page: one file of HTML, which needs no network.
+
+        `Runner.record` gives one with the timeline, the functions and the remarks.
+        """
+        with fork_lock:
+            # It shows reports, so it imports this.
+            page = importlib.import_module("parpass.runner.report.html.page")
+        recording = page.Recording()
+        recording.report = self
+        return recording.to_html(title)
 
     def _worker_text(self) -> str:
         whole = self.workers * self.in_workers

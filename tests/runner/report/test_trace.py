@@ -13,7 +13,8 @@ import trio
 from parpass.errors import FunctionTimeoutError, TraceWarning, WorkerDiedError
 from parpass.runner import Runner, open_runner, run_pipeline, run_pipeline_sync
 from parpass.runner.ipc.messages import JobTimeline
-from parpass.runner.report.trace import Trace
+from parpass.runner.report.timeline import Tracing
+from parpass.runner.report.trace import TraceFile
 from parpass.runner.report.traced_metrics import TracedMetrics
 from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.transform import Pass, PassContext, Sequential
@@ -193,8 +194,9 @@ def test_a_trace_that_cannot_be_written_is_one_warning(runner: Runner, name: str
 
 def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Path):
     file = tmp_path / "out.json"
-    trace = Trace(file)
-    metrics = TracedMetrics(2, trace.timeline.origin, trace)
+    tracing, trace = Tracing(), TraceFile(file)
+    tracing.sinks.append(trace.write)
+    metrics = TracedMetrics(2, tracing.timeline.origin, tracing)
     with metrics.recording_end():
         transfer = metrics.new_transfer([Add(1)], ["f0"], was_warm=True)
         for behind in (-1e6, 1e6):

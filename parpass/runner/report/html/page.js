@@ -273,7 +273,7 @@ function besideSource(own) {
 // ---------------------------------------------------------------- diff
 
 const CONTEXT = 3; // lines around a change
-const MOST_EDITS = 1500; // beyond them a block is shown as replaced whole
+const MOST_EDITS = 500; // beyond them a block is shown as replaced whole
 
 // Myers' greedy algorithm (1986): the shortest script of deletions and insertions.
 function edits(before, after) {

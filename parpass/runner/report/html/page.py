@@ -1,9 +1,10 @@
-"""The document of a recording: what was recorded, as rows of the page."""
+"""The recording of runs, and its page: what was recorded, as rows of a document."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from pathlib import Path
 
 from parpass.runner.report.figures import time_text
 from parpass.runner.report.html.chart import Slices, chart, chart_script
@@ -14,7 +15,7 @@ from parpass.runner.report.html.document import (
     RemarkRow,
     TimeRow,
 )
-from parpass.runner.report.html.recording import Recording
+from parpass.runner.report.html.recording import RecordedRuns
 from parpass.runner.report.report import RunReport
 from parpass.runner.report.timeline import Category
 
@@ -33,7 +34,23 @@ _DRAWN = {
 }
 
 
-def document_of(recording: Recording, title: str) -> Document:
+class Recording(RecordedRuns):
+    """What some runs did, which a page shows; `Runner.record` makes one."""
+
+    def to_html(self, title: str = "A run of parpass") -> str:
+        """Return the recording as a page: one file, which needs no network."""
+        return document_of(self, title).to_html()
+
+    def write(self, path: str | Path, title: str = "A run of parpass") -> None:
+        """Write the recording as a page.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        Path(path).write_text(self.to_html(title), encoding="utf-8")
+
+
+def document_of(recording: RecordedRuns, title: str) -> Document:
     """Return the document of a recording."""
     report = recording.report
     by_function = Counter(one.function for one in recording.remarks)
@@ -46,7 +63,7 @@ def document_of(recording: Recording, title: str) -> Document:
         headline="" if report is None else report.headline,
         failure=recording.failure,
         counts="" if report is None else report.counts,
-        advice=[] if report is None else report.advice,
+        advice=[] if report is None else [str(one) for one in report.advice],
         times=[] if report is None else [TimeRow(*one) for one in report.lines()],
         workers=[] if report is None else _worker_rows(report),
         passes=_pass_rows(recording, by_pass),
@@ -91,7 +108,7 @@ def _worker_rows(report: RunReport) -> list[TimeRow]:
     ]
 
 
-def _pass_rows(recording: Recording, remarks: Counter[str]) -> list[PassRow]:
+def _pass_rows(recording: RecordedRuns, remarks: Counter[str]) -> list[PassRow]:
     report = recording.report
     seconds: dict[str, float] = {}
     if report is not None:
@@ -110,11 +127,11 @@ def _pass_rows(recording: Recording, remarks: Counter[str]) -> list[PassRow]:
     ]
 
 
-def _timeline(recording: Recording) -> tuple[object | None, str]:
+def _timeline(recording: RecordedRuns) -> tuple[object | None, str]:
     """Return the chart of the timeline; or None, and why there is none."""
     tracks = list(recording.tracks)
     if not tracks:
-        return None, "No run was recorded."
+        return None, "No timeline was recorded: see Runner.record, or --report."
     count = sum(map(len, recording.tracks.values()))
     wanted = _DRAWN
     if count > _MAX_SLICES:

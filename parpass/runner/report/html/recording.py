@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from parpass.errors import ParpassError
@@ -20,8 +19,8 @@ from parpass.transform.capture.change import FunctionChange
 MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 
 
-class Recording(PassInstrument):
-    """What some runs did; `Runner.record` makes one.
+class RecordedRuns(PassInstrument):
+    """What some runs did.
 
     Texts are made in the workers, and kept deflated.
 
@@ -126,18 +125,3 @@ class Recording(PassInstrument):
         value = adapter.functions(mod).get(function)
         if value is not None:
             yield Version(None, adapter.function_text(function, value, mod))
-
-    def to_html(self, title: str = "A run of parpass") -> str:
-        """Return the recording as a page: one file, which needs no network."""
-        # What makes it is not needed to record.
-        from parpass.runner.report.html.page import document_of
-
-        return document_of(self, title).to_html()
-
-    def write(self, path: str | Path, title: str = "A run of parpass") -> None:
-        """Write the recording as a page.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        Path(path).write_text(self.to_html(title), encoding="utf-8")

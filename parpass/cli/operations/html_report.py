@@ -1,0 +1,45 @@
+"""The option `--report`: the recording of runs as a page of HTML."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+
+import click
+
+from parpass.runner import Runner
+from parpass.runner.report.html.page import Recording
+from parpass.transform import PassContext
+
+
+@contextlib.contextmanager
+def writing_report(
+    path: str | None, runner: Runner, context: PassContext
+) -> Generator[None]:
+    """Record the runs of the block, and write what was recorded, however it ends.
+
+    A page that cannot be written is a warning, and the result of the runs stands.
+
+    Args:
+        path: The page; None for none.
+        runner: What carries the runs out.
+        context: The settings that they have.
+    """
+    if path is None:
+        yield
+        return
+    recording: Recording | None = None
+    try:
+        with runner.record(context) as recording:
+            yield
+    finally:
+        if recording is not None:
+            _write(recording, path)
+
+
+def _write(recording: Recording, path: str) -> None:
+    try:
+        recording.write(path)
+    except OSError as error:
+        why = error.strerror or error
+        click.echo(f"Warning: cannot write '{path}': {why}", err=True)
