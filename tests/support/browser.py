@@ -67,11 +67,14 @@ class OpenedPage:
         self._ignoring = ignoring
         page.set_default_timeout(LIMIT)
         page.on("console", self._take_message)
-        page.on("pageerror", lambda error: self._take(str(error)))
+        page.on("pageerror", self._take_exception)
 
     def _take_message(self, message: Any) -> None:
         if message.type == "error":
             self._take(f"{message.text} {message.location.get('url', '')}")
+
+    def _take_exception(self, error: Any) -> None:
+        self._take(str(error))
 
     def _take(self, error: str) -> None:
         if not any(one in error for one in self._ignoring):
