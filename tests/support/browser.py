@@ -67,13 +67,13 @@ class OpenedPage:
         self._ignoring = ignoring
         page.set_default_timeout(LIMIT)
         page.on("console", self._take_message)
-        page.on("pageerror", self._take_error)
+        page.on("pageerror", self._take_exception)
 
     def _take_message(self, message: Any) -> None:
         if message.type == "error":
             self._take(f"{message.text} {message.location.get('url', '')}")
 
-    def _take_error(self, error: object) -> None:
+    def _take_exception(self, error: Any) -> None:
         self._take(str(error))
 
     def _take(self, error: str) -> None:
