@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
     from parpass.runner.report.report import RunReport
+    from parpass.runner.stage.progress import Progress
     from parpass.transform import Pass, PassContext
 
 ModT = TypeVar("ModT")
@@ -49,6 +50,7 @@ async def run_pipeline(
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
@@ -88,6 +90,10 @@ async def run_pipeline(
             once more in another worker.
         report: Called with the report of this run when it has ended, however that was;
             `reports.append`, say. Of several runs at once each has its own.
+        progress: Called with how far the run is, on the event loop that awaits it, at
+            most five times a second, and once more when it has ended. Where nothing
+            awaits, as with `run_pipeline_sync`, another thread calls it while this one
+            is busy. The run does not wait for it. One that raises is called no more.
 
     Returns:
         The new module.
@@ -112,6 +118,7 @@ async def run_pipeline(
             runs in it), or processes cannot be had, or there is no room for what they
             share (the rest runs in this one).
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
+        ProgressWarning: `progress` raised an error.
     """
     runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
     with folding_tracebacks:
@@ -124,6 +131,7 @@ async def run_pipeline(
                 memory_limit=memory_limit,
                 on_failure=on_failure,
                 report=report,
+                progress=progress,
             )
 
 
@@ -139,6 +147,7 @@ def run_pipeline_sync(
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core, and wait for it.
 
@@ -161,6 +170,7 @@ def run_pipeline_sync(
             memory_limit=memory_limit,
             on_failure=on_failure,
             report=report,
+            progress=progress,
         )
 
 
@@ -215,6 +225,7 @@ class Runner:
         memory_limit: int | None = None,
         on_failure: FailurePolicy | None = None,
         report: Callable[[RunReport], object] | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> ModT:
         """Run a pipeline; see `run_pipeline`."""
         began = time.perf_counter()
@@ -224,7 +235,7 @@ class Runner:
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
             return await session.run(
-                RunRequest(mod, pipeline, context, limits, report, began)
+                RunRequest(mod, pipeline, context, limits, report, progress, began)
             )
 
     def run_sync(
@@ -237,6 +248,7 @@ class Runner:
         memory_limit: int | None = None,
         on_failure: FailurePolicy | None = None,
         report: Callable[[RunReport], object] | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         began = time.perf_counter()
@@ -244,7 +256,7 @@ class Runner:
         with folding_tracebacks:
             session = self._session or self._load_session()
             return session.run_sync(
-                RunRequest(mod, pipeline, context, limits, report, began)
+                RunRequest(mod, pipeline, context, limits, report, progress, began)
             )
 
     @property

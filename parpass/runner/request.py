@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from parpass.runner.report.report import RunReport
+    from parpass.runner.stage.progress import Progress
     from parpass.transform import Pass, PassContext
 
 
@@ -24,6 +25,7 @@ class RunRequest(NamedTuple):
         limits: `function_timeout`, `memory_limit` and `on_failure`; None for each that
             is not given.
         on_report: Called with the report of the run.
+        on_progress: Called while it runs, with how far it is.
         began: The time of the call, by `time.perf_counter()`.
     """
 
@@ -32,4 +34,5 @@ class RunRequest(NamedTuple):
     context: PassContext | None
     limits: tuple[float | None, int | None, str | None]
     on_report: Callable[[RunReport], object] | None
+    on_progress: Callable[[Progress], object] | None
     began: float

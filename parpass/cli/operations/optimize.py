@@ -18,8 +18,9 @@ from parpass.cli.operations.preload import modules_to_preload
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
 from parpass.cli.output.instrument_options import InstrumentOptions
+from parpass.cli.output.progress_display import showing_progress
 from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
-from parpass.runner import Runner
+from parpass.runner import Progress, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
 # Runs a pipeline on a module.
@@ -52,6 +53,7 @@ def run(
     reproducer: str | None,
     check_contract: bool,
     isolate: bool,
+    quiet: bool,
     **shown: Any,
 ) -> None:
     """Do what the options of `parpass opt` say.
@@ -89,7 +91,12 @@ def run(
         runner = stack.enter_context(
             opening_runner(jobs, executor, dask=dask, preload=modules if passes else ())
         )
-        go = _running(runner, pipeline, context, watching) if passes else _unchanged
+        progress = stack.enter_context(showing_progress(quiet=quiet or not passes))
+        go = (
+            _running(runner, pipeline, context, watching, progress)
+            if passes
+            else _unchanged
+        )
         go = _for_relay_only(go) if is_by_level else go
         try:
             if verify_diagnostics:
@@ -123,10 +130,11 @@ def _running(
     pipeline: Sequential,
     context: PassContext,
     watching: InstrumentOptions,
+    progress: Callable[[Progress], object] | None,
 ) -> Run:
     def go(mod: Any) -> Any:
         try:
-            return runner.run_sync(mod, pipeline, context=context)
+            return runner.run_sync(mod, pipeline, context=context, progress=progress)
         finally:
             watching.take(runner.last_report)
 

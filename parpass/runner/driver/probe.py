@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -229,8 +229,12 @@ def probe_stage(
     criterion = StopCriterion(len(steps), functions, policy, state.store)
     (budget,) = budgets_of(steps[:1], state.context.config)
     step = SerialStep(steps[0], budget, mod, state.context, state.adapter)
+    proceed: Callable[[int, Any], object] = criterion
+    if state.tracker is not None:
+        names = list(state.adapter.functions(mod))
+        proceed = state.tracker.checkpoint(steps[:1], names, criterion)
     with function_pass_body(), tagging_log_records:
-        is_done = step.run(criterion)
+        is_done = step.run(proceed)
     done, nodes = criterion.done, criterion.nodes
     if not is_done:
         spent = time.perf_counter() - began
