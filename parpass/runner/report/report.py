@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from parpass.fork_safety import fork_lock
 from parpass.runner.report.advice import recommend
 from parpass.runner.report.figures import RunFigures, ratio, time_text
 
@@ -93,6 +94,22 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         also = [f"Also: {text}" for text in others]
         return "\n".join(
             [self.headline, *lines, self.counts, f"What would help most: {best}", *also]
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the times as a table for a notebook."""
+        with fork_lock:
+            from parpass.notebook_html import table  # in notebooks alone
+
+        rows = [
+            (what, time_text(spent), f"{ratio(spent, self.seconds):.0%}", remark)
+            for what, spent, remark in self.lines()
+        ]
+        best, *others = self.advice
+        return table(
+            self.headline,
+            rows,
+            [self.counts, f"What would help most: {best}", *others],
         )
 
 
