@@ -3,6 +3,7 @@
     python examples/service_asyncio.py --port 8080
     curl --data-binary @model.relay 'localhost:8080/compile?pipeline=FoldConstant'
 
+In a browser http://localhost:8080/ shows meanwhile how far a compile is.
 `docs/services.md` tells why each part is there.
 """
 
@@ -11,9 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import socket
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -26,7 +30,7 @@ from parpass.errors import (
     PipelineSyntaxError,
     UnknownPassError,
 )
-from parpass.runner import Runner, RunReport
+from parpass.runner import Progress, Runner, RunReport
 
 AT_ONCE = 2  # compiles; each of them may use all workers
 WAITING = 8  # requests that wait for their turn; more are told to come again
@@ -34,6 +38,7 @@ REQUEST_SECONDS = 30.0  # for all of a request
 FUNCTION_SECONDS = 5.0  # for a pass on one function
 FUNCTION_BYTES = 1 << 30  # likewise
 REQUEST_BYTES = 16 << 20  # of the program's text
+PAGE = Path(__file__).with_name("service_page.html")
 SHUTDOWN_SECONDS = 10.0  # that requests under way have when the service is to end
 
 CLIENT_ERRORS = (
@@ -76,7 +81,13 @@ class Service:
         self.gate = Gate(AT_ONCE, WAITING)
         self.counted: defaultdict[str, float] = defaultdict(float)
 
-    async def compiled(self, text: str, pipeline: str, level: int) -> str:
+    async def compiled(
+        self,
+        text: str,
+        pipeline: str,
+        level: int,
+        told: Callable[[Progress], object] | None = None,
+    ) -> str:
         """Return what a pipeline makes of a program; raises what a pass raised."""
         mod = await asyncio.to_thread(relay.parse, text, "request")
         new = await self.runner.run(
@@ -86,6 +97,7 @@ class Service:
             function_timeout=FUNCTION_SECONDS,
             memory_limit=FUNCTION_BYTES,
             report=self.count,
+            progress=told,
         )
         return await asyncio.to_thread(new.astext)
 
@@ -106,6 +118,73 @@ async def compile_one(request: web.Request) -> web.Response:
 
     Who goes away has this cancelled, and with it the run.
     """
+    return await answer_to(request)
+
+
+async def stream_one(request: web.Request) -> web.StreamResponse:
+    """Answer `POST /stream` as `/compile`, by events that tell how far the run is."""
+    await request.read()
+    events: asyncio.Queue[tuple[str, object]] = asyncio.Queue()
+
+    def told(progress: Progress) -> None:
+        events.put_nowait(("progress", progress_json(progress)))
+
+    async def run() -> None:
+        try:
+            answer = await answer_to(request, told)
+        except web.HTTPException as refused:
+            answer = refused
+        kind = "compiled" if answer.status == 200 else "failed"
+        events.put_nowait((kind, answer.text))
+
+    stream = web.StreamResponse(headers={"Cache-Control": "no-store"})
+    stream.content_type = "text/event-stream"
+    await stream.prepare(request)
+    running = asyncio.create_task(run())
+    try:
+        kind = "progress"
+        while kind == "progress":
+            kind, value = await events.get()
+            event = f"event: {kind}\ndata: {json.dumps(value)}\n\n"
+            await stream.write(event.encode())
+    finally:  # who goes away has the run cancelled
+        running.cancel()
+        await asyncio.wait([running])
+    return stream
+
+
+def progress_json(progress: Progress) -> dict[str, Any]:
+    """Return how far a run is, for the page."""
+    workers = [
+        {
+            "worker": one.worker,
+            "pass": one.pass_name,
+            "function": one.function,
+            "seconds": one.seconds,
+        }
+        for one in progress.workers
+    ]
+    return {
+        "stage": progress.stage,
+        "passes": progress.passes,
+        "done": progress.done,
+        "functions": progress.functions,
+        "seconds": progress.seconds,
+        "eta": progress.eta,
+        "workers": workers,
+        "slow": [one.function for one in progress.slow],
+    }
+
+
+async def page(_: web.Request) -> web.FileResponse:
+    """Answer `GET /` with the page that compiles and shows how far that is."""
+    return web.FileResponse(PAGE)
+
+
+async def answer_to(
+    request: web.Request, told: Callable[[Progress], object] | None = None
+) -> web.Response:
+    """Compile what a request has, and tell how far that is."""
     service = request.app[SERVICE]
     pipeline = request.query.get("pipeline", "DefaultPipeline")
     level = request.query.get("level", "2")
@@ -115,7 +194,7 @@ async def compile_one(request: web.Request) -> web.Response:
     outcome, limit = "cancelled", asyncio.timeout(REQUEST_SECONDS)
     try:
         async with limit, service.gate.entered():
-            made = await service.compiled(text, pipeline, int(level))
+            made = await service.compiled(text, pipeline, int(level), told)
         outcome = "compiled"
         return web.Response(text=made)
     except web.HTTPServiceUnavailable:
@@ -156,7 +235,14 @@ def application() -> web.Application:
     """Return the service, to be run by any of aiohttp's ways."""
     app = web.Application(client_max_size=REQUEST_BYTES)
     app.cleanup_ctx.append(kept_open)
-    app.add_routes([web.post("/compile", compile_one), web.get("/metrics", metrics)])
+    app.add_routes(
+        [
+            web.get("/", page),
+            web.post("/compile", compile_one),
+            web.post("/stream", stream_one),
+            web.get("/metrics", metrics),
+        ]
+    )
     return app
 
 

@@ -61,7 +61,8 @@
     └── InternalError             a fault of parpass itself (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
-`BudgetWarning`, `BlockedLoopWarning`, `AdapterWarning`, `TraceWarning`.
+`BudgetWarning`, `BlockedLoopWarning`, `AdapterWarning`, `TraceWarning`,
+`ProgressWarning`.
 
 Every error keeps its values as attributes and survives pickling, because workers send
 errors to the coordinator. Errors and warnings have `hints`: keys of the phrases in

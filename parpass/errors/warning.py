@@ -15,6 +15,7 @@ __all__ = [
     "BlockedLoopWarning",
     "BudgetWarning",
     "PassStateWarning",
+    "ProgressWarning",
     "SlowerRunWarning",
     "TraceWarning",
     "UnpicklablePassWarning",
@@ -27,6 +28,10 @@ class UnpicklablePassWarning(Hinted, RuntimeWarning):
 
 class PassStateWarning(Hinted, RuntimeWarning):
     """A function pass changed its state in a worker; the change is not sent back."""
+
+
+class ProgressWarning(Hinted, RuntimeWarning):
+    """A progress callback failed, and was called no more; the run went on."""
 
 
 class SlowerRunWarning(Hinted, RuntimeWarning):

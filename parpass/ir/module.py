@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from parpass.errors import ModuleTypeError
 from parpass.errors.core import describe_kind
+from parpass.fork_safety import fork_lock
 from parpass.ir import function_codec
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.attrs import DictAttrs
@@ -367,6 +368,15 @@ class IRModule:
         names = list(self._functions.by_name)
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         return f"IRModule({len(names)} functions: {shown})"
+
+    def _repr_html_(self) -> str:
+        """Return the functions for a notebook, each unfolded by a click."""
+        with fork_lock:
+            from parpass.notebook_html import folded_texts  # in notebooks alone
+
+        functions = self._functions.by_name.items()
+        texts = [(f"@{name}", one.text_for_display) for name, one in functions]
+        return folded_texts(f"IRModule, {len(texts):,} functions", texts)
 
     def __copy__(self) -> IRModule:
         return self.copy()

@@ -13,10 +13,13 @@ from msgspec import structs
 
 from parpass.diagnostic import Span
 from parpass.errors import UntypedError
+from parpass.fork_safety import fork_lock
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.dialect import dialect_of
-from parpass.ir.node import Node, reflected
+from parpass.ir.node import Node, count_nodes, reflected
 from parpass.ir.types import FuncType, Type
+
+_MAX_DISPLAYED_NODES = 20_000  # of a function, whose text takes a second
 
 
 class RelayExpr(Node, frozen=True, eq=False):
@@ -139,6 +142,20 @@ class BaseFunc(RelayExpr, frozen=True, eq=False, weakref=True):
     def without_attr(self, key: str) -> Self:
         """Return this function without one attribute."""
         return self._with({k: v for k, v in self.attributes.items() if k != key})
+
+    def text_for_display(self) -> str:
+        """Return the text, or what the function is if that would be very long."""
+        nodes = count_nodes(self, _MAX_DISPLAYED_NODES)
+        if nodes >= _MAX_DISPLAYED_NODES:
+            return f"{self!r}\nmore than {nodes:,} nodes; print(function) shows all"
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook."""
+        with fork_lock:
+            from parpass.notebook_html import preformatted  # in notebooks alone
+
+        return preformatted(self.text_for_display())
 
     def has_nonzero_attr(self, key: str) -> bool:
         """Return whether the function has an attribute that is not zero or empty."""

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     )
     from parpass.runner.ipc.propagation import propagate
     from parpass.runner.report.report import RunReport
-    from parpass.runner.stage.progress import Progress, watching_progress
+    from parpass.runner.stage.progress import (
+        Progress,
+        WorkerActivity,
+        watching_progress,
+    )
     from parpass.runner.worker.jobs import begin_worker
 
 __all__ = [
@@ -37,6 +41,7 @@ __all__ = [
     "Progress",
     "RunReport",
     "Runner",
+    "WorkerActivity",
     "begin_worker",
     "end_idle_workers",
     "open_runner",
@@ -54,6 +59,7 @@ _HOMES = {
     "NoWorkersError": "executor",
     "Progress": "stage.progress",
     "RunReport": "report.report",
+    "WorkerActivity": "stage.progress",
     "begin_worker": "worker.jobs",
     "propagate": "ipc.propagation",
     "watching_progress": "stage.progress",

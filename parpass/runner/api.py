@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from parpass.runner.report.html.page import Recording
     from parpass.runner.report.report import RunReport
     from parpass.runner.report.timeline import Recorded, Tracing
+    from parpass.runner.stage.progress import Progress
     from parpass.transform import Pass, PassContext
 
 ModT = TypeVar("ModT")
@@ -53,6 +54,7 @@ async def run_pipeline(
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
@@ -92,6 +94,10 @@ async def run_pipeline(
             once more in another worker.
         report: Called with the report of this run when it has ended, however that was;
             `reports.append`, say. Of several runs at once each has its own.
+        progress: Called with how far the run is, on the event loop that awaits it, at
+            most five times a second, and once more when it has ended. Where nothing
+            awaits, as with `run_pipeline_sync`, another thread calls it while this one
+            is busy. The run does not wait for it. One that raises is called no more.
         trace: The file that the run is recorded in, for Perfetto; see `Runner.trace`.
 
     Returns:
@@ -118,6 +124,7 @@ async def run_pipeline(
             share (the rest runs in this one).
         UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
         TraceWarning: The trace cannot be written.
+        ProgressWarning: `progress` raised an error.
     """
     runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
     with folding_tracebacks:
@@ -131,6 +138,7 @@ async def run_pipeline(
                     memory_limit=memory_limit,
                     on_failure=on_failure,
                     report=report,
+                    progress=progress,
                 )
 
 
@@ -147,6 +155,7 @@ def run_pipeline_sync(
     on_failure: FailurePolicy | None = None,
     report: Callable[[RunReport], object] | None = None,
     trace: str | os.PathLike[str] | None = None,
+    progress: Callable[[Progress], object] | None = None,
 ) -> ModT:
     """Run a pipeline on a module, on every core, and wait for it.
 
@@ -169,6 +178,7 @@ def run_pipeline_sync(
             memory_limit=memory_limit,
             on_failure=on_failure,
             report=report,
+            progress=progress,
         )
 
 
@@ -225,6 +235,7 @@ class Runner:
         memory_limit: int | None = None,
         on_failure: FailurePolicy | None = None,
         report: Callable[[RunReport], object] | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> ModT:
         """Run a pipeline; see `run_pipeline`."""
         began = time.perf_counter()
@@ -234,7 +245,16 @@ class Runner:
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
             made = await session.run(
-                RunRequest(mod, pipeline, context, limits, report, began, self._tracing)
+                RunRequest(
+                    mod,
+                    pipeline,
+                    context,
+                    limits,
+                    report,
+                    progress,
+                    began,
+                    self._tracing,
+                )
             )
         if self._recordings:
             self._finish_recordings(made)
@@ -250,6 +270,7 @@ class Runner:
         memory_limit: int | None = None,
         on_failure: FailurePolicy | None = None,
         report: Callable[[RunReport], object] | None = None,
+        progress: Callable[[Progress], object] | None = None,
     ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         began = time.perf_counter()
@@ -257,7 +278,16 @@ class Runner:
         with folding_tracebacks:
             session = self._session or self._load_session()
             made = session.run_sync(
-                RunRequest(mod, pipeline, context, limits, report, began, self._tracing)
+                RunRequest(
+                    mod,
+                    pipeline,
+                    context,
+                    limits,
+                    report,
+                    progress,
+                    began,
+                    self._tracing,
+                )
             )
         if self._recordings:
             self._finish_recordings(made)

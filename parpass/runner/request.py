@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from parpass.runner.report.report import RunReport
     from parpass.runner.report.timeline import Tracing
+    from parpass.runner.stage.progress import Progress
     from parpass.transform import Pass, PassContext
 
 
@@ -25,6 +26,7 @@ class RunRequest(NamedTuple):
         limits: `function_timeout`, `memory_limit` and `on_failure`; None for each that
             is not given.
         on_report: Called with the report of the run.
+        on_progress: Called while it runs, with how far it is.
         began: The time of the call, by `time.perf_counter()`.
         tracing: What records the run; None if nothing does.
     """
@@ -34,5 +36,6 @@ class RunRequest(NamedTuple):
     context: PassContext | None
     limits: tuple[float | None, int | None, str | None]
     on_report: Callable[[RunReport], object] | None
+    on_progress: Callable[[Progress], object] | None
     began: float
     tracing: Tracing | None = None

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
+from parpass.fork_safety import fork_lock
 from parpass.transform.context import PassContext, PassInfo, checked_names, in_force
 
 _run_call: Callable[[Pass, Any], Any]
@@ -91,6 +92,15 @@ class Pass:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.info!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return name, level and options for a notebook."""
+        with fork_lock:
+            from parpass.notebook_html import item  # in notebooks alone
+
+        options = [f"{name}={value!r}" for name, value in _changed_options(self)]
+        detail = [f"level {self.info.opt_level}", *options]
+        return item(self.info.name, ", ".join(detail))
 
 
 class ModulePass(Pass):
@@ -190,9 +200,35 @@ class Sequential(Pass):
             opt_level, name, required_names(required, name) if required else ()
         )
 
+    def _repr_html_(self) -> str:
+        """Return the passes as a list for a notebook."""
+        with fork_lock:
+            from parpass.notebook_html import item  # in notebooks alone
+
+        inside = [one._repr_html_() for one in self.passes if one is not None]
+        return item(self.info.name, f"level {self.info.opt_level}", inside)
+
     def __str__(self) -> str:
         listed = "".join(f"{p.info.name} " for p in self.passes if p is not None)
         return f"{super().__str__()}. The passes will be executed are: [{listed}]"
+
+
+def _changed_options(pass_: Pass) -> list[tuple[str, Any]]:
+    """Return the constructor arguments of a pass that are not at their defaults.
+
+    Those that are kept as attributes of the same names are found, as options are.
+    """
+    if hasattr(pass_, "pass_func"):  # made by a decorator from a plain function
+        return []
+    with fork_lock:
+        import inspect  # it takes long to load
+
+    found: list[tuple[str, Any]] = []
+    for name, parameter in inspect.signature(type(pass_)).parameters.items():
+        value = getattr(pass_, name, parameter.default)
+        if value is not parameter.default and repr(value) != repr(parameter.default):
+            found.append((name, value))
+    return found
 
 
 _KIND_WORDS: tuple[tuple[type[Pass], str], ...] = (

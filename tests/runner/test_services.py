@@ -44,6 +44,33 @@ def nothing_left() -> Generator[None]:
 # On asyncio.
 
 
+def test_on_asyncio_a_page_is_told_how_far_a_compile_is():
+    async def streamed(
+        client: aiohttp.ClientSession, pipeline: str
+    ) -> list[tuple[str, Any]]:
+        query = {"pipeline": pipeline}
+        async with client.post("/stream", params=query, data=PROGRAM) as answer:
+            assert answer.content_type == "text/event-stream"
+            events = (await answer.text()).removesuffix("\n\n").split("\n\n")
+        pairs = [re.fullmatch("event: (.*)\ndata: (.*)", one) for one in events]
+        return [(one[1], json.loads(one[2])) for one in pairs if one]
+
+    async def main() -> None:
+        async with asyncio_service() as client:
+            async with client.get("/") as answer:
+                assert "/stream" in await answer.text()
+            *told, made = await streamed(client, "InferType")
+            assert made == ("compiled", COMPILED)
+            kind, last = told[-1]
+            assert kind == "progress"
+            assert last["passes"] == ["InferType"]
+            assert last["done"] == last["functions"]
+            assert (await streamed(client, "Unknown"))[-1][0] == "failed"
+
+    with nothing_left():
+        asyncio.run(main())
+
+
 @asynccontextmanager
 async def asyncio_service() -> AsyncGenerator[aiohttp.ClientSession]:
     served = web.AppRunner(service_asyncio.application(), handler_cancellation=True)

@@ -16,8 +16,6 @@ from parpass.cli.commands.options import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from parpass.cli.output.tables import BuildTimes
     from parpass.ir.module import IRModule
     from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
-_MAX_NAME_CHARS = 40
 _SLOW_SECONDS = 1.0  # seconds
 
 
@@ -83,9 +80,7 @@ _SLOW_SECONDS = 1.0  # seconds
 @options.remarks_filter
 @watch_options.trace
 @watch_options.report
-@options.showing(
-    "-q", "--quiet", is_flag=True, help="Show nothing of what is being done."
-)
+@options.quiet
 @options.showing(
     "--explain-speed",
     is_flag=True,
@@ -127,6 +122,7 @@ def build(
     from parpass.cli.operations.html_report import writing_report
     from parpass.cli.operations.instrument_options import InstrumentOptions
     from parpass.cli.operations.pipeline import check_config, make_context
+    from parpass.cli.output.progress_display import showing_progress
     from parpass.cli.output.tables import (
         BuildTimes,
         print_build_times,
@@ -160,6 +156,7 @@ def build(
         stack.enter_context(writing_report(report, runner, context))
         stack.enter_context(context)
         stack.enter_context(machine)
+        progress = stack.enter_context(showing_progress(quiet=quiet))
         try:
             lib = _compile(
                 mod,
@@ -170,7 +167,7 @@ def build(
                 tell,
                 is_c=header is not None,
                 cache=cache,
-                quiet=quiet,
+                progress=progress,
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
@@ -217,7 +214,7 @@ def _compile(
     *,
     is_c: bool,
     cache: bool,
-    quiet: bool,
+    progress: Callable[[Progress], object] | None,
 ) -> GraphExecutorFactoryModule:
     """Return the library; the runner runs its pipelines, one after the other."""
     from parpass.relay.backend.lowering import left_to_numpy
@@ -237,13 +234,13 @@ def _compile(
             times.long_kernels = long_kernels(context)
             return end.value
         tell(f"{wanted.what}...")
-        with contextlib.nullcontext() if quiet else showing_progress():
-            made = runner.run_sync(
-                wanted.mod,
-                wanted.pipeline,
-                context=context,
-                report=times.reports.append,
-            )
+        made = runner.run_sync(
+            wanted.mod,
+            wanted.pipeline,
+            context=context,
+            report=times.reports.append,
+            progress=progress,
+        )
         times.left_to_numpy |= left_to_numpy(made)
         _report_if_slow(times.reports[-1], tell)
 
@@ -270,46 +267,3 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
         lib.export_library(output)
     except OSError as error:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def showing_progress(console: Console | None = None) -> Generator[None]:
-    """Show on standard error, if that is a terminal, how far workers are."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import Progress as Bar
-
-    from parpass.runner import watching_progress
-    from parpass.runner.report.figures import time_text
-
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        line = bar.add_task("", total=None)
-        longest = 0.0
-
-        def tell(progress: Progress) -> None:
-            nonlocal longest
-            bar.update(line, completed=progress.done, total=progress.functions)
-            if progress.seconds > longest:
-                longest = progress.seconds
-                name = escape(progress.function[:_MAX_NAME_CHARS])
-                told = f"longest {name}, {time_text(longest)}"
-                bar.update(line, description=told)
-
-        with watching_progress(tell):
-            yield

@@ -162,6 +162,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     type=click.Choice(["", "text", "json"]),
     help="Show how long each pass took, as a table or, with =json, as JSON.",
 )
+@options.quiet
 @options.showing(
     "--explain-speed",
     is_flag=True,

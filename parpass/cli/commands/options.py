@@ -253,6 +253,12 @@ traceback: Any = showing(
     is_flag=True,
     help="Show where a failing pass failed.",
 )
+quiet: Any = showing(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Show nothing of what is being done, nor how far it is.",
+)
 
 
 remarks: Any = writing(

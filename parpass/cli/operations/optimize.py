@@ -19,8 +19,9 @@ from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pi
 from parpass.cli.operations.preload import modules_to_preload
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
+from parpass.cli.output.progress_display import showing_progress
 from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
-from parpass.runner import Runner
+from parpass.runner import Progress, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
 # Runs a pipeline on a module.
@@ -55,6 +56,7 @@ def run(
     isolate: bool,
     trace: str | None,
     report: str | None,
+    quiet: bool,
     **shown: Any,
 ) -> None:
     """Do what the options of `parpass opt` say.
@@ -95,7 +97,12 @@ def run(
         if trace is not None:
             stack.enter_context(runner.trace(trace))
         stack.enter_context(writing_report(report, runner, context))
-        go = _running(runner, pipeline, context, watching) if passes else _unchanged
+        progress = stack.enter_context(showing_progress(quiet=quiet or not passes))
+        go = (
+            _running(runner, pipeline, context, watching, progress)
+            if passes
+            else _unchanged
+        )
         go = _for_relay_only(go) if is_by_level else go
         try:
             if verify_diagnostics:
@@ -129,11 +136,12 @@ def _running(
     pipeline: Sequential,
     context: PassContext,
     watching: InstrumentOptions,
+    progress: Callable[[Progress], object] | None,
 ) -> Run:
     def go(mod: Any) -> Any:
         watching.note_functions(mod)
         try:
-            return runner.run_sync(mod, pipeline, context=context)
+            return runner.run_sync(mod, pipeline, context=context, progress=progress)
         finally:
             watching.take(runner.last_report)
 

@@ -60,6 +60,14 @@ class AsyncBackend(Protocol):
         """Return the result of `run(job)` in a worker; None if it failed."""
         ...
 
+    def poster(self) -> Callable[[Callable[[], object]], object] | None:
+        """Return what has a function called on the event loop of the caller.
+
+        It may be called in any thread. None where the caller has no event loop, or
+        blocks it.
+        """
+        ...
+
     def restore_context(self) -> None:
         """Set in the context of the caller the contextvars that a run has set."""
         ...
@@ -96,6 +104,9 @@ class BlockingBackend:
         return convert_stop_iteration(function, *args)
 
     call_shielded = call
+
+    def poster(self) -> None:
+        """There is no event loop that goes on meanwhile."""
 
     async def submit_and_wait(
         self, executor: Executor, run: Callable[[bytes], bytes], job: bytes

@@ -26,14 +26,14 @@ from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredM
 from parpass.runner.placement import PlacementPolicy
 from parpass.runner.report.figures import LocalReason
 from parpass.runner.stage.call_recorder import CallRecorder
-from parpass.runner.stage.interpreter import StageInterpreter
+from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
-from parpass.transform.plan.serial import run_stage_serially
+from parpass.transform.plan.serial import ends_stage, run_stage_serially
 
 
 class LocalStageExecutor:
@@ -55,19 +55,20 @@ class LocalStageExecutor:
             reason: Why it runs here, for the report.
             budgets: The limits of its passes; by default those of the context.
         """
-        state = self._state
+        state, steps = self._state, command.steps
         mod, checkpoint = state.load(command.mod), state.checkpoint
         if state.metrics.is_traced:
             names = list(state.adapter.functions(mod))
-            checkpoint = state.metrics.traced_walk(command.steps, names, checkpoint)
+            checkpoint = state.metrics.traced_walk(steps, names, checkpoint)
+        if state.tracker is not None:
+            names = list(state.adapter.functions(mod))
+            checkpoint = state.tracker.checkpoint(steps, names, checkpoint)
         outcome = run_stage_serially(
-            command.steps,
-            mod,
-            state.context,
-            state.adapter,
-            checkpoint,
-            budgets=budgets,
+            steps, mod, state.context, state.adapter, checkpoint, budgets=budgets
         )
+        if state.tracker is not None:
+            is_whole = not ends_stage(outcome.records[-1])
+            state.tracker.end_stage(is_whole=is_whole)
         state.metrics.record_local_stage(reason, outcome)
         return outcome
 
@@ -254,7 +255,10 @@ def run_remainder(
             if proceed and not proceed(count, store.load(held, mod.base)):
                 return
             done = begun.get(at)
-            made = work.run(names[at]) if done is None else work.resume(names[at], done)
+            cursor = FunctionCursor(names[at], done)
+            if outcomes.watcher is not None:
+                outcomes.watcher.enter(names[at], cursor.outcome)
+            made = work.resume(cursor)
             if recorder is not None:
                 recorder.add_steps(at, made.seconds, 0 if done is None else 1)
             put_outcome(outcomes, at, held, made)

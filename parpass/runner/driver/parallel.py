@@ -202,11 +202,15 @@ class ParallelDriver:
     def _module_pass(self, command: RunModulePass) -> StageResult | Suspended:
         mod = self._state.load(command.mod)
         name = command.pass_.info.name
+        if self._state.tracker is not None:
+            self._state.tracker.begin_module_pass(name)
         with self._state.metrics.time_module_pass(name):
             answer = run_module_pass(
                 command.pass_, mod, self._state.context, self._state.adapter
             )
         if isinstance(answer, StageResult):
+            if self._state.tracker is not None:
+                self._state.tracker.end_stage()
             return answer
         return Suspended(
             functools.partial(self._async_module_pass, name, answer.waiting)

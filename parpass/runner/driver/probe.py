@@ -232,7 +232,10 @@ def probe_stage(
     proceed: Callable[[int, Any], object] = criterion
     if state.metrics.is_traced:
         names = list(state.adapter.functions(mod))
-        proceed = state.metrics.traced_walk(steps, names, criterion)
+        proceed = state.metrics.traced_walk(steps, names, proceed)
+    if state.tracker is not None:
+        names = list(state.adapter.functions(mod))
+        proceed = state.tracker.checkpoint(steps[:1], names, proceed)
     with function_pass_body(), tagging_log_records:
         is_done = step.run(proceed)
     done, nodes = criterion.done, criterion.nodes

@@ -160,6 +160,8 @@ class RemoteStageExecutor:
             has_begun = True
             await run_stage(stage, executor, board)
 
+        if state.tracker is not None:
+            state.tracker.watch_board(board)
         try:
             await state.backend.run(run)
         except OSError as error:
@@ -169,6 +171,8 @@ class RemoteStageExecutor:
             # the error.
             why_none = f"there is no event loop, {type(error).__name__}: {error}"
         finally:
+            if state.tracker is not None:
+                state.tracker.watch_board(None)
             transfer, total = stage.transfer, stage.total
             state.metrics.record_transfer(transfer, total, was_warm=was_warm)
             await state.backend.call_shielded(stage.end)

@@ -31,6 +31,7 @@ from parpass.runner.placement import PlacementPolicy, StartupAmortizer
 from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.report.report import RunReport
 from parpass.runner.request import RunRequest
+from parpass.runner.stage.progress import PROGRESS_CALLBACK
 from parpass.transform import PassContext, as_pass
 from parpass.transform.adapter_registry import Unwrap, adapter_for, lift_to_module
 from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
@@ -42,6 +43,7 @@ from parpass.transform.plan.plan import plan
 if TYPE_CHECKING:
     from parpass.runner.pool.loky_executor import LokyExecutor
     from parpass.runner.pool.reusable import LeasedExecutor
+    from parpass.runner.stage.progress_tracker import ProgressTracker
 
 ValueT = TypeVar("ValueT")
 
@@ -191,6 +193,7 @@ class Session:
             _metrics(workers, request),
             policy,
             isolated,
+            None if is_inside else _tracker(request, backend),
         )
         return _PreparedRun(commands, state, ParallelDriver(state), unwrap)
 
@@ -215,6 +218,8 @@ class Session:
 
     def _finish(self, begun: _PreparedRun, request: RunRequest) -> None:
         self._metrics = begun.state.metrics
+        if begun.state.tracker is not None:
+            begun.state.tracker.end()
         if request.on_report is not None:
             request.on_report(self._metrics.report())
 
@@ -325,6 +330,19 @@ def _metrics(workers: int, request: RunRequest) -> RunMetrics:
         from parpass.runner.report.traced_metrics import TracedMetrics
 
     return TracedMetrics(workers, request.began, request.tracing)
+
+
+def _tracker(request: RunRequest, backend: AsyncBackend) -> ProgressTracker | None:
+    """Return what tells how far a run is; None without a callback."""
+    callback = request.on_progress
+    callback = PROGRESS_CALLBACK.get() if callback is None else callback
+    if callback is None:
+        return None
+    with fork_lock:
+        # Few ask for it.
+        from parpass.runner.stage.progress_tracker import ProgressTracker
+
+    return ProgressTracker(callback, backend.poster())
 
 
 def _limits(request: RunRequest) -> Limits:

@@ -111,6 +111,8 @@ class StageExecutor:
         module = await state.backend.call_shielded(state.store.wrap, command.mod)
         outcomes = StageOutcomes(list(module.handles), len(command.steps))
         stage = StageInProgress(command, module, outcomes, began)
+        if state.tracker is not None:
+            state.tracker.begin_stage(command.steps, outcomes)
         was_warm = policy.executor.is_warm
         if probed is not None:
             await self._local.resume_probed(probed, stage)
@@ -208,6 +210,8 @@ class StageExecutor:
             (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
         )
         first = stage.first(count)
+        if self._state.tracker is not None and first is not stage:
+            self._state.tracker.begin_stage(first.command.steps, first.outcomes)
         if is_local[0]:
             self._warn_passes_local(first, fallback)
             return await self._finish_locally(first, LocalReason.UNSENDABLE)
@@ -245,6 +249,8 @@ class StageExecutor:
         state, command, outcomes = self._state, stage.command, stage.outcomes
         for (name, at), verdict in outcomes.local_quarantine().items():
             self.quarantined[name, command.done + at] = verdict
+        if state.tracker is not None:
+            state.tracker.end_stage()
         state.metrics.record_functions(outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
         records = merge_records(command.steps, outcomes)

@@ -17,6 +17,7 @@ from parpass.transform.plan.commands import RunStage
 
 if TYPE_CHECKING:
     from parpass.runner.driver.backends import AsyncBackend
+    from parpass.runner.stage.progress_tracker import ProgressTracker
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -30,6 +31,7 @@ class RunState(msgspec.Struct, frozen=True):
         metrics: The metrics of the run.
         policy: Chooses the process for each stage; None if there are no workers.
         isolated: Whether every function pass runs in a worker.
+        tracker: Tells how far the run is; None without a callback.
     """
 
     backend: AsyncBackend
@@ -39,6 +41,7 @@ class RunState(msgspec.Struct, frozen=True):
     metrics: RunMetrics
     policy: PlacementPolicy | None
     isolated: bool = False
+    tracker: ProgressTracker | None = None
 
     @property
     def checkpoint(self) -> Callable[..., object] | None:

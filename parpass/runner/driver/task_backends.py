@@ -63,6 +63,10 @@ class TaskBackend:
         """Wait until there is an answer."""
         raise NotImplementedError
 
+    def poster(self) -> Callable[[Callable[[], object]], object]:
+        """Return what has a function called on the event loop of this task."""
+        raise NotImplementedError
+
     def restore_context(self) -> None:
         """Set in this task the contextvars that the calls have set."""
         restore_context(self._context)
@@ -115,6 +119,16 @@ class TrioBackend(TaskBackend):
         answer.add_done_callback(wake)
         await heard.wait()
 
+    def poster(self) -> Callable[[Callable[[], object]], object]:
+        """Return trio's way from another thread to the event loop."""
+        token = trio.lowlevel.current_trio_token()
+
+        def post(function: Callable[[], object]) -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(function)
+
+        return post
+
     async def run(
         self, function: Callable[..., Awaitable[ResultT]], *args: Any
     ) -> ResultT:
@@ -141,6 +155,13 @@ class AsyncioBackend(TaskBackend):
             import asyncio  # running by now
 
         await asyncio.wait([asyncio.wrap_future(answer)])
+
+    def poster(self) -> Callable[[Callable[[], object]], object]:
+        """Return asyncio's way from another thread to the event loop."""
+        with fork_lock:
+            import asyncio  # running by now
+
+        return asyncio.get_running_loop().call_soon_threadsafe
 
     async def run(
         self, function: Callable[..., Awaitable[ResultT]], *args: Any

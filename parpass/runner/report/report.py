@@ -109,6 +109,22 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             [self.headline, *lines, self.counts, f"What would help most: {best}", *also]
         )
 
+    def _repr_html_(self) -> str:
+        """Return the times as a table for a notebook."""
+        with fork_lock:
+            from parpass.notebook_html import table  # in notebooks alone
+
+        rows = [
+            (what, time_text(spent), f"{ratio(spent, self.seconds):.0%}", remark)
+            for what, spent, remark in self.lines()
+        ]
+        best, *others = self.advice
+        return table(
+            self.headline,
+            rows,
+            [self.counts, f"What would help most: {best}", *others],
+        )
+
 
 def _lines(kind: str, parts: Mapping[str, float]) -> list[Line]:
     longest = sorted(parts.items(), key=lambda part: -part[1])

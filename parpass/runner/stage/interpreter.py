@@ -139,11 +139,10 @@ class StageInterpreter:
 
     def run(self, name: str) -> FunctionOutcome:
         """Run the steps on a function, up to the cutoff."""
-        return self.resume(name, FunctionOutcome(None))
+        return self.resume(FunctionCursor(name))
 
-    def resume(self, name: str, partial: FunctionOutcome) -> FunctionOutcome:
+    def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
         """Run the remaining steps on a function, up to the cutoff."""
-        cursor = FunctionCursor(name, partial)
         while self.step(cursor):
             pass
         return cursor.outcome

@@ -33,7 +33,7 @@ from parpass.runner.ipc.messages import (
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.stage.progress import PROGRESS_CALLBACK, Progress
+from parpass.runner.stage.progress import FunctionWatcher
 from parpass.transform import Pass
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
@@ -59,6 +59,9 @@ class StageOutcomes:
             process; its emissions were emitted as it ran.
         quarantined: The calls, by function and step, that killed a worker or hung.
         cutoff: The end of the stage, as far as it is known.
+        watcher: Notes the functions that begin here, or are finished; None in a run
+            without a progress callback.
+        done: How many functions have an outcome.
     """
 
     def __init__(self, names: Sequence[str], steps: int) -> None:
@@ -73,8 +76,8 @@ class StageOutcomes:
         self._unconfirmed: dict[tuple[str, int], Verdict] = {}
         self.cutoff = Cutoff(steps - 1)
         self._steps = steps
-        self._on_progress = PROGRESS_CALLBACK.get()
-        self._done = 0
+        self.watcher: FunctionWatcher | None = None
+        self.done = 0
         self._changed_signatures: set[int] = set()
         self._dependencies: dict[int, Collection[int]] = {}
         self._incomplete = bytearray(len(names))
@@ -103,11 +106,11 @@ class StageOutcomes:
     def put(
         self, function: int, handle: FunctionHandle, outcome: FunctionOutcome
     ) -> None:
-        """Set the outcome of a function, and call the progress callback."""
+        """Set the outcome of a function."""
         if function in self.partial and 0 in outcome.effects:
             emitted = replace(outcome.effects[0], emissions=())
             outcome.effects = {**outcome.effects, 0: emitted}
-        self._done += self.handles[function] is None
+        self.done += self.handles[function] is None
         self.handles[function] = handle
         total = 0.0
         for at, seconds in enumerate(outcome.seconds):
@@ -128,9 +131,8 @@ class StageOutcomes:
             self._dependencies[function] = outcome.dependencies
         if outcome.signature_changed:
             self._changed_signatures.add(function)
-        if self._on_progress is not None:
-            name, functions = self.names[function], len(self.names)
-            self._on_progress(Progress(name, total, self._done, functions))
+        if self.watcher is not None:
+            self.watcher.finish(self.names[function], total)
 
     def by_name(self) -> dict[str, FunctionHandle]:
         """Return the resulting functions by name, in module order."""
@@ -198,7 +200,7 @@ class StageOutcomes:
                 at for at, cut in enumerate(self._incomplete) if cut
             }
         for at in functions:
-            self._done -= self.handles[at] is not None
+            self.done -= self.handles[at] is not None
             self.handles[at] = None
             self._dependencies.pop(at, None)
             self.notable.pop(at, None)

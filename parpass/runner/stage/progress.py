@@ -1,4 +1,4 @@
-"""Progress of a stage, for display only; it never affects results.
+"""Progress of a run, for display only; it never affects results.
 
 This module is apart so that `watching_progress`, which is called on event loops, does
 not import what runs need.
@@ -7,43 +7,97 @@ not import what runs need.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+
+class WorkerActivity(NamedTuple):
+    """The activity of a worker, or of this process.
+
+    Attributes:
+        worker: The process id of the worker; None for the process of the caller.
+        pass_name: The pass; None where that is not known, or none runs, as while a
+            worker starts or a function is encoded.
+        function: The name of the function; None in a module pass, and at the start.
+        seconds: How long it has been at that function, through all passes of the stage.
+    """
+
+    worker: int | None
+    pass_name: str | None
+    function: str | None
+    seconds: float
 
 
 class Progress(NamedTuple):
-    """A function that workers have finished.
+    """The progress of a run.
 
     Attributes:
-        function: The name of the function.
-        seconds: The time that the passes of the stage took on it.
-        done: How many functions are finished, including this one.
-        functions: How many functions there are.
+        stage: The number of the stage, from 1: passes that go through the functions
+            together. In the process of the caller each pass may be one of its own, and
+            each module pass is.
+        passes: The names of the passes of the stage.
+        done: How many functions are finished.
+        functions: How many functions there are; 0 for a module pass.
+        seconds: The time since the stage began.
+        eta: The estimated seconds to the end of the stage; None until a function is
+            finished.
+        workers: The activity of each worker that is not idle.
+        slow: Those of them that are at a function for more than 3 seconds, and more
+            than ten times the median of the functions that are finished.
+        longest: The name of the finished function of the stage that took longest, and
+            its seconds; None before the first one.
+        is_last: Whether the run has ended, however that was.
     """
 
-    function: str
-    seconds: float
+    stage: int
+    passes: tuple[str, ...]
     done: int
     functions: int
+    seconds: float
+    eta: float | None
+    workers: tuple[WorkerActivity, ...]
+    slow: tuple[WorkerActivity, ...]
+    longest: tuple[str, float] | None
+    is_last: bool
 
 
-PROGRESS_CALLBACK: ContextVar[Callable[[Progress], object] | None] = ContextVar(
+ProgressCallback = Callable[[Progress], object]
+
+
+class PassTimes(Protocol):
+    """An outcome that is being made: the seconds of each pass that is through."""
+
+    seconds: Sequence[float]
+
+
+class FunctionWatcher(Protocol):
+    """Notes the functions of a stage while it runs."""
+
+    def enter(self, function: str, outcome: PassTimes) -> object:
+        """Note that a function begins in this process, and what is made of it."""
+        ...
+
+    def finish(self, function: str, seconds: float) -> object:
+        """Note that a function is finished, and how long passes took on it."""
+        ...
+
+
+PROGRESS_CALLBACK: ContextVar[ProgressCallback | None] = ContextVar(
     "parpass_progress", default=None
 )
 
 
 @contextlib.contextmanager
-def watching_progress(watcher: Callable[[Progress], object]) -> Generator[None]:
-    """Call a function for each function that workers finish, in runs in the block.
+def watching_progress(callback: ProgressCallback) -> Generator[None]:
+    """Tell a callback how far runs in the block are that have no `progress=` argument.
 
-    It is called as results arrive, in any order, from any thread, and again for a
-    function that runs again. It is not called for functions that run in this process.
+    See `run_pipeline` for when it is called.
 
     Args:
-        watcher: The function to call.
+        callback: The callback.
     """
-    token = PROGRESS_CALLBACK.set(watcher)
+    token = PROGRESS_CALLBACK.set(callback)
     try:
         yield
     finally:

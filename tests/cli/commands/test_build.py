@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 from parpass.cli import main
-from parpass.cli.commands.build import showing_progress
-from parpass.runner import Progress
-from parpass.runner.stage.progress import PROGRESS_CALLBACK
 from parpass.target import code_gen
 from tests.support.commands import write_model
 
@@ -121,26 +116,3 @@ def test_what_is_wrong_is_told(
     result = parpass(*words)
     assert result.exit_code == code
     assert told in " ".join(result.stderr.split())
-
-
-def shown(*, is_terminal: bool) -> str:
-    console = Console(file=io.StringIO(), force_terminal=is_terminal, width=120)
-    with showing_progress(console):
-        watcher = PROGRESS_CALLBACK.get()
-        if watcher is not None:
-            watcher(Progress("fused_conv2d", 0.5, 1, 3))
-            watcher(Progress("fused_add", 0.1, 2, 3))
-    file = console.file
-    assert isinstance(file, io.StringIO)
-    return file.getvalue()
-
-
-def test_a_terminal_shows_how_many_are_done_and_which_took_longest():
-    text = shown(is_terminal=True)
-    assert "2/3" in text
-    assert "longest fused_conv2d, 500.0 ms" in text
-    assert "fused_add" not in text
-
-
-def test_nothing_else_is_shown_anything():
-    assert shown(is_terminal=False) == ""

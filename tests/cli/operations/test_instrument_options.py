@@ -185,7 +185,7 @@ def test_a_wrong_option_of_the_context_is_a_usage_error(
 def test_workers_show_the_same_to_the_byte(models: list[str], pipeline: str):
     arguments = ["opt", *models, "-O3", "-p", pipeline, "--print-ir-before-all"]
     arguments += ["--print-ir-after-all", "--statistics", "--dump-pass-pipeline"]
-    arguments += ["--config", "parpass.asking_workers_seconds=0", "--verify-each"]
+    arguments += ["--config", "parpass.asking_workers_seconds=0", "--verify-each", "-q"]
     serial, parallel = (
         CliRunner().invoke(main, [*arguments, f"-j{jobs}"]) for jobs in (0, 2)
     )
