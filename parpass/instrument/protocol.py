@@ -40,9 +40,9 @@ class PassInstrument:
         observes_ir: Whether the hooks around passes look at the module. Set it to False
             for an instrument that does not: they are then given None for the module,
             and the runner may run several function passes without a barrier.
-        watched_passes: Globs of the passes whose changes `on_function_changed` is told;
+        watched_passes: Globs of the passes whose changes `on_function_changed` gets;
             `UnrollLoop` means `tir.UnrollLoop` as well.
-        watched_functions: Globs of the functions whose changes it is told.
+        watched_functions: Globs of the functions whose changes it gets.
     """
 
     observes_ir: ClassVar[bool] = True

@@ -220,7 +220,7 @@ class PassContext:
 
     @property
     def change_watch(self) -> ChangeWatch | None:
-        """What finds changes of functions; None if no instrument is told of any."""
+        """The finder of changes of functions; None if no instrument gets any."""
         watch = self._change_watch
         if watch is None:
             watch = self._change_watch = ChangeWatch(wanted_changes(self._instruments))
@@ -309,7 +309,7 @@ class PassContext:
 
     @contextlib.contextmanager
     def also_watched_by(self, instrument: Any) -> Generator[None]:
-        """Have one more instrument in the block, after the others.
+        """Add an instrument for the block, after the others.
 
         It is entered and exited; the others stay entered.
 

@@ -1,4 +1,4 @@
-"""How contexts and pipelines call instruments: the hooks, their order, their errors.
+"""The calls of instruments by contexts and pipelines: hooks, their order, errors.
 
 `parpass.instrument` has the base class and the instruments; this is the other side of
 the same contract (contract section 4).
@@ -46,7 +46,7 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
         observes_ir: Whether the hooks around a pass look at the module. If no
             instrument does, the runner may run several passes without a barrier, and
             the hooks are given None for the module.
-        wanted: Of which changes `on_function_changed` is told.
+        wanted: The changes that `on_function_changed` gets.
     """
 
     name: str
@@ -73,7 +73,7 @@ def wants_remarks(instruments: Iterable[Any]) -> bool:
 
 
 def wanted_changes(instruments: Iterable[Any]) -> tuple[Wanted, ...]:
-    """Return which changes instruments are to be told of."""
+    """Return the changes that instruments want to get."""
     hooks = map(hooks_of, instruments)
     return tuple(one.wanted for one in hooks if one.on_function_changed is not None)
 

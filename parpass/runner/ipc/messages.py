@@ -61,7 +61,7 @@ class Cutoff(NamedTuple):
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """What a pass on one function did besides its result."""
+    """The effects of a pass on one function besides its result."""
 
     diagnostics: Sequence[Diagnostic] = ()
     counters: Mapping[str, int] | None = None

@@ -158,7 +158,7 @@ class Tracing:
 
     @property
     def has_others(self) -> bool:
-        """Whether more than one run is under way."""
+        """Whether more than one run is in progress."""
         return len(self._in_use) > 1
 
     def begin_run(self) -> int:

@@ -1,4 +1,4 @@
-"""What a pass changed in a function: the texts before and after, where they are wanted.
+"""Changes of functions by passes: the texts before and after, if they are wanted.
 
 Workers compare a function before and after each pass, so watching makes no barrier. The
 comparison is by identity, then by encoded bytes, and at last by text. A change that the
@@ -62,7 +62,7 @@ class FunctionChange(msgspec.Struct, frozen=True):
 
     @property
     def verb(self) -> str:
-        """What the pass did: `changed`, `added` or `removed`."""
+        """The verb for the change: `changed`, `added` or `removed`."""
         if self.deflated[0] is None:
             return "added"
         return "removed" if self.deflated[1] is None else "changed"
@@ -126,7 +126,7 @@ class _Adapter(Protocol):
 
 
 class ChangeWatch:
-    """Finds the changes that somebody wants to see; owned by a context.
+    """Finds the changes that instruments want to get; owned by a context.
 
     Args:
         wanted: What each watcher wants.
@@ -158,8 +158,8 @@ class ChangeWatch:
         Args:
             pass_: The pass.
             name: The function.
-            before: What the pass was given; None if it added the function.
-            after: What it returned; None if it removed the function.
+            before: The argument of the pass; None if it added the function.
+            after: The result; None if it removed the function.
             mod: The module that it ran on.
             adapter: The adapter of the IR.
         """

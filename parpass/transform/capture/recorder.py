@@ -33,7 +33,7 @@ class Recorder:
             far as it is known in this process.
         remarks: The remarks so far.
         remarks_before: As `diagnostics_before`.
-        changes: The changes of functions that somebody wants to see.
+        changes: The changes of functions that instruments want to get.
     """
 
     __slots__ = (

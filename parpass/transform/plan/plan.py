@@ -78,7 +78,7 @@ class ActivePass(msgspec.Struct):
     """A pass that has begun, and the instruments to be notified of its end.
 
     Each instrument whose before-hook ran has its after-hook or failure hook called
-    once. `changes` are those of functions, by name, which instruments are not told yet.
+    once. `changes` are those of functions, by name, which no instrument got yet.
     """
 
     pass_: Pass

@@ -74,7 +74,7 @@ class RemarkRow(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows.
+    """The content of the page.
 
     Attributes:
         title: The title.

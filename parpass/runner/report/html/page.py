@@ -35,7 +35,7 @@ _DRAWN = {
 
 
 class Recording(RecordedRuns):
-    """What some runs did, which a page shows; `Runner.record` makes one."""
+    """The recording of some runs, and its page; `Runner.record` makes one."""
 
     def to_html(self, title: str = "A run of parpass") -> str:
         """Return the recording as a page: one file, which needs no network."""

@@ -1,4 +1,4 @@
-"""What runs did, recorded for a page: the timeline, versions of functions, remarks."""
+"""Recorded runs: their timeline, the versions of functions, remarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 
 
 class RecordedRuns(PassInstrument):
-    """What some runs did.
+    """The recorded activities of some runs, and their effects on functions.
 
     Texts are made in the workers, and kept deflated.
 
