@@ -363,7 +363,8 @@ class Runner:
     def _traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
         """Give what runs of the block record to a sink, besides other ones."""
         with fork_lock:
-            from parpass.runner.report.timeline import Tracing  # as above
+            # For traces and pages alone.
+            from parpass.runner.report.timeline import Tracing
 
         outer = self._tracing
         tracing = self._tracing = outer or Tracing()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from parpass.fork_safety import fork_lock
+
 
 class Slices(NamedTuple):
     """Slices of time, by columns of equal length.
@@ -48,18 +50,20 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
     Raises:
         ModuleNotFoundError: There is no Bokeh.
     """
-    from bokeh.embed import json_item
-    from bokeh.models import (
-        ColumnDataSource,
-        CustomJS,
-        FixedTicker,
-        HoverTool,
-        Range1d,
-        TapTool,
-        WheelZoomTool,
-    )
-    from bokeh.palettes import Category20
-    from bokeh.plotting import figure
+    with fork_lock:
+        # An extra, which no run needs.
+        from bokeh.embed import json_item
+        from bokeh.models import (
+            ColumnDataSource,
+            CustomJS,
+            FixedTicker,
+            HoverTool,
+            Range1d,
+            TapTool,
+            WheelZoomTool,
+        )
+        from bokeh.palettes import Category20
+        from bokeh.plotting import figure
 
     names = list(dict.fromkeys(slices.name))
     colours = Category20[20]
@@ -121,6 +125,8 @@ def chart_script() -> str:
     Raises:
         ModuleNotFoundError: There is no Bokeh.
     """
-    from bokeh.resources import Resources
+    with fork_lock:
+        # As above.
+        from bokeh.resources import Resources
 
     return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
