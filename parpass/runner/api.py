@@ -338,6 +338,8 @@ class Runner:
         with fork_lock:
             # For pages alone.
             from parpass.runner.report.html.page import Recording
+
+            # It is loaded with passes, which this module does without.
             from parpass.transform.context import PassContext as Contexts
 
         recording = Recording()

@@ -52,24 +52,13 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
     """
     with fork_lock:
         # An extra, which no run needs.
-        from bokeh.embed import json_item
-        from bokeh.models import (
-            ColumnDataSource,
-            CustomJS,
-            FixedTicker,
-            HoverTool,
-            Range1d,
-            TapTool,
-            WheelZoomTool,
-        )
-        from bokeh.palettes import Category20
-        from bokeh.plotting import figure
+        from bokeh import embed, models, palettes, plotting
 
     names = list(dict.fromkeys(slices.name))
-    colours = Category20[20]
+    colours = palettes.Category20[20]
     colour_of = {name: colours[at % len(colours)] for at, name in enumerate(names)}
     rows = [-at for at in slices.track]
-    source = ColumnDataSource(
+    source = models.ColumnDataSource(
         {
             "left": list(slices.start),
             "right": list(slices.stop),
@@ -84,13 +73,13 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
             "colour": [colour_of[name] for name in slices.name],
         }
     )
-    drawn = figure(
+    drawn = plotting.figure(
         sizing_mode="stretch_width",
         height=90 + _TRACK_HEIGHT * len(tracks),
         tools="xpan,reset",
         active_drag="xpan",
         x_axis_label="seconds",
-        y_range=Range1d(start=-len(tracks) + 0.4, end=0.6),
+        y_range=models.Range1d(start=-len(tracks) + 0.4, end=0.6),
         toolbar_location="above",
     )
     glyphs = drawn.quad(
@@ -98,10 +87,10 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
     )
     glyphs.nonselection_glyph = None
     tips = [("", "@name"), ("function", "@function"), ("", "@ms{0.000} ms")]
-    zoom = WheelZoomTool(dimensions="width")
-    drawn.add_tools(HoverTool(tooltips=tips), TapTool(), zoom)
+    zoom = models.WheelZoomTool(dimensions="width")
+    drawn.add_tools(models.HoverTool(tooltips=tips), models.TapTool(), zoom)
     drawn.toolbar.active_scroll = zoom
-    drawn.yaxis.ticker = FixedTicker(ticks=[-at for at in range(len(tracks))])
+    drawn.yaxis.ticker = models.FixedTicker(ticks=[-at for at in range(len(tracks))])
     drawn.yaxis.major_label_overrides = {-at: one for at, one in enumerate(tracks)}
     drawn.toolbar.logo = None
     drawn.ygrid.visible = False
@@ -113,10 +102,10 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
         axis.axis_label_text_color = axis.major_label_text_color = _GREY
         axis.axis_line_color = axis.major_tick_line_color = _GREY
         axis.minor_tick_line_color = None
-    opened = CustomJS(args={"source": source}, code=_OPENED)
+    opened = models.CustomJS(args={"source": source}, code=_OPENED)
     source.selected.js_on_change("indices", opened)
     legend = [{"name": name, "colour": colour} for name, colour in colour_of.items()]
-    return {"item": json_item(drawn), "legend": legend}
+    return {"item": embed.json_item(drawn), "legend": legend}
 
 
 def chart_script() -> str:

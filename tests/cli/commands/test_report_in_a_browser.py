@@ -1,0 +1,74 @@
+"""The page of a real run in a browser: its timeline, its functions, how long it takes.
+
+`PARPASS_PICTURES=docs` keeps the picture of it that the README shows.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from parpass import IRModule
+from parpass.runner import open_runner
+from parpass.transform import PassContext
+from tests.support.browser import OpenedPage, opened_page
+from tests.support.pooled import POOLED
+from tests.support.relay_networks import mobilenet, resnet
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PASSES = "SimplifyInference,EliminateCommonSubexpr,FoldConstant,FuseOps"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    networks = {f"resnet{n}": resnet.get_workload(num_layers=n) for n in (18, 34, 50)}
+    networks["mobilenet"] = mobilenet.get_workload()
+    mod = IRModule({name: one["main"] for name, (one, _) in networks.items()})
+    context = PassContext(opt_level=3, config=POOLED)
+    with open_runner(workers=2) as runner:
+        runner.run_sync(mod, PASSES, context=context)  # for workers that have started
+        with runner.record(context) as recording:
+            runner.run_sync(mod, PASSES, context=context)
+    recording.write(file, "Four networks by two workers")
+    return file.as_uri()
+
+
+def go(opened: OpenedPage, address: str) -> None:
+    opened.page.evaluate("to => { location.hash = to; }", address)
+    is_shown = "to => document.body.dataset.shown === '#' + to"
+    opened.page.wait_for_function(is_shown, arg=address)
+
+
+def test_the_timeline_has_tracks_and_opens_functions(report: str):
+    with opened_page(report, width=1000, height=560) as opened:
+        go(opened, "timeline")
+        opened.page.wait_for_function("Bokeh.index.roots.length > 0")
+        rows = opened.page.evaluate(
+            "Bokeh.index.roots[0].model.renderers[0].data_source.data"
+        )
+        drawn = {*zip(rows["name"], rows["function"], strict=True)}
+        assert {("FuseOps", "resnet50"), ("FoldConstant", "mobilenet")} <= drawn
+        opened.page.wait_for_timeout(500)  # until it is painted
+        if folder := os.environ.get("PARPASS_PICTURES"):
+            opened.screenshot(Path(folder) / "report.png")
+        at = [*rows["function"]].index("resnet50")
+        source = "Bokeh.index.roots[0].model.renderers[0].data_source"
+        select = f"at => {{ {source}.selected.indices = [at]; }}"
+        opened.page.evaluate(select, at)
+        opened.page.wait_for_function("location.hash.includes('resnet50')")
+        assert opened.errors == []
+
+
+def test_a_fused_network_is_shown_as_diff_and_graph(report: str):
+    with opened_page(report) as opened:
+        go(opened, "function/resnet50/last/diff")
+        assert "Primitive=1" in opened.page.inner_text("pre")
+        go(opened, "function/resnet50/last/graph")
+        assert opened.page.locator(".graph g.block").count() > 3
+        go(opened, "remarks")
+        assert "fused operators" in opened.page.inner_text("main")
+        assert opened.errors == []

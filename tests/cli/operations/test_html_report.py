@@ -1,0 +1,65 @@
+"""The option `--report` writes a page, however the run ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from parpass.cli import main
+from tests.support import commands
+
+MODEL = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(nn.relu(%x)) }\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "model.relay").write_text(MODEL)
+    return tmp_path / "model.relay"
+
+
+def opt(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
+
+
+def test_the_page_is_beside_what_is_written_without_it(model: Path):
+    page = model.with_name("report.html")
+    passes = (model, "-p", "InferType,FuseOps")
+    result = opt(*passes, "--report", page)
+    assert result.exit_code == 0
+    assert (result.stdout, result.stderr) == (opt(*passes).stdout, "")
+    assert '"name":"FuseOps"' in page.read_text(encoding="utf-8")
+
+
+def test_a_pass_that_fails_is_named_on_the_page(model: Path):
+    page = model.with_name("report.html")
+    name = commands.FailAlways.pass_info.name
+    result = opt(model, "-p", f"test.{name}", "--report", page)
+    assert result.exit_code == 1
+    assert '"failure":"The run failed: ' in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere/report.html", "directory 'nowhere' does not exist"),
+        ("same.relay", "'same.relay' is where -o writes the result"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(
+    model: Path, name: str, message: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(model.parent)
+    result = opt(model, "-p", "InferType", "-o", "same.relay", "--report", name)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not Path("same.relay").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_disk_is_a_warning_and_the_result_stands(model: Path):
+    result = opt(model, "-p", "InferType", "--report", "/dev/full")
+    assert result.exit_code == 0
+    assert "Warning: cannot write '/dev/full': No space left on device" in result.stderr
+    assert "def @main" in result.stdout
