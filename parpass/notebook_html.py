@@ -18,6 +18,8 @@ _PRE = (
     "margin:.3em 0;padding:.5em;overflow:auto;max-height:40em;font-family:monospace;"
     "text-align:left;white-space:pre;border-left:2px solid;background:transparent"
 )
+# To be seen on white and on black.
+_DIFF_COLOURS = {"+": "rgba(46,160,67,.25)", "-": "rgba(248,81,73,.25)"}
 _CELL = "text-align:left;padding:.1em .8em"
 
 
@@ -26,6 +28,26 @@ def preformatted(text: str) -> str:
     left_out = len(text) - _MAX_TEXT_CHARS
     shown = f'<pre style="{_PRE}">{escape(text[:_MAX_TEXT_CHARS])}</pre>'
     return shown + (_note(f"{left_out:,} more characters") if left_out > 0 else "")
+
+
+def coloured_diff(title: str, diff: str) -> str:
+    """Return a unified diff below a title, its lines in colours; a long one is cut."""
+    left_out = len(diff) - _MAX_TEXT_CHARS
+    lines = "".join(map(_diff_line, diff[:_MAX_TEXT_CHARS].split("\n")))
+    note = _note(f"{left_out:,} more characters") if left_out > 0 else ""
+    shown = f'<pre style="{_PRE}">{lines}</pre>'
+    return f"<div><b>{escape(title)}</b>{shown}{note}</div>"
+
+
+def _diff_line(line: str) -> str:
+    colour = _DIFF_COLOURS.get(line[:1], "transparent")
+    return f'<div style="background:{colour}">{escape(line) or "&nbsp;"}</div>'
+
+
+def page(html: str, height: str = "42em") -> str:
+    """Return a whole page as a frame of a notebook."""
+    style = f"width:100%;height:{height};border:0"
+    return f'<iframe style="{style}" srcdoc="{escape(html)}"></iframe>'
 
 
 def folded_texts(title: str, texts: Iterable[tuple[str, Callable[[], str]]]) -> str:

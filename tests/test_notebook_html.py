@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 from parpass import IRModule, notebook_html, relay
 from parpass.notebook_html import folded_texts, preformatted
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import open_runner
+from parpass.runner.report.html.page import Recording
 from parpass.transform import Sequential
+from parpass.transform.capture.change import FunctionChange
 
 PROGRAM = """
 def @main(%x: Tensor[(3,), float32]) { add(%x, %x) }
@@ -106,3 +109,22 @@ def test_a_pipeline_is_a_list_with_options_and_a_report_a_table():
     assert report is not None
     assert shown(report).startswith(report.headline)
     assert notebook_html.escape(report.advice[0]) in report._repr_html_()  # pyright: ignore[reportPrivateUsage] -- Jupyter's name
+
+
+def test_a_change_shows_its_lines_in_colours():
+    change = FunctionChange.of("f", "one\n<b>", "one\n<i>")
+    html = change._repr_html_()  # pyright: ignore[reportPrivateUsage] -- Jupyter's name
+    assert "changed f" in html
+    assert re.findall(r"background:(rgba[^\"]*)\">([^/]*)</div>", html) == [
+        ("rgba(248,81,73,.25)", "-&lt;b&gt;"),
+        ("rgba(46,160,67,.25)", "+&lt;i&gt;"),
+    ]
+
+
+def test_a_recording_is_a_frame_with_its_page():
+    recording = Recording()
+    html = recording._repr_html_()  # pyright: ignore[reportPrivateUsage] -- as above
+    assert html.startswith("<iframe ")
+    inside = re.search(r'srcdoc="([^"]*)"', html)
+    assert inside is not None
+    assert unescape(inside[1]) == recording.to_html()

@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
+from parpass.notebook_html import coloured_diff
 from parpass.transform.name_globs import matches_any, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -90,6 +91,9 @@ class FunctionChange(msgspec.Struct, frozen=True):
             before.splitlines(), after.splitlines(), n=context, lineterm=""
         )
         return "\n".join(list(lines)[2:])
+
+    def _repr_html_(self) -> str:
+        return coloured_diff(f"{self.verb} {self.function}", self.diff())
 
 
 def _deflated(text: str | None) -> bytes | None:

@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from pathlib import Path
 
+from parpass.notebook_html import page
 from parpass.runner.report.figures import time_text
 from parpass.runner.report.html.chart import Slices, chart, chart_script
 from parpass.runner.report.html.document import (
@@ -48,6 +49,9 @@ class Recording(RecordedRuns):
             OSError: It cannot be written.
         """
         Path(path).write_text(self.to_html(title), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return page(self.to_html())
 
 
 def document_of(recording: RecordedRuns, title: str) -> Document:
