@@ -38,7 +38,7 @@ _FILES = {
     "reading": ("reading",),
     "networks": ("networks",),
     "outline": ("outline",),
-    "traced": ("traced",),
+    "watching": ("watching",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 
