@@ -15,6 +15,7 @@ from parpass.instrument.profiling import (
 from parpass.instrument.protocol import PassInstrument, pass_instrument
 from parpass.instrument.remarks import RemarksInstrument
 from parpass.instrument.well_formed import WellFormedInstrument
+from parpass.transform.instrument_hooks import now as hook_time
 
 __all__ = [
     "DumpIR",
@@ -28,5 +29,6 @@ __all__ = [
     "PrintChanged",
     "RemarksInstrument",
     "WellFormedInstrument",
+    "hook_time",
     "pass_instrument",
 ]

@@ -315,7 +315,7 @@ class Runner:
 
         file = TraceFile(path)
         try:
-            with self._traced_to(file.write):
+            with self.traced_to(file.write):
                 yield
         finally:
             file.close()
@@ -347,7 +347,7 @@ class Runner:
         try:
             with (
                 (context or Contexts.current()).also_watched_by(recording),
-                self._traced_to(recording.add_slices),
+                self.traced_to(recording.add_slices),
             ):
                 yield recording
         except BaseException as error:
@@ -362,8 +362,14 @@ class Runner:
             one.add_module(made)
 
     @contextlib.contextmanager
-    def _traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
-        """Give what runs of the block record to a sink, besides other ones."""
+    def traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
+        """Give what runs of the block record to a callback, besides other ones.
+
+        Args:
+            sink: Called as stages end, with what a track recorded since the last time:
+                `track.name`, `slices` and `instants`, whose times are those of
+                `time.perf_counter`.
+        """
         with fork_lock:
             # For traces and pages alone.
             from parpass.runner.report.timeline import Tracing

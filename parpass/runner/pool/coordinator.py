@@ -337,7 +337,7 @@ class _StageRun:
                 settled = self._failures.resolve(command.function)
                 if settled.again:
                     name = self._stage.names[command.function]
-                    self._stage.transfer.note(f"retry of {name}")
+                    self._stage.transfer.retried(name)
                 return [*self._truncate_schedule(), *self._schedule.handle(settled)]
             case Withdraw():
                 return self._schedule.handle(self._withdraw_jobs())

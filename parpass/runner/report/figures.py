@@ -68,6 +68,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         stages: The number of sequences of consecutive function passes.
         jobs: The number of jobs that workers were sent.
         functions: The number of functions in these jobs, summed over stages.
+        deaths: How many workers died, or were killed because they hung.
+        retries: How many functions were run again after that.
         bytes_sent: The bytes of functions, passes and jobs, without large values.
         bytes_received: The bytes of results, without large values.
         unsendable: The passes that cannot be pickled, and why.
@@ -105,6 +107,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     processor: float = 0.0
     queued: float = 0.0
     beforehand: float = 0.0
+    deaths: int = 0
+    retries: int = 0
 
     @property
     def work(self) -> float:

@@ -88,6 +88,8 @@ class TransferMetrics:
         busy: The time of workers on these jobs.
         processor: The processor time of these jobs.
         queued: The part of `busy` in which the worker waited for a processor.
+        deaths: How many workers died, or were killed.
+        retries: How many functions were run again after that.
     """
 
     is_traced = False  # whether results have a timeline
@@ -96,6 +98,7 @@ class TransferMetrics:
         self.packing = self.unpacking = self.busy = 0.0
         self.processor = self.queued = 0.0
         self.sent = self.received = self.jobs = 0
+        self.deaths = self.retries = 0
         self._began = self._last = time.perf_counter()
         self._first: float | None = None  # when the first job began
         self._in_flight = 0
@@ -122,7 +125,7 @@ class TransferMetrics:
     def worker_ended(
         self, what: str, process: int, since: float = 0.0, during: str = ""
     ) -> None:
-        """Record in a trace that a worker died or was killed.
+        """Record that a worker died or was killed.
 
         Args:
             what: How it ended.
@@ -130,6 +133,13 @@ class TransferMetrics:
             since: The start of its last activity; 0 if not known.
             during: That activity: pass and function.
         """
+        del what, process, since, during  # for a trace
+        self.deaths += 1
+
+    def retried(self, function: str) -> None:
+        """Record that a function is run again, after a worker died on it or hung."""
+        del function
+        self.retries += 1
 
     def end(self) -> None:
         """Write the stage, which is over, to a trace."""
@@ -369,6 +379,8 @@ class RunMetrics:
             longest_path=self._longest,
             stages=len(self._stages),
             jobs=sum([one.jobs for one in transfers]),
+            deaths=sum([one.deaths for one in transfers]),
+            retries=sum([one.retries for one in transfers]),
             functions=sum([count for _, count, _ in self._transfers]),
             bytes_sent=sum([one.sent for one in transfers]),
             bytes_received=sum([one.received for one in transfers]),

@@ -241,6 +241,7 @@ class _TracedTransfer(TransferMetrics):
         self, what: str, process: int, since: float = 0.0, during: str = ""
     ) -> None:
         """Record that a worker died or was killed, and its last activity."""
+        super().worker_ended(what, process, since, during)
         now = time.perf_counter()
         track = self._worker(("", process, 0), since or now)
         began = min(now, max(since, track.until, self._began))
@@ -251,6 +252,11 @@ class _TracedTransfer(TransferMetrics):
         track.mark(what, now, during)
         self._workers.discard(track)
         self._replaced = now
+
+    def retried(self, function: str) -> None:
+        """Record that a function is run again."""
+        super().retried(function)
+        self.note(f"retry of {function}")
 
     def note(self, what: str) -> None:
         """Record an event of the coordinator."""

@@ -1,0 +1,214 @@
+"""Telemetry: an instrument that makes OpenTelemetry spans and metrics of runs.
+
+It needs the API of OpenTelemetry alone. Where the program has no SDK, the API does
+nothing; where an SDK fails, that is one warning, and the runs go on.
+
+Spans of passes have the times at which a serial run would have called the hooks, so the
+tree of spans is the same with and without workers. A stage in the workers is a span
+beside those of its passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context, get_current
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import (
+    TraceContextTextMapPropagator,
+)
+
+from parpass import Runner, RunReport, propagate
+from parpass.instrument import PassInstrument, hook_time
+from parpass.transform import PassInfo
+
+_NAME = "parpass"
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+# The span of the caller, in the form of W3C's header `traceparent`.
+_carrier: ContextVar[Mapping[str, str] | None] = propagate(
+    ContextVar("parpass.integrations.otel", default=None)
+)
+
+
+def caller_context() -> Context:
+    """Return the context of the span in which the run was called.
+
+    For the body of a pass, which may be in a worker: with
+    `tracer.start_as_current_span(name, context=caller_context())` a span that it starts
+    there has that one as its parent. It is empty outside of `Telemetry.watching`.
+    """
+    return _PROPAGATOR.extract(dict(_carrier.get() or {}))
+
+
+@dataclass
+class _Open:
+    """A span that is open, and the context of spans in it."""
+
+    span: Span
+    context: Context
+
+
+class Telemetry(PassInstrument):
+    """Makes spans and metrics of the runs in whose contexts it is.
+
+    The outermost pass is the run, whose parent is the caller's current span. Runs at
+    the same time need an instrument each.
+
+    Args:
+        pipeline: The name of the pipeline, an attribute of spans and metrics.
+        tracer_provider: Where spans go; by default to the provider of the program.
+        meter_provider: Likewise for metrics.
+    """
+
+    observes_ir = False
+
+    def __init__(
+        self,
+        pipeline: str = "",
+        *,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+    ) -> None:
+        self._attributes = {"parpass.pipeline": pipeline}
+        self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
+        self._duration = meter.create_histogram(
+            "parpass.run.duration", "s", "Duration of runs"
+        )
+        self._queued = meter.create_histogram(
+            "parpass.worker.queued", "s", "Time in which workers waited for a processor"
+        )
+        self._counters = {
+            "deaths": meter.create_counter(
+                "parpass.worker.deaths", description="Workers that died or were killed"
+            ),
+            "retries": meter.create_counter(
+                "parpass.function.retries", description="Functions that ran again"
+            ),
+        }
+        self._cancelled = meter.create_counter(
+            "parpass.run.cancellations", description="Runs that were cancelled"
+        )
+        self._open: list[_Open] = []
+        self._lock = threading.Lock()
+        self._has_failed = False
+        # From the clock of hooks to that of spans.
+        self._epoch = time.time_ns() - int(time.perf_counter() * 1e9)
+
+    @contextlib.contextmanager
+    def watching(self, runner: Runner) -> Generator[None]:
+        """Add spans of stages to runs of the block, and tell workers of the caller.
+
+        It costs what a trace costs. See `caller_context`.
+
+        Args:
+            runner: What carries them out.
+        """
+        carrier: dict[str, str] = {}
+        _PROPAGATOR.inject(carrier)
+        token = _carrier.set(carrier)
+        try:
+            with runner.traced_to(self._take_recorded):
+                yield
+        finally:
+            _carrier.reset(token)
+
+    def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+        """Start the span of a pass, or of a run."""
+        del mod
+        self._safely(self._start, info.name, hook_time())
+
+    def run_after_pass(self, mod: Any, info: PassInfo) -> None:
+        """End the span of a pass, or of a run."""
+        del mod, info
+        self._safely(self._end, hook_time())
+
+    def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
+        """End the span of a pass that failed, with its error."""
+        del mod, info
+        self._safely(self._end, hook_time(), error)
+
+    def take_report(self, report: RunReport) -> None:
+        """Record the metrics of a run; `report=telemetry.take_report` of `run`.
+
+        A run whose span is still open was cancelled; it is ended.
+        """
+        self._safely(self._record, report)
+
+    def _start(self, name: str, at: float) -> None:
+        is_run = not self._open
+        parent = get_current() if is_run else self._open[-1].context
+        span = self._tracer.start_span(
+            f"parpass.run {name}" if is_run else name,
+            parent,
+            SpanKind.INTERNAL,
+            {**self._attributes, "parpass.pass": name},
+            start_time=self._nanoseconds(at),
+        )
+        context = trace.set_span_in_context(span, parent)
+        self._open.append(_Open(span, context))
+
+    def _end(self, at: float, error: Exception | None = None) -> None:
+        span = self._open.pop().span
+        if error is not None:
+            span.record_exception(error)
+            span.set_status(
+                Status(StatusCode.ERROR, f"{type(error).__name__}: {error}")
+            )
+        span.end(self._nanoseconds(at))
+
+    def _record(self, report: RunReport) -> None:
+        is_cancelled = bool(self._open)
+        while self._open:
+            span = self._open.pop().span
+            span.set_status(Status(StatusCode.ERROR, "cancelled"))
+            span.end()
+        outcome = {"parpass.cancelled": is_cancelled}
+        self._duration.record(report.seconds, {**self._attributes, **outcome})
+        self._queued.record(report.queued, self._attributes)
+        for name, counter in self._counters.items():
+            counter.add(getattr(report, name), self._attributes)
+        self._cancelled.add(int(is_cancelled), self._attributes)
+
+    def _take_recorded(self, recorded: Any) -> None:
+        for one in recorded.slices:
+            if one.category == "stage" and self._open:
+                self._safely(self._add_stage, one)
+
+    def _add_stage(self, one: Any) -> None:
+        span = self._tracer.start_span(
+            one.name,
+            self._open[0].context,
+            SpanKind.INTERNAL,
+            {**self._attributes, "parpass.stage": one.detail},
+            start_time=self._nanoseconds(one.began),
+        )
+        span.end(self._nanoseconds(one.ended))
+
+    def _nanoseconds(self, at: float) -> int:
+        return self._epoch + int(at * 1e9)
+
+    def _safely(self, action: Callable[..., None], *args: Any) -> None:
+        """Do something with the SDK; the first time that it fails is a warning."""
+        if self._has_failed:
+            return
+        try:
+            with self._lock:
+                action(*args)
+        except Exception as error:  # noqa: BLE001 -- of an SDK, or of its exporter
+            self._has_failed = True
+            warnings.warn(
+                f"OpenTelemetry failed and gets no more of these runs, which go on: "
+                f"{type(error).__name__}: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
