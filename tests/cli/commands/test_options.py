@@ -1,5 +1,7 @@
 """How options may be spelled, and how they are shown."""
 
+import re
+
 import click
 import pytest
 from click.testing import CliRunner
