@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
-from parpass import IRModule, relay
 from parpass.instrument import PassInstrument
-from parpass.relay import transform as rt
 from parpass.runner import Runner
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
@@ -17,7 +14,7 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILUR
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import Program, program
 from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Keep
-from tests.support.watching import ChangeLog
+from tests.support.watching import ChangeLog, serially, told
 
 pytestmark = pytest.mark.slow
 
@@ -38,19 +35,6 @@ class Remove(ModulePass):
         functions = dict(mod.functions)
         del functions[next(iter(functions))]
         return Program(functions, mod.title, mod.sources)
-
-
-def told(run: Any, mod: Any, root: Pass, log: ChangeLog, **config: Any) -> list[str]:
-    with PassContext(instruments=[log], opt_level=3, config=config):
-        try:
-            run(mod, root)
-        except ValueError as error:
-            log.log.append(str(error))
-    return log.log
-
-
-def serially(mod: Any, root: Pass) -> Any:
-    return root(mod)
 
 
 @pytest.mark.parametrize("config", SETTINGS, ids=str)
@@ -95,39 +79,6 @@ def test_added_and_removed_functions_have_one_text(runner: Runner):
     added, removed = log.changes
     assert (added.verb, added.function, added.before) == ("added", "f0_copy", None)
     assert (removed.verb, removed.function, removed.after) == ("removed", "f0", None)
-
-
-def networks(count: int) -> IRModule:
-    x, one = relay.var("x", shape=(2, 3)), relay.const(1.0)
-    body = relay.nn.relu(relay.nn.relu(relay.add(x, relay.exp(one))))
-    return IRModule({f"f{at}": relay.Function((x,), body) for at in range(count)})
-
-
-def test_a_change_includes_what_restored_the_invariants_of_the_ir(runner: Runner):
-    root = Sequential([rt.InferType(), rt.FoldConstant(), rt.FuseOps()])
-    logs = [ChangeLog("FoldConstant", "f3"), ChangeLog("FoldConstant", "f3")]
-    serial = told(serially, networks(9), root, logs[0])
-    assert told(runner.run_sync, networks(9), root, logs[1], **POOLED) == serial
-    (change,) = logs[1].changes
-    lines = [line for line in change.diff().splitlines() if line[0] in "+-"]
-    assert lines[0].startswith("-  %0 = exp(1f")
-    assert all("/* ty=" in line for line in lines)  # types were inferred again
-
-
-def test_what_the_text_does_not_show_is_a_change_too():
-    class Scale(ModulePass):
-        pass_info = PassInfo(0, "Scale")
-
-        def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-            weights = np.full(5_000, ctx.opt_level, "float32")
-            return IRModule({"f": relay.Function((), relay.const(weights))})
-
-    log = ChangeLog()
-    mod = IRModule({"f": relay.Function((), relay.const(np.ones(5_000, "float32")))})
-    told(serially, mod, Scale(), log)
-    (change,) = log.changes
-    assert change.before == change.after
-    assert "large constants" in change.diff()
 
 
 def test_watching_changes_makes_no_barrier(runner: Runner):

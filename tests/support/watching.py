@@ -7,7 +7,7 @@ from typing import Any
 
 from parpass.instrument import PassInstrument
 from parpass.remark import Remark
-from parpass.transform import PassInfo
+from parpass.transform import Pass, PassContext, PassInfo
 from parpass.transform.capture.change import FunctionChange
 
 
@@ -150,3 +150,26 @@ class InfoLog(PassInstrument):
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         self.after.append(mod)
+
+
+def serially(mod: Any, root: Pass) -> Any:
+    """Run a pass as `Runner.run_sync` does, without a runner."""
+    return root(mod)
+
+
+def told(run: Any, mod: Any, root: Pass, log: Blind, **config: Any) -> list[str]:
+    """Return what a log was told of a run, and the `ValueError` that ended it.
+
+    Args:
+        run: `serially`, or the method of a runner.
+        mod: The module.
+        root: The pass.
+        log: The instrument.
+        config: The options.
+    """
+    with PassContext(instruments=[log], opt_level=3, config=config):
+        try:
+            run(mod, root)
+        except ValueError as error:
+            log.log.append(str(error))
+    return log.log
