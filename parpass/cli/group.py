@@ -32,6 +32,7 @@ SHIPPED = {
     "bisect": "Find the pass and the function that make a result wrong.",
     "build": "Compile a network to a library, on every core.",
     "cache": "Show how many kernels are kept for the next build, and where.",
+    "compare": "Compare the numbers of two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",

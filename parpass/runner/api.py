@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
     from parpass.runner.report.html.page import Recording
+    from parpass.runner.report.profile import RunProfile
     from parpass.runner.report.report import RunReport
     from parpass.runner.report.timeline import Recorded, Tracing
     from parpass.runner.stage.progress import Progress
@@ -357,6 +358,29 @@ class Runner:
             self._recordings.remove(recording)
             recording.report = self.last_report
 
+    @contextlib.contextmanager
+    def profile(self, context: PassContext | None = None) -> Generator[RunProfile]:
+        """Measure the runs that begin in the block, by pass and by function.
+
+        Args:
+            context: The context of the runs, whose statistics are taken; by default the
+                one that is current here.
+
+        Yields:
+            The times and statistics, added up. They are whole when the block is left.
+        """
+        with fork_lock:
+            # For profiles alone.
+            from parpass.runner.report.profile import ProfileRecorder
+            from parpass.transform.context import PassContext as Contexts
+
+        recorder = ProfileRecorder(context or Contexts.current())
+        try:
+            with self._traced_to(recorder.add_slices):
+                yield recorder.profile
+        finally:
+            recorder.end()
+
     def _finish_recordings(self, made: Any) -> None:
         for one in self._recordings:
             one.add_module(made)
@@ -371,7 +395,7 @@ class Runner:
                 `time.perf_counter`.
         """
         with fork_lock:
-            # For traces and pages alone.
+            # For what is recorded alone.
             from parpass.runner.report.timeline import Tracing
 
         outer = self._tracing

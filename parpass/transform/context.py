@@ -129,6 +129,7 @@ class PassContext:
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
+        self._function_statistics: dict[str, dict[str, Counter[str]]] | None = None
         # What instruments are told of; None if that is not found out yet.
         self._remarks_enabled: bool | None = None
         self._change_watch: ChangeWatch | None = None
@@ -277,6 +278,20 @@ class PassContext:
         Empty in the body of a function pass, as it may run before others have ended.
         """
         return {} if inside_function_pass() else self._statistics
+
+    @property
+    def function_statistics(self) -> dict[str, dict[str, Counter[str]]] | None:
+        """The counters of each function, by name of pass, then of function.
+
+        None unless they are kept apart, since `keep_function_statistics`. Those of
+        module passes are in `statistics` alone.
+        """
+        return self._function_statistics
+
+    def keep_function_statistics(self) -> None:
+        """Keep the counters of functions apart, too, from now on."""
+        if self._function_statistics is None:
+            self._function_statistics = {}
 
     def pass_enabled(self, info: PassInfo) -> bool:
         """Return whether a `Sequential` runs a pass under this context."""

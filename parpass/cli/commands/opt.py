@@ -100,6 +100,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.remarks_filter
 @watch_options.trace
 @watch_options.report
+@watch_options.profile
+@watch_options.repeat
 @options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",
@@ -236,6 +238,7 @@ def opt(
     if given["reproducer"] is not None:
         check_folder(given["reproducer"], "--reproducer")
     watch_options.check_files(given["trace"], given["report"], output)
+    watch_options.check_profile(given["profile"], given["repeat"], output)
     options.check_executor(jobs, executor, dask)
     if isolate and jobs == 0:
         raise click.BadParameter(

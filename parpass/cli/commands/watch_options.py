@@ -1,4 +1,4 @@
-"""The options `--trace` and `--report`: files that show how a run went."""
+"""The options `--trace`, `--report`, `--profile`: files that show how a run went."""
 
 from __future__ import annotations
 
@@ -37,6 +37,38 @@ report: Any = writing(
     help="Write a page of HTML that shows how the run went: the timeline, what each "
     "pass changed in which function, remarks, where the time went.",
 )
+
+
+profile: Any = writing(
+    "--profile",
+    metavar="OUT",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write the seconds of passes and of functions, and what passes counted, as "
+    "JSON that parpass compare reads.",
+)
+
+
+repeat: Any = writing(
+    "--repeat",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Run the pipeline N times for --profile, so that the noise is known. Other "
+    "options show the first run only, but --trace and --report.",
+)
+
+
+def check_profile(profile: str | None, repeat: int | None, output: str) -> None:
+    """Refuse, before anything is run, a profile that could not be written.
+
+    Raises:
+        click.BadParameter: As `check_files`; or runs are to be repeated for no profile.
+    """
+    if repeat is not None and profile is None:
+        raise click.BadParameter(
+            "runs are repeated for --profile OUT, which is not given",
+            param_hint="'--repeat'",
+        )
+    _check(profile, "--profile", output)
 
 
 def check_files(trace: str | None, report: str | None, output: str) -> None:

@@ -17,6 +17,7 @@ from parpass.cli.operations.html_report import writing_report
 from parpass.cli.operations.instrument_options import InstrumentOptions
 from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pipeline
 from parpass.cli.operations.preload import modules_to_preload
+from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
 from parpass.cli.output.progress_display import showing_progress
@@ -56,6 +57,8 @@ def run(
     isolate: bool,
     trace: str | None,
     report: str | None,
+    profile: str | None,
+    repeat: int | None,
     quiet: bool,
     **shown: Any,
 ) -> None:
@@ -86,6 +89,11 @@ def run(
         passes = f"DefaultPipeline{{opt-level={level}}}"
     pipeline = Sequential([]) if passes is None else read_pipeline(passes)
     context = make_context(pipeline, level, config, watching, settings)
+    unwatched = InstrumentOptions.nothing()
+    repeated = [
+        make_context(pipeline, level, config, unwatched, settings)
+        for _ in range(1, repeat or 1)
+    ]
     if dump_pass_pipeline and passes is not None:
         dump_pipeline(pipeline)
     _note_skipped(pipeline, context)
@@ -97,9 +105,12 @@ def run(
         if trace is not None:
             stack.enter_context(runner.trace(trace))
         stack.enter_context(writing_report(report, runner, context))
+        numbers = stack.enter_context(
+            writing_profile(profile, runner, [context, *repeated], passes or "", jobs)
+        )
         progress = stack.enter_context(showing_progress(quiet=quiet or not passes))
         go = (
-            _running(runner, pipeline, context, watching, progress)
+            _running(runner, pipeline, context, watching, numbers, progress)
             if passes
             else _unchanged
         )
@@ -136,12 +147,16 @@ def _running(
     pipeline: Sequential,
     context: PassContext,
     watching: InstrumentOptions,
+    numbers: ProfileOutput | None,
     progress: Callable[[Progress], object] | None,
 ) -> Run:
     def go(mod: Any) -> Any:
+        def once(context: PassContext) -> Any:
+            return runner.run_sync(mod, pipeline, context=context, progress=progress)
+
         watching.note_functions(mod)
         try:
-            return runner.run_sync(mod, pipeline, context=context, progress=progress)
+            return once(context) if numbers is None else numbers.run(once)
         finally:
             watching.take(runner.last_report)
 

@@ -1,4 +1,4 @@
-"""Tables on standard error, whose numbers are whole however narrow the terminal is.
+"""Tables, whose numbers are whole however narrow the terminal is.
 
 What `parpass opt --timing` shows: a table, or JSON.
 
@@ -28,7 +28,11 @@ _MIN_WIDTH = 8  # characters that names and remarks keep
 
 
 def print_table(
-    title: str, headings: Sequence[str | Column], rows: Iterable[Sequence[str]]
+    title: str,
+    headings: Sequence[str | Column],
+    rows: Iterable[Sequence[str]],
+    *,
+    stderr: bool = True,
 ) -> None:
     """Print a table: names in the first column, then numbers, then remarks.
 
@@ -39,6 +43,7 @@ def print_table(
         title: What stands above it.
         headings: Of the columns; a string is the heading of numbers.
         rows: The cells.
+        stderr: Whether it goes to standard error; else to standard output.
     """
     cells = [list(row) for row in rows]
     columns = [
@@ -49,7 +54,7 @@ def print_table(
         if column.justify == "right":
             longest = max((len(row[at]) for row in cells), default=0)
             column.min_width = max(longest, len(str(column.header)))
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=stderr, highlight=False)
     rest = sum((column.min_width or _MIN_WIDTH) + 3 for column in columns[1:]) + 4
     console.width = max(console.width, rest + _MIN_WIDTH)
     columns[0].max_width = console.width - rest

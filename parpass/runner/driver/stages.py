@@ -253,7 +253,11 @@ class StageExecutor:
             state.tracker.end_stage()
         state.metrics.record_functions(outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
-        records = merge_records(command.steps, outcomes)
+        records = merge_records(
+            command.steps,
+            outcomes,
+            with_function_counters=state.context.function_statistics is not None,
+        )
         state.metrics.record_passes(records)
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)

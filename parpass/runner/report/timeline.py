@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -99,6 +99,25 @@ class Recorded(NamedTuple):
     track: Track
     slices: list[Slice]
     instants: list[Instant]
+
+    @property
+    def ordered_slices(self) -> list[Slice]:
+        """The slices by their beginning, outer ones first."""
+        return sorted(self.slices, key=lambda one: (one.began, -one.ended))
+
+
+def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
+    """Yield the calls of passes on functions, each with the name of the pass.
+
+    Args:
+        slices: Slices of one track, by their beginning, outer ones first.
+    """
+    pass_name = ""
+    for one in slices:
+        if one.category is Category.PASS:
+            pass_name = one.name
+        elif one.category is Category.FUNCTION:
+            yield pass_name, one
 
 
 class Timeline:

@@ -224,13 +224,26 @@ _NO_EFFECTS = Effects()
 _Notable = Sequence[tuple[int, FunctionOutcome]]  # by index, in module order
 
 
-def merge_records(steps: Sequence[Pass], outcomes: StageOutcomes) -> list[StepRecord]:
+def merge_records(
+    steps: Sequence[Pass],
+    outcomes: StageOutcomes,
+    *,
+    with_function_counters: bool = False,
+) -> list[StepRecord]:
     """Return the records of the passes, up to the one that ends the run, if any."""
     notable = sorted(outcomes.notable.items())  # in module order
-    return [
+    records = [
         _merge_step(at, steps[at], notable, outcomes)
         for at in range(outcomes.cutoff.step + 1)
     ]
+    if with_function_counters:
+        for at, record in enumerate(records):
+            record.function_counters = {
+                outcomes.names[index]: part.counters
+                for index, outcome in notable
+                if (part := outcome.effects.get(at, _NO_EFFECTS)).counters
+            }
+    return records
 
 
 def _merge_step(

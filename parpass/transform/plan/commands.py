@@ -41,7 +41,8 @@ class StepRecord(msgspec.Struct):
     They are those of a serial run: of a failed pass, the diagnostics of functions up to
     the failing one, and likewise the remarks. `function` is the one that it failed on,
     or first reported an error on. `emissions` are those that the plan has still to
-    emit; a body that ran in its turn has emitted its own.
+    emit; a body that ran in its turn has emitted its own. `function_counters` are the
+    counters of each function, by its name, where the context keeps them apart.
     """
 
     pass_name: str
@@ -53,6 +54,7 @@ class StepRecord(msgspec.Struct):
     emissions: Sequence[Emission] = ()
     remarks: Sequence[Remark] = ()
     changes: Sequence[FunctionChange] = ()
+    function_counters: Mapping[str, Mapping[str, int]] | None = None
 
     @classmethod
     def of(

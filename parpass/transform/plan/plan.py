@@ -434,6 +434,14 @@ class _Interpreter:
         if record.counters and self.instrumented:
             totals = self.context.statistics
             totals.setdefault(record.pass_name, Counter()).update(record.counters)
+            self._keep_function_counters(record)
+
+    def _keep_function_counters(self, record: StepRecord) -> None:
+        kept = self.context.function_statistics
+        if kept is not None and record.function_counters:
+            functions = kept.setdefault(record.pass_name, {})
+            for name, counters in record.function_counters.items():
+                functions.setdefault(name, Counter()).update(counters)
 
     def _fusable_steps(self, first: Step) -> tuple[tuple[Step, ...], bool]:
         """Return the steps of one stage, and whether the module is read after them."""

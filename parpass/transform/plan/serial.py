@@ -191,6 +191,13 @@ class SerialStep:
         """Return the module and the record, after the pass has run on all functions."""
         assert self._recorder is not None
         record = StepRecord.of(self._recorder, began, self._failure, self._failed_on)
+        if record.counters and self._context.function_statistics is not None:
+            names = list(self._adapter.functions(self._mod))
+            record.function_counters = {
+                names[at]: own.counted
+                for at, own in self.recorders.items()
+                if own.counted
+            }
         return self._adapter.replace_functions(self._mod, self.changed), record
 
 

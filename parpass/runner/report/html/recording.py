@@ -12,7 +12,7 @@ from parpass.instrument import PassInstrument
 from parpass.remark import Remark
 from parpass.runner.report.html.document import Version
 from parpass.runner.report.report import RunReport
-from parpass.runner.report.timeline import Category, Recorded, Slice
+from parpass.runner.report.timeline import Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange
 
@@ -77,15 +77,11 @@ class RecordedRuns(PassInstrument):
 
     def add_slices(self, recorded: Recorded) -> None:
         """Record what a track did; a sink of `Tracing`."""
-        slices = sorted(recorded.slices, key=lambda one: (one.began, -one.ended))
+        slices = recorded.ordered_slices
         self.tracks[recorded.track.name] += slices
-        pass_name = ""
-        for one in slices:
-            if one.category is Category.PASS:
-                pass_name = one.name
-            elif one.category is Category.FUNCTION:
-                self.seconds[one.name] += one.ended - one.began
-                self.calls[pass_name] += 1
+        for pass_name, call in function_calls(slices):
+            self.seconds[call.name] += call.ended - call.began
+            self.calls[pass_name] += 1
 
     def add_module(self, mod: Any) -> None:
         """Record the module that a run returned, whose functions are shown as well."""

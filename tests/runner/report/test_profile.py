@@ -1,0 +1,117 @@
+"""Profiles: what is measured of runs, and the file that keeps it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from parpass.errors import ArgumentError
+from parpass.runner import Runner, open_runner
+from parpass.runner.report.profile import Profile, RunProfile, decoded_profile
+from parpass.transform import PassContext, Sequential
+from tests.support.pooled import pooled
+from tests.support.toy_ir import program
+from tests.support.toy_passes import Add, Duplicate
+
+PASSES = Sequential([Add(1), Duplicate(), Add(2)])
+COUNT = 12
+
+
+def profile(*runs: RunProfile) -> Profile:
+    return Profile(parpass="1.0", pipeline="A,B", jobs=2, runs=list(runs))
+
+
+def test_numbers_of_a_pool_are_those_of_a_run_without_workers(runner: Runner):
+    serial, context = PassContext(), pooled()
+    mod = program(*range(COUNT))
+    with open_runner(workers=0) as here, here.profile(serial) as alone:
+        made = here.run_sync(mod, PASSES, context=serial)
+    with runner.profile(context) as measured:
+        assert runner.run_sync(mod, PASSES, context=context) == made
+    for one in (alone, measured):
+        assert one.passes.keys() == {"Add", "Duplicate"}
+        assert one.functions.keys() == set(made.functions)
+        assert one.seconds > 0
+        assert one.statistics == {
+            "Add": {"added": COUNT + 2 * COUNT},
+            "Duplicate": {"added": COUNT},
+        }
+        added = one.function_statistics["Add"]
+        assert added["f0"] == {"added": 2}
+        assert added["f0_copy"] == {"added": 1}
+        assert "Duplicate" not in one.function_statistics  # a module pass
+    assert measured.function_statistics == alone.function_statistics
+
+
+def test_functions_are_counted_apart_as_by_a_pass_that_is_called():
+    with PassContext() as context:
+        context.keep_function_statistics()
+        PASSES(program(1, 2))
+    assert context.function_statistics == {
+        "Add": {
+            "f0": Counter(added=2),
+            "f1": Counter(added=2),
+            "f0_copy": Counter(added=1),
+            "f1_copy": Counter(added=1),
+        }
+    }
+
+
+def test_a_context_keeps_functions_apart_only_if_it_is_asked_to(runner: Runner):
+    context = pooled()
+    runner.run_sync(program(*range(COUNT)), PASSES, context=context)
+    assert context.statistics["Add"]["added"] == 3 * COUNT
+    assert context.function_statistics is None
+
+
+def test_a_profile_has_what_was_counted_in_its_block_alone(runner: Runner):
+    context, mod = pooled(), program(1, 2)
+    runner.run_sync(mod, Add(1), context=context)
+    with runner.profile(context) as one:
+        runner.run_sync(mod, Add(1), context=context)
+    runner.run_sync(mod, Add(1), context=context)
+    assert one.statistics == {"Add": {"added": 2}}
+    assert one.function_statistics["Add"] == {"f0": {"added": 1}, "f1": {"added": 1}}
+
+
+def test_runs_on_several_programs_add_up():
+    one = RunProfile(
+        1.0, {"A": 0.5}, {"f": 0.5}, {"A": {"n": 1}}, {"A": {"f": {"n": 1}}}
+    )
+    both = RunProfile()
+    both.add(one)
+    both.add(msgspec.structs.replace(one, failure="wrong"))
+    assert both == RunProfile(
+        2.0, {"A": 1.0}, {"f": 1.0}, {"A": {"n": 2}}, {"A": {"f": {"n": 2}}}, "wrong"
+    )
+
+
+def test_a_file_is_read_as_it_was_written():
+    written = profile(RunProfile(1.0, {"A": 0.5}, {"f": 0.5}, {"A": {"n": 1}}))
+    assert decoded_profile(written.encoded(), "a.json") == written
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"def @main",
+            r"'a\.json' is no profile; expected what 'parpass opt --profile'",
+        ),
+        (b"\xff\xfe", r"'a\.json' is no profile"),
+        (b'{"traceEvents": []}', r"'a\.json' is no profile"),
+        (
+            profile().encoded().replace(b'"version": 1', b'"version": 2'),
+            r"expected a profile of version 1, got version 2 in 'a\.json'",
+        ),
+        (
+            profile().encoded().replace(b'"runs": []', b'"runs": 3'),
+            r"'a\.json' is damaged: .*\$\.runs",
+        ),
+    ],
+)
+def test_another_file_is_refused(content: bytes, message: str):
+    with pytest.raises(ArgumentError, match=message):
+        decoded_profile(content, "a.json")
