@@ -1,5 +1,6 @@
 """Watchers of passes; TVM's `tvm.instrument`."""
 
+from parpass.instrument.function_dump import DumpFunctions
 from parpass.instrument.ir_printing import (
     DumpIR,
     PassPrintingInstrument,
@@ -17,6 +18,7 @@ from parpass.instrument.remarks import RemarksInstrument
 from parpass.instrument.well_formed import WellFormedInstrument
 
 __all__ = [
+    "DumpFunctions",
     "DumpIR",
     "PassInstrument",
     "PassPrintingInstrument",

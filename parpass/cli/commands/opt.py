@@ -100,6 +100,9 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.remarks_filter
 @watch_options.trace
 @watch_options.report
+@watch_options.dump_ir
+@watch_options.dump_ir_passes
+@watch_options.dump_ir_limit
 @options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",
@@ -137,7 +140,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--filter-print-funcs",
     metavar="FUNCTIONS",
     multiple=True,
-    help="Show changes of these functions alone: globs, separated by commas.",
+    help="Show and dump changes of these functions alone: globs, separated by commas.",
 )
 @options.showing(
     "--dump-pass-pipeline",
