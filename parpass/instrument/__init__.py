@@ -1,5 +1,6 @@
 """Watchers of passes; TVM's `tvm.instrument`."""
 
+from parpass.instrument.function_dump import DumpFunctions
 from parpass.instrument.ir_printing import (
     DumpIR,
     PassPrintingInstrument,
@@ -18,6 +19,7 @@ from parpass.instrument.well_formed import WellFormedInstrument
 from parpass.transform.instrument_hooks import now as hook_time
 
 __all__ = [
+    "DumpFunctions",
     "DumpIR",
     "PassInstrument",
     "PassPrintingInstrument",

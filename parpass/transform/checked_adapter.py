@@ -69,6 +69,7 @@ class CheckedAdapter:
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
         self.ir_name, self.suffixes = adapter.ir_name, adapter.suffixes
+        self.line_comment = adapter.line_comment
         self.mutability = adapter.mutability
         if self.mutability is not None:
             self.mutability = _CheckedMutability(self, self.mutability)

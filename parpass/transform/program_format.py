@@ -39,10 +39,12 @@ class ProgramFormat(ABC):
         ir_name: The IR's name for `--ir` and in reproducers; empty if its programs
             cannot be parsed.
         suffixes: The suffixes of files with such programs, such as `.relay`.
+        line_comment: What begins a comment that the end of its line ends.
     """
 
     ir_name: str = ""
     suffixes: Sequence[str] = ()
+    line_comment: str = "//"
 
     def parse(self, text: str, source_name: str) -> Any:
         """Parse a module; `source_name` is the name of the text in diagnostics.

@@ -102,6 +102,9 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @watch_options.report
 @watch_options.profile
 @watch_options.repeat
+@watch_options.dump_ir
+@watch_options.dump_ir_passes
+@watch_options.dump_ir_limit
 @options.showing(
     "--print-ir-before",
     metavar="[=NAMES]",
@@ -139,7 +142,7 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--filter-print-funcs",
     metavar="FUNCTIONS",
     multiple=True,
-    help="Show changes of these functions alone: globs, separated by commas.",
+    help="Show and dump changes of these functions alone: globs, separated by commas.",
 )
 @options.showing(
     "--dump-pass-pipeline",

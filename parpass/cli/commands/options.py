@@ -28,6 +28,7 @@ ALIASES = {
     "--mlir-print-ir-after-change": "--print-ir-after-change",
     "--mlir-print-ir-before": "--print-ir-before",
     "--mlir-print-ir-before-all": "--print-ir-before-all",
+    "--mlir-print-ir-tree-dir": "--dump-ir",
     "--mlir-timing": "--timing",
     "--pass-statistics": "--statistics",
 }

@@ -1,12 +1,14 @@
-"""The options `--trace`, `--report`, `--profile`: files that show how a run went."""
+"""The options for files that show how a run went: traces, pages, profiles, dumps."""
 
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import click
 
+from parpass.cli.commands import completion
 from parpass.cli.commands.options import writing
 
 
@@ -69,6 +71,50 @@ def check_profile(profile: str | None, repeat: int | None, output: str) -> None:
             param_hint="'--repeat'",
         )
     _check(profile, "--profile", output)
+
+
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def _bytes(
+    _ctx: click.Context, _param: click.Parameter, text: str | None
+) -> int | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMG]?)B?", text.strip(), re.ASCII)
+    if found is None:
+        raise click.BadParameter(
+            f"expected a number of bytes, such as 500M or 2G, got '{text}'"
+        )
+    unit = found[2].replace("K", "k")
+    return round(float(found[1]) * _UNITS[unit])
+
+
+dump_ir: Any = writing(
+    "--dump-ir",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Write what each pass made of each function that it changed to files in this "
+    "folder, each with the command that runs the pass again. --filter-print-funcs and "
+    "--dump-ir-passes choose.",
+)
+
+
+dump_ir_passes: Any = writing(
+    "--dump-ir-passes",
+    metavar="PASSES",
+    multiple=True,
+    shell_complete=completion.names_of_passes,
+    help="Dump what these passes made alone: globs, separated by commas.",
+)
+
+
+dump_ir_limit: Any = writing(
+    "--dump-ir-limit",
+    metavar="SIZE",
+    callback=_bytes,
+    help="End the dump before it takes more than this, such as 500M; 1G by default.",
+)
 
 
 def check_files(trace: str | None, report: str | None, output: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from parpass.cli.operations.dump_output import function_dump
 from parpass.cli.operations.remark_output import RemarkOutput, check_pass_glob
 from parpass.cli.output.file_times import FileTimes
 from parpass.errors.core import did_you_mean
@@ -50,6 +51,9 @@ class InstrumentOptions:
         statistics: Whether to show what passes counted.
         remarks: Where to write the remarks of passes; None for nowhere.
         remarks_filter: Comma-separated globs of passes, whose remarks are kept.
+        dump_ir: Where to write what passes made of functions; None for nowhere.
+        dump_ir_passes: Comma-separated globs of passes that this is of.
+        dump_ir_limit: How many bytes are written at most; None for the default.
         files: How long programs were read and written.
     """
 
@@ -65,6 +69,9 @@ class InstrumentOptions:
     statistics: bool
     remarks: str | None = None
     remarks_filter: Sequence[str] = ()
+    dump_ir: str | None = None
+    dump_ir_passes: Sequence[str] = ()
+    dump_ir_limit: int | None = None
     files: FileTimes = field(init=False, default_factory=FileTimes)
     _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
     _timing: PassTimingInstrument = field(
@@ -113,6 +120,15 @@ class InstrumentOptions:
             found.append(_PrintIR(before, after, pipeline))
         if self.print_ir_after_change:
             found.append(self._print_changed(pipeline))
+        if (self.dump_ir, self.dump_ir_passes, self.dump_ir_limit) != (None, (), None):
+            dump = function_dump(
+                self.dump_ir,
+                self.dump_ir_passes,
+                _globs(self.filter_print_funcs),
+                self.dump_ir_limit,
+                _known_names(pipeline),
+            )
+            found.append(dump)
         if self.remarks is not None or self.remarks_filter:
             known = _known_names(pipeline)
             output = RemarkOutput(self.remarks, self.remarks_filter, known)

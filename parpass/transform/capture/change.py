@@ -26,6 +26,25 @@ MAX_TEXT_CHARS = 1_000_000
 Wanted = tuple[tuple[str, ...], tuple[str, ...]]
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What is needed to run a pass again on the text of a function.
+
+    Attributes:
+        pipeline: The pass as pipeline text; None if it cannot be written.
+        restoring: The pass that restores the IR's invariants, likewise; None if there
+            is none, or if it is the pass itself.
+        ir_name: The IR's name; empty if its programs cannot be parsed.
+        suffix: The suffix of files with such programs.
+        line_comment: What begins a comment in them.
+    """
+
+    pipeline: str | None
+    restoring: str | None
+    ir_name: str
+    suffix: str
+    line_comment: str
+
+
 class FunctionChange(msgspec.Struct, frozen=True):
     """The change of one function by one pass.
 
@@ -34,11 +53,13 @@ class FunctionChange(msgspec.Struct, frozen=True):
         deflated: Its text before and after, deflated; None where there is none, as the
             pass added or removed the function.
         is_hidden: Whether something differs that the text does not show.
+        origin: How to run the pass again; set when instruments are told.
     """
 
     function: str
     deflated: tuple[bytes | None, bytes | None]
     is_hidden: bool = False
+    origin: Origin | None = None
 
     @classmethod
     def of(cls, function: str, before: str | None, after: str | None) -> Self:

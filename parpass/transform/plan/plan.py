@@ -45,6 +45,7 @@ from parpass.transform.debug.bisect import Gate
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
+from parpass.transform.plan.change_origin import told_changes
 from parpass.transform.plan.commands import (
     CallEventHook,
     CallHook,
@@ -197,7 +198,7 @@ class PassInstrumentor:
 
     def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
         info, time = opened.pass_.info, self._cursor.hook_time
-        changes = [one for one in opened.changes.values() if one.is_real]
+        changes = told_changes(opened.pass_, opened.given, opened.changes.values())
         for hooks in self.current_hooks():
             told = [
                 one

@@ -1,0 +1,61 @@
+"""The option `--dump-ir`: what passes made of functions, in a folder of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+
+import click
+
+from parpass.cli.commands.options import LOADED
+from parpass.cli.operations.remark_output import check_pass_glob
+from parpass.errors import ArgumentError
+from parpass.instrument import DumpFunctions
+from parpass.instrument.function_dump import DEFAULT_LIMIT
+
+
+def function_dump(
+    directory: str | None,
+    passes: Sequence[str],
+    functions: Sequence[str],
+    limit: int | None,
+    known: Collection[str],
+) -> DumpFunctions:
+    """Return the instrument that writes the files.
+
+    Args:
+        directory: The folder; None if the option was not given.
+        passes: What was given for `--dump-ir-passes`, each time globs separated by
+            commas; all passes if nothing.
+        functions: Globs of the functions; all if there are none.
+        limit: How many bytes are written at most; None for the default.
+        known: The names of passes.
+
+    Raises:
+        click.BadParameter: There is no folder to write to, or a glob matches no pass.
+    """
+    if directory is None:
+        option = "--dump-ir-passes" if passes else "--dump-ir-limit"
+        raise click.BadParameter(
+            "nothing is dumped without --dump-ir DIR", param_hint=f"'{option}'"
+        )
+    globs = [one.strip() for given in passes for one in given.split(",")]
+    for one in globs:
+        check_pass_glob(one, known, "--dump-ir-passes")
+    try:
+        return DumpFunctions(
+            directory,
+            globs or ["*"],
+            functions or ["*"],
+            limit=DEFAULT_LIMIT if limit is None else limit,
+            arguments=_loaded(),
+        )
+    except ArgumentError as error:
+        raise click.BadParameter(str(error), param_hint="'--dump-ir'") from None
+
+
+def _loaded() -> list[str]:
+    """Return the arguments for the passes that the command has loaded."""
+    names: Sequence[str] = click.get_current_context().meta.get(LOADED, ())
+    paths = [os.path.abspath(one) if os.path.isfile(one) else one for one in names]
+    return [word for one in paths for word in ("--load", one)]
