@@ -45,7 +45,9 @@ def test_the_snippets_of_the_page_run(
     count: int,
     tests: int,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where they write files
     path = DOCS / f"{name}.md"
     assert len([*snippets(path)]) == count
     with registering_for_a_while(), reducers_put_back(), run(path, tmp_path) as names:

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
@@ -24,14 +24,12 @@ from parpass.errors.warning import warn_at_call_site
 from parpass.fork_safety import ForkSafeLock, fork_lock
 from parpass.runner.cores import clamp_workers
 from parpass.runner.request import RunRequest
+from parpass.runner.watched_runs import WatchedRuns
 
 if TYPE_CHECKING:
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
-    from parpass.runner.report.html.page import Recording
-    from parpass.runner.report.profile import RunProfile
     from parpass.runner.report.report import RunReport
-    from parpass.runner.report.timeline import Recorded, Tracing
     from parpass.runner.stage.progress import Progress
     from parpass.transform import Pass, PassContext
 
@@ -200,7 +198,7 @@ def open_runner(
     return Runner(workers=workers, executor=executor, isolated=isolated)
 
 
-class Runner:
+class Runner(WatchedRuns):
     """Runs pipelines on a pool of processes, which start when a stage is large enough.
 
     Tasks and threads may run several pipelines concurrently. The failure or
@@ -223,8 +221,7 @@ class Runner:
         self._session: Session | None = None
         self._lock = ForkSafeLock()
         self._closed = False
-        self._tracing: Tracing | None = None
-        self._recordings: list[Recording] = []
+        super().__init__()
 
     async def run(
         self,
@@ -254,11 +251,11 @@ class Runner:
                     report,
                     progress,
                     began,
-                    self._tracing,
+                    self.tracing,
                 )
             )
-        if self._recordings:
-            self._finish_recordings(made)
+        if self.recordings:
+            self.add_module(made)
         return made
 
     def run_sync(
@@ -287,126 +284,12 @@ class Runner:
                     report,
                     progress,
                     began,
-                    self._tracing,
+                    self.tracing,
                 )
             )
-        if self._recordings:
-            self._finish_recordings(made)
+        if self.recordings:
+            self.add_module(made)
         return made
-
-    @contextlib.contextmanager
-    def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
-        """Record the runs that begin in the block, for Perfetto or Chrome to show.
-
-        There are tracks of the coordinator and of each worker, with the passes on each
-        function, packing, waiting and unpacking, module passes and hooks of
-        instruments; and events, such as deaths of workers. A run that fails, or is
-        cancelled, is recorded up to its end.
-
-        Args:
-            path: The file, in the trace event format; it is compressed if it ends in
-                `.gz`. There is one that begins anew at each call.
-
-        Warns:
-            TraceWarning: The file cannot be written; the runs are not affected.
-        """
-        with fork_lock:
-            # For traces alone.
-            from parpass.runner.report.trace import TraceFile
-
-        file = TraceFile(path)
-        try:
-            with self.traced_to(file.write):
-                yield
-        finally:
-            file.close()
-
-    @contextlib.contextmanager
-    def record(self, context: PassContext | None = None) -> Generator[Recording]:
-        """Record the runs that begin in the block, for a page of HTML.
-
-        What is recorded is what a trace has and, of runs under one context, what each
-        pass changed in which function, and its remarks. See `Recording.write`. Printing
-        functions takes longer than most passes do; it is done in the workers, and makes
-        no barrier.
-
-        Args:
-            context: The context; by default the one that is current here.
-
-        Yields:
-            The recording. It is whole when the block is left.
-        """
-        with fork_lock:
-            # For pages alone.
-            from parpass.runner.report.html.page import Recording
-
-            # It is loaded with passes, which this module does without.
-            from parpass.transform.context import PassContext as Contexts
-
-        recording = Recording()
-        self._recordings.append(recording)
-        try:
-            with (
-                (context or Contexts.current()).also_watched_by(recording),
-                self.traced_to(recording.add_slices),
-            ):
-                yield recording
-        except BaseException as error:
-            recording.fail(error)
-            raise
-        finally:
-            self._recordings.remove(recording)
-            recording.report = self.last_report
-
-    @contextlib.contextmanager
-    def profile(self, context: PassContext | None = None) -> Generator[RunProfile]:
-        """Measure the runs that begin in the block, by pass and by function.
-
-        Args:
-            context: The context of the runs, whose statistics are taken; by default the
-                one that is current here.
-
-        Yields:
-            The times and statistics, added up. They are whole when the block is left.
-        """
-        with fork_lock:
-            # For profiles alone.
-            from parpass.runner.report.profile import ProfileRecorder
-            from parpass.transform.context import PassContext as Contexts
-
-        recorder = ProfileRecorder(context or Contexts.current())
-        try:
-            with self._traced_to(recorder.add_slices):
-                yield recorder.profile
-        finally:
-            recorder.end()
-
-    def _finish_recordings(self, made: Any) -> None:
-        for one in self._recordings:
-            one.add_module(made)
-
-    @contextlib.contextmanager
-    def traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
-        """Give what runs of the block record to a callback, besides other ones.
-
-        Args:
-            sink: Called as stages end, with what a track recorded since the last time:
-                `track.name`, `slices` and `instants`, whose times are those of
-                `time.perf_counter`.
-        """
-        with fork_lock:
-            # For what is recorded alone.
-            from parpass.runner.report.timeline import Tracing
-
-        outer = self._tracing
-        tracing = self._tracing = outer or Tracing()
-        tracing.sinks.append(sink)
-        try:
-            yield
-        finally:
-            tracing.flush()
-            tracing.sinks.remove(sink)
-            self._tracing = outer
 
     @property
     def last_report(self) -> RunReport | None:

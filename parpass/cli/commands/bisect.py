@@ -11,6 +11,7 @@ import click
 
 from parpass.cli.commands import completion, options
 from parpass.cli.commands.options import Command
+from parpass.cli.meta import LOADED
 from parpass.cli.output.failure import InputError
 from parpass.errors import EvaluationError
 
@@ -169,7 +170,7 @@ def _command(
     for name, limit in limits.items():
         words += [] if limit is None else [f"--{name.replace('_', '-')}={limit}"]
     words += [] if ir is None else ["--ir", ir]
-    for name in click.get_current_context().meta[options.LOADED]:
+    for name in click.get_current_context().meta[LOADED]:
         words += ["--load", name]
     return words
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from parpass.cli.commands.options import LOADED
+from parpass.cli.meta import LOADED
 from parpass.cli.operations.remark_output import check_pass_glob
 from parpass.errors import ArgumentError
 from parpass.instrument import DumpFunctions

@@ -1,4 +1,4 @@
-"""The changes by a pass that instruments are told, with how to run the pass again."""
+"""The changes by a pass that instruments get, with how to run the pass again."""
 
 from __future__ import annotations
 
@@ -7,31 +7,37 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from parpass.transform.adapter_registry import adapter_of
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import FunctionChange, Origin
 from parpass.transform.passes import Pass
 from parpass.transform.pipeline.printer import print_pipeline
 
 
-def told_changes(
-    pass_: Pass, mod: Any, changes: Iterable[FunctionChange]
-) -> list[FunctionChange]:
-    """Return the changes that are real, with their origin.
+class Origins:
+    """Makes the origins of changes by passes, each once.
 
     Args:
-        pass_: The pass.
-        mod: The module that it was given.
-        changes: Its changes; what the restoring pass undid is none.
+        adapter: The adapter of the IR.
+        mod: The module of the run, as an object.
     """
-    origin = _origin(pass_, mod)
-    return [replace(one, origin=origin) for one in changes if one.is_real]
+
+    def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:
+        self._adapter, self._mod = adapter, mod
+
+    def real_changes(
+        self, pass_: Pass, changes: Iterable[FunctionChange]
+    ) -> list[FunctionChange]:
+        """Return the changes by a pass that are real, with their origin.
+
+        What the restoring pass undid is no real change.
+        """
+        origin = _origin(pass_, self._adapter, self._mod)
+        return [replace(one, origin=origin) for one in changes if one.is_real]
 
 
-def _origin(pass_: Pass, mod: Any) -> Origin:
-    adapter = adapter_of(mod, pass_.info.name)
+def _origin(pass_: Pass, adapter: ModuleAdapter, mod: Any) -> Origin:
     programs = adapter.programs(mod)
-    kind = getattr(pass_, "function_kind", "")
-    restoring = adapter.restoring_pass(kind)
+    restoring = adapter.restoring_pass(pass_.function_kind)
     is_itself = restoring is not None and restoring.info.name == pass_.info.name
     return Origin(
         pipeline=_text(pass_),

@@ -45,7 +45,7 @@ from parpass.transform.debug.bisect import Gate
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
-from parpass.transform.plan.change_origin import told_changes
+from parpass.transform.plan.change_origin import Origins
 from parpass.transform.plan.commands import (
     CallEventHook,
     CallHook,
@@ -104,6 +104,7 @@ class PassInstrumentor:
     Args:
         context: The context, with its instruments.
         cursor: The current stage, from which the clock for hooks is computed.
+        origins: Makes the origins of changes.
         instrumented: Whether hooks are called at all.
 
     Attributes:
@@ -112,10 +113,14 @@ class PassInstrumentor:
     """
 
     def __init__(
-        self, context: PassContext, cursor: StageCursor, *, instrumented: bool
+        self,
+        context: PassContext,
+        cursor: StageCursor,
+        origins: Origins,
+        *,
+        instrumented: bool,
     ) -> None:
-        self._context = context
-        self._cursor = cursor
+        self._context, self._cursor, self._origins = context, cursor, origins
         self._instrumented = instrumented
         self.opened: list[ActivePass] = []
         self.calling: Hooks | None = None
@@ -198,7 +203,8 @@ class PassInstrumentor:
 
     def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
         info, time = opened.pass_.info, self._cursor.hook_time
-        changes = told_changes(opened.pass_, opened.given, opened.changes.values())
+        own = opened.changes.values()
+        changes = self._origins.real_changes(opened.pass_, own)
         for hooks in self.current_hooks():
             told = [
                 one
@@ -277,7 +283,10 @@ def plan(
         instrumented: Whether the instruments of the context are called.
     """
     walk = _Interpreter(
-        context, flatten(root, context, adapter), instrumented=instrumented
+        context,
+        flatten(root, context, adapter),
+        Origins(adapter, mod),
+        instrumented=instrumented,
     )
     instrumentor = walk.instrumentor
     try:
@@ -303,7 +312,12 @@ def plan(
 
 class _Interpreter:
     def __init__(
-        self, context: PassContext, program: Sequence[Event], *, instrumented: bool
+        self,
+        context: PassContext,
+        program: Sequence[Event],
+        origins: Origins,
+        *,
+        instrumented: bool,
     ) -> None:
         self.context = context
         self.program = program
@@ -311,7 +325,7 @@ class _Interpreter:
         self.at = 0
         self.cursor = StageCursor()
         self.instrumentor = PassInstrumentor(
-            context, self.cursor, instrumented=instrumented
+            context, self.cursor, origins, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None

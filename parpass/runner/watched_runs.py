@@ -1,0 +1,155 @@
+"""The part of a runner by which its runs are watched: traces, recordings, profiles.
+
+A file of its own, as it grows with what there is to see, and the runner does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from parpass.fork_safety import fork_lock
+
+if TYPE_CHECKING:
+    from parpass.runner.report.html.page import Recording
+    from parpass.runner.report.profile import RunProfile
+    from parpass.runner.report.report import RunReport
+    from parpass.runner.report.timeline import Recorded, Tracing
+    from parpass.transform import PassContext
+
+
+class WatchedRuns:
+    """Watches the runs of a runner that begin in a block.
+
+    Attributes:
+        tracing: What records them; None if nothing does.
+        recordings: The recordings for pages.
+    """
+
+    def __init__(self) -> None:
+        self.tracing: Tracing | None = None
+        self.recordings: list[Recording] = []
+
+    @property
+    def last_report(self) -> RunReport | None:
+        """The report of the last run that ended, failed ones included; None before."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
+        """Record the runs that begin in the block, for Perfetto or Chrome to show.
+
+        There are tracks of the coordinator and of each worker, with the passes on each
+        function, packing, waiting and unpacking, module passes and hooks of
+        instruments; and events, such as deaths of workers. A run that fails, or is
+        cancelled, is recorded up to its end.
+
+        Args:
+            path: The file, in the trace event format; it is compressed if it ends in
+                `.gz`. There is one that begins anew at each call.
+
+        Warns:
+            TraceWarning: The file cannot be written; the runs are not affected.
+        """
+        with fork_lock:
+            # For traces alone.
+            from parpass.runner.report.trace import TraceFile
+
+        file = TraceFile(path)
+        try:
+            with self.traced_to(file.write):
+                yield
+        finally:
+            file.close()
+
+    @contextlib.contextmanager
+    def record(self, context: PassContext | None = None) -> Generator[Recording]:
+        """Record the runs that begin in the block, for a page of HTML.
+
+        What is recorded is what a trace has and, of runs under one context, what each
+        pass changed in which function, and its remarks. See `Recording.write`. Printing
+        functions takes longer than most passes do; it is done in the workers, and makes
+        no barrier.
+
+        Args:
+            context: The context; by default the one that is current here.
+
+        Yields:
+            The recording. It is whole when the block is left.
+        """
+        with fork_lock:
+            # For pages alone.
+            from parpass.runner.report.html.page import Recording
+
+            # It is loaded with passes, which this module does without.
+            from parpass.transform.context import PassContext as Contexts
+
+        recording = Recording()
+        self.recordings.append(recording)
+        try:
+            with (
+                (context or Contexts.current()).also_watched_by(recording),
+                self.traced_to(recording.add_slices),
+            ):
+                yield recording
+        except BaseException as error:
+            recording.fail(error)
+            raise
+        finally:
+            self.recordings.remove(recording)
+            recording.report = self.last_report
+
+    @contextlib.contextmanager
+    def profile(self, context: PassContext | None = None) -> Generator[RunProfile]:
+        """Measure the runs that begin in the block, by pass and by function.
+
+        Args:
+            context: The context of the runs, whose statistics are taken; by default the
+                one that is current here.
+
+        Yields:
+            The times and statistics, added up. They are whole when the block is left.
+        """
+        with fork_lock:
+            # For profiles alone.
+            from parpass.runner.report.profile import ProfileRecorder
+
+            # As above.
+            from parpass.transform.context import PassContext as Contexts
+
+        recorder = ProfileRecorder(context or Contexts.current())
+        try:
+            with self.traced_to(recorder.add_slices):
+                yield recorder.profile
+        finally:
+            recorder.end()
+
+    def add_module(self, made: Any) -> None:
+        """Give the module that a run returned to what records it."""
+        for one in self.recordings:
+            one.add_module(made)
+
+    @contextlib.contextmanager
+    def traced_to(self, sink: Callable[[Recorded], object]) -> Generator[None]:
+        """Give what runs of the block record to a callback, besides other ones.
+
+        Args:
+            sink: Called as stages end, with what a track recorded since the last time:
+                `track.name`, `slices` and `instants`, whose times are those of
+                `time.perf_counter`.
+        """
+        with fork_lock:
+            # For what is recorded alone.
+            from parpass.runner.report.timeline import Tracing
+
+        outer = self.tracing
+        tracing = self.tracing = outer or Tracing()
+        tracing.sinks.append(sink)
+        try:
+            yield
+        finally:
+            tracing.flush()
+            tracing.sinks.remove(sink)
+            self.tracing = outer
