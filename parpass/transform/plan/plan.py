@@ -29,16 +29,13 @@ pass fails, the pass after which it runs is at fault.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
-
-import msgspec
 
 from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.capture.change import FunctionChange, wants
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate
@@ -47,8 +44,6 @@ from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.plan.change_origin import Origins
 from parpass.transform.plan.commands import (
-    CallEventHook,
-    CallHook,
     Command,
     Emit,
     NameFunctions,
@@ -73,158 +68,7 @@ from parpass.transform.plan.flat_pipeline import (
     Unresolved,
     flatten,
 )
-
-
-class ActivePass(msgspec.Struct):
-    """A pass that has begun, and the instruments to be notified of its end.
-
-    Each instrument whose before-hook ran has its after-hook or failure hook called
-    once. `changes` are those of functions, by name, which no instrument got yet.
-    """
-
-    pass_: Pass
-    given: Any
-    entered: list[Hooks] = []
-    changes: dict[str, FunctionChange] = {}
-
-    def add_changes(self, changes: Iterable[FunctionChange]) -> None:
-        """Add changes of functions, each to the earlier one of that function, if any.
-
-        The pass that restores invariants changes a function a second time.
-        """
-        for change in changes:
-            earlier = self.changes.get(change.function)
-            made = change if earlier is None else earlier.then(change)
-            self.changes[change.function] = made
-
-
-class PassInstrumentor:
-    """Yields the commands that call the hooks around passes.
-
-    Args:
-        context: The context, with its instruments.
-        cursor: The current stage, from which the clock for hooks is computed.
-        origins: Makes the origins of changes.
-        instrumented: Whether hooks are called at all.
-
-    Attributes:
-        opened: The passes that have begun, the innermost last.
-        calling: The instrument whose hook was called last; None if a body ran since.
-    """
-
-    def __init__(
-        self,
-        context: PassContext,
-        cursor: StageCursor,
-        origins: Origins,
-        *,
-        instrumented: bool,
-    ) -> None:
-        self._context, self._cursor, self._origins = context, cursor, origins
-        self._instrumented = instrumented
-        self.opened: list[ActivePass] = []
-        self.calling: Hooks | None = None
-
-    def current_hooks(self) -> list[Hooks]:
-        """Return the hooks of the current instruments, in order.
-
-        Call it each time: a hook or a pass may override the instruments.
-        """
-        instruments = self._context.instruments
-        if not instruments or not self._instrumented:
-            return []
-        return [hooks_of(one) for one in instruments]
-
-    def enter(
-        self, pass_: Pass, mod: Any, *, may_veto: bool
-    ) -> Generator[Command, Any, bool]:
-        """Begin a pass; return False if an instrument vetoes it."""
-        should_run = True
-        if may_veto and pass_.info.name not in self._context.required_pass:
-            for hooks in self.current_hooks():
-                if hooks.should_run is not None:
-                    answer = yield self._call(hooks, "should_run", pass_, mod)
-                    should_run = bool(answer) and should_run
-        if should_run:
-            opened = ActivePass(pass_, mod)
-            self.opened.append(opened)
-            for hooks in self.current_hooks():
-                if hooks.run_before_pass is not None:
-                    yield self._call(hooks, "run_before_pass", pass_, mod)
-                opened.entered.append(hooks)
-        return should_run
-
-    def leave(self, mod: Any) -> Generator[Command, Any, None]:
-        """End the innermost pass."""
-        opened = self.opened[-1]
-        if opened.changes:
-            yield from self._tell_changes(opened)
-        for hooks in self.current_hooks():
-            if hooks in opened.entered:
-                opened.entered.remove(hooks)
-            if hooks.run_after_pass is not None:
-                yield self._call(hooks, "run_after_pass", opened.pass_, mod)
-        self.opened.pop()
-
-    def call_failure_hooks(self, error: BaseException) -> Generator[Command, Any, None]:
-        """Call the failure hooks of all passes that are open, the innermost first."""
-        while self.opened:
-            opened = self.opened.pop()
-            entered = [
-                hooks for hooks in self.current_hooks() if hooks in opened.entered
-            ]
-            for hooks in entered:
-                if hooks.run_after_failed_pass is None:
-                    continue
-                failed = (hooks, "run_after_failed_pass", opened.pass_, opened.given)
-                try:
-                    yield self._call(*failed, error)
-                except Exception as second:  # noqa: BLE001 -- attached to the first error
-                    add_note(error, f"then {type(second).__name__}: {second}")
-
-    def deliver(self, record: StepRecord) -> Generator[Command, Any, None]:
-        """Give the remarks of the innermost pass to the instruments, one by one.
-
-        A hook that raises ends the run, unless the pass has failed already.
-        """
-        info, time = self.opened[-1].pass_.info, self._cursor.hook_time
-        for hooks in self.current_hooks():
-            if hooks.on_remark is None:
-                continue
-            self.calling = hooks
-            args = info, record.remarks
-            try:
-                yield CallEventHook(hooks, "on_remark", None, args, time)
-            except Exception as error:
-                if record.failure is None:
-                    raise
-                add_note(record.failure, f"then {type(error).__name__}: {error}")
-        self.calling = None
-
-    def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
-        info, time = opened.pass_.info, self._cursor.hook_time
-        own = opened.changes.values()
-        changes = self._origins.real_changes(opened.pass_, own)
-        for hooks in self.current_hooks():
-            told = [
-                one
-                for one in changes
-                if wants((hooks.wanted,), info.name, one.function)
-            ]
-            if hooks.on_function_changed is not None and told:
-                self.calling = hooks
-                yield CallEventHook(
-                    hooks, "on_function_changed", None, (info, told), time
-                )
-
-    def _call(
-        self, hooks: Hooks, hook_name: str, pass_: Pass, mod: Any, *args: Any
-    ) -> CallHook:
-        self.calling = hooks
-        seen = mod if hooks.observes_ir else None
-        return CallHook(
-            hooks, hook_name, seen, (pass_.info, *args), self._cursor.hook_time
-        )
+from parpass.transform.plan.pass_instrumentor import ActivePass, PassInstrumentor
 
 
 def reproduce_body(
