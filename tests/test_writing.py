@@ -34,7 +34,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         ("failures", 2, 0),
         ("with-dask", 2, 0),
         ("with-qiskit", 2, 0),
-        ("seeing", 4, 0),
+        ("seeing", 6, 0),
         ("writing-a-pass", 7, 3),
         ("writing-an-adapter", 11, 1),
     ],

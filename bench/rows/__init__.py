@@ -39,6 +39,7 @@ _FILES = {
     "networks": ("networks",),
     "outline": ("outline",),
     "traced": ("traced",),
+    "watching": ("watching",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 
