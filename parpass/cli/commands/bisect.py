@@ -11,7 +11,6 @@ import click
 
 from parpass.cli.commands import completion, options
 from parpass.cli.commands.options import Command
-from parpass.cli.meta import LOADED
 from parpass.cli.output.failure import InputError
 from parpass.errors import EvaluationError
 
@@ -170,7 +169,7 @@ def _command(
     for name, limit in limits.items():
         words += [] if limit is None else [f"--{name.replace('_', '-')}={limit}"]
     words += [] if ir is None else ["--ir", ir]
-    for name in click.get_current_context().meta[LOADED]:
+    for name in click.get_current_context().meta[options.LOADED]:
         words += ["--load", name]
     return words
 

@@ -258,6 +258,7 @@ def opt(
         dask=dask,
         isolate=isolate,
         jobs=jobs,
+        loaded=click.get_current_context().meta[options.LOADED],
         **given,
     )
 

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from parpass.cli.commands import completion
-from parpass.cli.meta import LOADED
 from parpass.cli.output.failure import InputError
 from parpass.errors import UnreadFunctionError
 
@@ -321,6 +320,9 @@ on_failure: Any = running(
     "run, leave the function as it was with a warning, or try once more.  [default: "
     "fail]",
 )
+
+
+LOADED = "parpass.cli.loaded"  # where a command finds what was given for --load
 
 
 def _load(ctx: click.Context, _param: click.Parameter, names: Sequence[str]) -> None:

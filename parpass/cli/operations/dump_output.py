@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from parpass.cli.meta import LOADED
 from parpass.cli.operations.remark_output import check_pass_glob
 from parpass.errors import ArgumentError
 from parpass.instrument import DumpFunctions
@@ -20,6 +19,7 @@ def function_dump(
     functions: Sequence[str],
     limit: int | None,
     known: Collection[str],
+    loaded: Sequence[str],
 ) -> DumpFunctions:
     """Return the instrument that writes the files.
 
@@ -30,6 +30,7 @@ def function_dump(
         functions: Globs of the functions; all if there are none.
         limit: How many bytes are written at most; None for the default.
         known: The names of passes.
+        loaded: What was given for `--load`, which commands in the files need, too.
 
     Raises:
         click.BadParameter: There is no folder to write to, or a glob matches no pass.
@@ -48,14 +49,13 @@ def function_dump(
             globs or ["*"],
             functions or ["*"],
             limit=DEFAULT_LIMIT if limit is None else limit,
-            arguments=_loaded(),
+            arguments=_loading(loaded),
         )
     except ArgumentError as error:
         raise click.BadParameter(str(error), param_hint="'--dump-ir'") from None
 
 
-def _loaded() -> list[str]:
-    """Return the arguments for the passes that the command has loaded."""
-    names: Sequence[str] = click.get_current_context().meta.get(LOADED, ())
+def _loading(names: Sequence[str]) -> list[str]:
+    """Return the arguments that load the same from any directory."""
     paths = [os.path.abspath(one) if os.path.isfile(one) else one for one in names]
     return [word for one in paths for word in ("--load", one)]

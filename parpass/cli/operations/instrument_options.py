@@ -54,6 +54,7 @@ class InstrumentOptions:
         dump_ir: Where to write what passes made of functions; None for nowhere.
         dump_ir_passes: Comma-separated globs of passes that this is of.
         dump_ir_limit: How many bytes are written at most; None for the default.
+        loaded: What was given for `--load`.
         files: How long programs were read and written.
     """
 
@@ -72,6 +73,7 @@ class InstrumentOptions:
     dump_ir: str | None = None
     dump_ir_passes: Sequence[str] = ()
     dump_ir_limit: int | None = None
+    loaded: Sequence[str] = ()
     files: FileTimes = field(init=False, default_factory=FileTimes)
     _speed: list[RunReport] = field(init=False, default_factory=list["RunReport"])
     _timing: PassTimingInstrument = field(
@@ -127,6 +129,7 @@ class InstrumentOptions:
                 _globs(self.filter_print_funcs),
                 self.dump_ir_limit,
                 _known_names(pipeline),
+                self.loaded,
             )
             found.append(dump)
         if self.remarks is not None or self.remarks_filter:
