@@ -6,15 +6,19 @@ PassTimingInstrument: how long each pass took, as a tree of nested passes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassContext, PassInfo
 from parpass.transform.instrument_hooks import now
+
+_Key = TypeVar("_Key", str, tuple[str, str])
+# Counters by pass and function.
+_ByBoth = dict[tuple[str, str], Counter[str]]
 
 
 class PassStatisticsInstrument(PassInstrument):
@@ -23,24 +27,33 @@ class PassStatisticsInstrument(PassInstrument):
     A context adds them up itself, in `PassContext.statistics`; this object adds up
     those of the contexts in which it saw a pass begin, from then on, and is there after
     they were left.
+
+    Args:
+        by_function: Whether the counters of functions are kept apart, too.
     """
 
     observes_ir = False
 
-    def __init__(self) -> None:
-        self._seen: dict[PassContext, dict[str, Counter[str]]] = {}  # as it was before
+    def __init__(self, *, by_function: bool = False) -> None:
+        # As it was before.
+        self._seen: dict[PassContext, dict[str, Counter[str]]] = {}
+        self._by_function_seen: dict[PassContext, _ByBoth] = {}
+        self._by_function = by_function
 
     @property
     def totals(self) -> dict[str, Counter[str]]:
         """The counters of each pass by its name, in the order of a serial run."""
         totals: dict[str, Counter[str]] = {}
         for context, before in self._seen.items():
-            for name, counters in context.statistics.items():
-                old = before.get(name, Counter())
-                if counters != old:
-                    total = totals.setdefault(name, Counter())
-                    total.update(counters)
-                    total.subtract(old)
+            _add_difference(totals, context.statistics, before)
+        return totals
+
+    @property
+    def function_totals(self) -> dict[tuple[str, str], Counter[str]]:
+        """The counters of each pass on each function, by both names."""
+        totals: _ByBoth = {}
+        for context, before in self._by_function_seen.items():
+            _add_difference(totals, _by_both_names(context), before)
         return totals
 
     def render(self) -> str:
@@ -63,6 +76,33 @@ class PassStatisticsInstrument(PassInstrument):
         if context not in self._seen:
             before = {name: Counter(c) for name, c in context.statistics.items()}
             self._seen[context] = before
+            if self._by_function:
+                context.keep_function_statistics()
+                both = _by_both_names(context)
+                self._by_function_seen[context] = {
+                    key: Counter(counters) for key, counters in both.items()
+                }
+
+
+def _add_difference(
+    totals: dict[_Key, Counter[str]],
+    now: Mapping[_Key, Counter[str]],
+    before: Mapping[_Key, Counter[str]],
+) -> None:
+    for key, counters in now.items():
+        old = before.get(key, Counter())
+        if counters != old:
+            total = totals.setdefault(key, Counter())
+            total.update(counters)
+            total.subtract(old)
+
+
+def _by_both_names(context: PassContext) -> _ByBoth:
+    return {
+        (name, function): counters
+        for name, functions in (context.function_statistics or {}).items()
+        for function, counters in functions.items()
+    }
 
 
 class PassProfile(msgspec.Struct, frozen=True):

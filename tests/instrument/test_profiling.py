@@ -44,6 +44,19 @@ def test_what_was_counted_before_is_not_in_them():
     assert statistics.totals == {"Add": {"added": 1}}
 
 
+def test_counters_of_functions_are_kept_apart_if_that_is_wanted():
+    statistics = PassStatisticsInstrument(by_function=True)
+    with PassContext() as context:
+        context.keep_function_statistics()
+        Add()(program(1, 2))
+        context.override_instruments([statistics])
+        Sequential([Add(), Duplicate()])(program(1, 2))
+    assert statistics.function_totals == {
+        ("Add", "f0"): {"added": 1},
+        ("Add", "f1"): {"added": 1},
+    }
+
+
 def test_passes_before_a_failure_are_in_them():
     statistics = PassStatisticsInstrument()
     with (

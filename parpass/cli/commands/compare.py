@@ -75,16 +75,21 @@ def compare(
         found = compare_profiles(*profiles, (str(before), str(after)))
     except ArgumentError as error:
         raise InputError(error) from None
-    if as_json:
-        print_comparison_json(found)
-    else:
-        print_comparison(found, limit)
+    try:
+        if as_json:
+            print_comparison_json(found)
+        else:
+            print_comparison(found, limit)
+    except BrokenPipeError:
+        raise  # whoever read it has seen enough; click ends quietly
+    except OSError as error:
+        raise InputError(f"cannot write: {error.strerror}") from None
     slower = [] if fail_above is None else found.slower_than(fail_above)
     for one in slower:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
         what = "the run" if one is found.run else f"pass '{one.name}'"
         text = f"{what} became slower by {time_text(one.seconds)}{percent}"
-        click.echo(f"Error: {text}, and --fail-above={fail_above:g}", err=True)
+        click.echo(f"Error: {text}; --fail-above={fail_above:g} allows less", err=True)
     click.get_current_context().exit(1 if slower else 0)
 
 

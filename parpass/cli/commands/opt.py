@@ -164,8 +164,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "--timing",
     metavar="[=FORMAT]",
     multiple=True,
-    type=click.Choice(["", "text", "json"]),
-    help="Show how long each pass took, as a table or, with =json, as JSON.",
+    type=click.Choice(["", "text", "json", "csv"]),
+    help="Show how long each pass took, as a table or, with =json and =csv, as those.",
 )
 @options.quiet
 @options.showing(
@@ -176,8 +176,10 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 )
 @options.showing(
     "--statistics",
-    is_flag=True,
-    help="Show what passes counted.",
+    metavar="[=FORMAT]",
+    multiple=True,
+    type=click.Choice(["", "text", "json", "csv"]),
+    help="Show what passes counted or, with =json and =csv, on each function too.",
 )
 @options.traceback
 @_listing("--list-passes", "lists", flag_value="passes", help="List the passes.")

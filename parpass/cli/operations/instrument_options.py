@@ -46,9 +46,10 @@ class InstrumentOptions:
         filter_print_funcs: Comma-separated globs of functions; changes of others are
             not shown.
         verify_each: Whether to check the module around each pass.
-        timing: In which formats to show how long passes took: a table, `json`.
+        timing: In which formats to show the time of passes: `text`, `json`, `csv`; an
+            empty one means `text`.
         explain_speed: Whether to show where the time of each run went.
-        statistics: Whether to show what passes counted.
+        statistics: In which formats to show the counters of passes, likewise.
         remarks: Where to write the remarks of passes; None for nowhere.
         remarks_filter: Comma-separated globs of passes, whose remarks are kept.
         dump_ir: Where to write what passes made of functions; None for nowhere.
@@ -67,7 +68,7 @@ class InstrumentOptions:
     verify_each: bool
     timing: Sequence[str]
     explain_speed: bool
-    statistics: bool
+    statistics: Sequence[str]
     remarks: str | None = None
     remarks_filter: Sequence[str] = ()
     dump_ir: str | None = None
@@ -80,7 +81,8 @@ class InstrumentOptions:
         init=False, default_factory=PassTimingInstrument
     )
     _statistics: PassStatisticsInstrument = field(
-        init=False, default_factory=PassStatisticsInstrument
+        init=False,
+        default_factory=lambda: PassStatisticsInstrument(by_function=True),
     )
 
     _remarks: list[RemarkOutput] = field(
@@ -100,7 +102,7 @@ class InstrumentOptions:
             verify_each=False,
             timing=(),
             explain_speed=False,
-            statistics=False,
+            statistics=(),
         )
 
     def instruments(self, pipeline: Sequential) -> list[PassInstrument]:
@@ -168,18 +170,18 @@ class InstrumentOptions:
     def report(self) -> None:
         """Write what was measured and counted."""
         if self.timing:
-            from parpass.cli.output.tables import print_timing_json, print_timing_table
+            from parpass.cli.output.numbers import format_of, print_timing
 
-            as_json = "json" in self.timing
-            show = print_timing_json if as_json else print_timing_table
-            show(self._timing.profiles)
+            print_timing(self._timing.profiles, format_of(self.timing))
         if self.explain_speed:
             from parpass.cli.output.tables import print_speed_report
 
             for report in self._speed:
                 print_speed_report(report)
         if self.statistics:
-            click.echo(self._statistics.render(), nl=False, err=True)
+            from parpass.cli.output.numbers import format_of, print_statistics
+
+            print_statistics(self._statistics, format_of(self.statistics))
 
         for output in self._remarks:
             output.write()

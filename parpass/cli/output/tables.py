@@ -1,6 +1,6 @@
 """Tables, whose numbers are whole however narrow the terminal is.
 
-What `parpass opt --timing` shows: a table, or JSON.
+The table of `parpass opt --timing`.
 
 The account of `parpass opt --explain-speed`.
 
@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -79,32 +77,18 @@ def print_timing_table(profiles: Sequence[PassProfile]) -> None:
             f"{profile.self_seconds * 1e3:.1f} ms",
             f"{profile.seconds / whole if whole else 0:.1%}",
         )
-        for depth, profile in _flat_profiles(profiles)
+        for depth, profile in flat_profiles(profiles)
     ]
     print_table("Time of passes", [name_column("pass"), "total", "self", "share"], rows)
 
 
-def print_timing_json(profiles: Sequence[PassProfile]) -> None:
-    """Print the same as a list of objects, nested passes in the `passes` of others."""
-    text = msgspec.json.encode([_as_json(profile) for profile in profiles])
-    click.echo(msgspec.json.format(text, indent=2).decode(), err=True)
-
-
-def _as_json(profile: PassProfile) -> dict[str, Any]:
-    return {
-        "name": profile.name,
-        "seconds": profile.seconds,
-        "self_seconds": profile.self_seconds,
-        "passes": [_as_json(child) for child in profile.children],
-    }
-
-
-def _flat_profiles(
+def flat_profiles(
     profiles: Sequence[PassProfile], depth: int = 0
 ) -> Iterator[tuple[int, PassProfile]]:
+    """Yield passes, each before those in it, with the number of those around it."""
     for profile in profiles:
         yield depth, profile
-        yield from _flat_profiles(profile.children, depth + 1)
+        yield from flat_profiles(profile.children, depth + 1)
 
 
 def print_speed_report(report: RunReport) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -104,6 +106,19 @@ def test_other_files_are_refused(files: tuple[Path, Path], tmp_path: Path):
     failed = write(tmp_path / "failed.json", [RunProfile(failure="ValueError: no")])
     result = compare(files[0], failed)
     assert (result.exit_code, "no run of" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_an_error_without_a_traceback(
+    files: tuple[Path, Path], options: list[str]
+):
+    command = [sys.executable, "-m", "parpass", "compare", *map(str, files), *options]
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert result.returncode == 2
+    assert result.stderr == "Error: cannot write: No space left on device\n"
 
 
 def test_counters_that_differ_are_shown(files: tuple[Path, Path]):

@@ -1,5 +1,6 @@
 """`parpass opt`, called in this process."""
 
+import csv
 import json
 import re
 import subprocess
@@ -286,6 +287,19 @@ def test_timing_can_be_json(model: Path):
     assert whole["seconds"] >= sum(one["seconds"] for one in whole["passes"])
     assert whole["passes"][1]["passes"][0]["name"] == "InferType"
     assert opt(model, "-p", "InferType", "--timing=xml").exit_code == 2
+
+
+def test_timing_can_be_csv(model: Path):
+    result = opt(model, "-p", "InferType,FoldConstant", "--timing=csv")
+    heading, *rows = csv.reader(result.stderr.splitlines())
+    assert heading == ["pass", "depth", "seconds", "self_seconds"]
+    assert [row[:2] for row in rows] == [
+        ["sequential", "0"],
+        ["InferType", "1"],
+        ["FoldConstant", "1"],
+        ["InferType", "2"],
+    ]
+    assert all(0 <= float(own) <= float(whole) for _, _, whole, own in rows)
 
 
 @pytest.mark.parametrize("argument", ["--list-passes", "MODEL", "--list-configs"])

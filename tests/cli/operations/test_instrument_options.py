@@ -1,5 +1,6 @@
 """What `parpass opt` shows of a run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ PIPELINE = (
     "InferType,sequential{name=clean}(FoldConstant,EliminateCommonSubexpr),"
     "DeadCodeElimination{inline-once=true}"
 )
+
+
+COUNTERS = ("functions", "params")
 
 
 @register_pass("test.CountCalls")
@@ -140,6 +144,26 @@ def test_statistics_are_a_table(models: list[str]):
         "CountCalls  functions      3\n"
         "CountCalls  params         3\n"
     )
+
+
+def test_statistics_of_functions_are_in_csv_and_json(models: list[str]):
+    result = opt(*models, "-p", "CountCalls", "--statistics", "--statistics=csv")
+    each = [f"CountCalls,{name},{what},1" for name in "abc" for what in COUNTERS]
+    assert result.stderr.splitlines() == [
+        "pass,function,counter,total",
+        "CountCalls,,functions,3",
+        "CountCalls,,params,3",
+        *each,
+    ]
+    result = opt(*models, "-p", "CountCalls", "--statistics=json")
+    assert json.loads(result.stderr) == [
+        {
+            "name": "CountCalls",
+            "counters": dict.fromkeys(COUNTERS, 3),
+            "functions": {name: dict.fromkeys(COUNTERS, 1) for name in "abc"},
+        }
+    ]
+    assert opt(*models, "-p", "CountCalls", "--statistics=xml").exit_code == 2
 
 
 def test_passes_that_are_skipped_are_told_of_wherever_they_are(models: list[str]):

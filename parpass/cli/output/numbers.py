@@ -1,0 +1,93 @@
+"""The output of `parpass opt --timing` and `--statistics`, as text, JSON or CSV.
+
+It is written to standard error.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from parpass.cli.output.tables import flat_profiles, print_timing_table
+from parpass.instrument import PassProfile, PassStatisticsInstrument
+
+
+def format_of(given: Sequence[str]) -> str:
+    """Return the format that was given last; empty ones do not count."""
+    return next((one for one in reversed(given) if one), "text")
+
+
+def print_timing(profiles: Sequence[PassProfile], form: str) -> None:
+    """Print the seconds of passes; nested ones are within others, or come after them.
+
+    Args:
+        profiles: The outermost passes.
+        form: The format.
+    """
+    if form == "json":
+        _print_json([_timing_as_json(profile) for profile in profiles])
+    elif form == "csv":
+        rows = (
+            (one.name, depth, one.seconds, one.self_seconds)
+            for depth, one in flat_profiles(profiles)
+        )
+        _print_csv(("pass", "depth", "seconds", "self_seconds"), rows)
+    else:
+        print_timing_table(profiles)
+
+
+def _timing_as_json(profile: PassProfile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "seconds": profile.seconds,
+        "self_seconds": profile.self_seconds,
+        "passes": [_timing_as_json(child) for child in profile.children],
+    }
+
+
+def print_statistics(statistics: PassStatisticsInstrument, form: str) -> None:
+    """Print the counters of passes; as JSON and CSV, those of functions, too."""
+    if form == "json":
+        _print_json(_statistics_as_json(statistics))
+    elif form == "csv":
+        rows = [
+            (name, "", counter, total)
+            for name, counters in statistics.totals.items()
+            for counter, total in counters.items()
+        ]
+        rows += [
+            (name, function, counter, total)
+            for (name, function), counters in statistics.function_totals.items()
+            for counter, total in counters.items()
+        ]
+        _print_csv(("pass", "function", "counter", "total"), rows)
+    else:
+        click.echo(statistics.render(), nl=False, err=True)
+
+
+def _statistics_as_json(statistics: PassStatisticsInstrument) -> list[dict[str, Any]]:
+    functions: dict[str, dict[str, Any]] = {}
+    for (name, function), counters in statistics.function_totals.items():
+        functions.setdefault(name, {})[function] = counters
+    return [
+        {"name": name, "counters": counters, "functions": functions.get(name, {})}
+        for name, counters in statistics.totals.items()
+    ]
+
+
+def _print_json(value: Any) -> None:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    click.echo(text.decode(), err=True)
+
+
+def _print_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows(rows)
+    click.echo(file.getvalue(), nl=False, err=True)
