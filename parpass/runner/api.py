@@ -376,7 +376,7 @@ class Runner:
 
         recorder = ProfileRecorder(context or Contexts.current())
         try:
-            with self._traced_to(recorder.add_slices):
+            with self.traced_to(recorder.add_slices):
                 yield recorder.profile
         finally:
             recorder.end()
@@ -398,15 +398,15 @@ class Runner:
             # For what is recorded alone.
             from parpass.runner.report.timeline import Tracing
 
-        outer = self._tracing
-        tracing = self._tracing = outer or Tracing()
+        tracing = self._tracing = self._tracing or Tracing()
         tracing.sinks.append(sink)
         try:
             yield
         finally:
             tracing.flush()
             tracing.sinks.remove(sink)
-            self._tracing = outer
+            if not tracing.sinks:  # blocks of several tasks end in any order
+                self._tracing = None
 
     @property
     def last_report(self) -> RunReport | None:

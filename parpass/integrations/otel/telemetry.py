@@ -136,20 +136,25 @@ class Telemetry(PassInstrument):
         self._epoch = time.time_ns() - int(time.perf_counter() * 1e9)
 
     @contextlib.contextmanager
-    def watching(self, runner: Runner) -> Generator[None]:
-        """Add spans of stages to runs of the block, and tell workers of the caller.
+    def watching(self, runner: Runner | None = None) -> Generator[None]:
+        """Send the caller's span to workers, and add spans of stages to the run.
 
-        It costs what a trace costs. See `caller_context`.
+        See `caller_context`.
 
         Args:
-            runner: What carries them out.
+            runner: The runner, for the spans of stages, at the cost of a trace. It must
+                carry out no other run in the block, as it gives the stages of all. None
+                for no such spans.
         """
         carrier: dict[str, str] = {}
         _PROPAGATOR.inject(carrier)
         token = _carrier.set(carrier)
         try:
-            with runner.traced_to(self._take_recorded):
+            if runner is None:
                 yield
+            else:
+                with runner.traced_to(self._take_recorded):
+                    yield
         finally:
             _carrier.reset(token)
 

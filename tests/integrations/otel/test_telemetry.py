@@ -138,11 +138,14 @@ class ParentOf(FunctionPass):
 
 
 @pytest.mark.slow
-def test_bodies_in_workers_know_the_span_of_the_caller(seen: Seen, runner: Runner):
+@pytest.mark.parametrize("has_stages", [False, True])
+def test_bodies_in_workers_know_the_span_of_the_caller(
+    seen: Seen, runner: Runner, has_stages: bool
+):
     tracer = trace.get_tracer("caller", tracer_provider=seen.spans)
     with (
         tracer.start_as_current_span("caller") as span,
-        seen.telemetry.watching(runner),
+        seen.telemetry.watching(runner if has_stages else None),
     ):
         context = PassContext(config=POOLED)
         made = runner.run_sync(program(1, 2), ParentOf(), context=context)
