@@ -144,12 +144,12 @@ class WatchedRuns:
             # For what is recorded alone.
             from parpass.runner.report.timeline import Tracing
 
-        outer = self.tracing
-        tracing = self.tracing = outer or Tracing()
+        tracing = self.tracing = self.tracing or Tracing()
         tracing.sinks.append(sink)
         try:
             yield
         finally:
             tracing.flush()
             tracing.sinks.remove(sink)
-            self.tracing = outer
+            if not tracing.sinks:  # blocks of several tasks end in any order
+                self.tracing = None

@@ -13,11 +13,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-import warnings
+import weakref
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context, get_current
@@ -28,6 +28,7 @@ from opentelemetry.trace.propagation.tracecontext import (
 
 from parpass import Runner, RunReport, propagate
 from parpass.instrument import PassInstrument, hook_time
+from parpass.spi import warn
 from parpass.transform import PassInfo
 
 _NAME = "parpass"
@@ -47,6 +48,51 @@ def caller_context() -> Context:
     there has that one as its parent. It is empty outside of `Telemetry.watching`.
     """
     return _PROPAGATOR.extract(dict(_carrier.get() or {}))
+
+
+class _Meters(NamedTuple):
+    """The metrics of runs, as a meter has them."""
+
+    duration: metrics.Histogram
+    queued: metrics.Histogram
+    deaths: metrics.Counter
+    retries: metrics.Counter
+    cancelled: metrics.Counter
+
+
+# One for each meter: an SDK may warn about each that is created again, and a service
+# has a `Telemetry` for each request.
+_created: weakref.WeakKeyDictionary[metrics.Meter, _Meters] = (
+    weakref.WeakKeyDictionary()
+)
+_creating = threading.Lock()
+
+
+def _meters(meter: metrics.Meter) -> _Meters:
+    with _creating:
+        known = _created.get(meter)
+        if known is None:
+            known = _created[meter] = _Meters(
+                meter.create_histogram("parpass.run.duration", "s", "Duration of runs"),
+                meter.create_histogram(
+                    "parpass.worker.queued",
+                    "s",
+                    "Time in which workers waited for a processor",
+                ),
+                meter.create_counter(
+                    "parpass.worker.deaths",
+                    description="Workers that died or were killed",
+                ),
+                meter.create_counter(
+                    "parpass.function.retries",
+                    description='Functions that `on_failure="retry"` ran again',
+                ),
+                meter.create_counter(
+                    "parpass.run.cancellations",
+                    description="Runs that were cancelled",
+                ),
+            )
+        return known
 
 
 @dataclass
@@ -81,46 +127,47 @@ class Telemetry(PassInstrument):
         self._attributes = {"parpass.pipeline": pipeline}
         self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
         meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
-        self._duration = meter.create_histogram(
-            "parpass.run.duration", "s", "Duration of runs"
-        )
-        self._queued = meter.create_histogram(
-            "parpass.worker.queued", "s", "Time in which workers waited for a processor"
-        )
-        self._counters = {
-            "deaths": meter.create_counter(
-                "parpass.worker.deaths", description="Workers that died or were killed"
-            ),
-            "retries": meter.create_counter(
-                "parpass.function.retries", description="Functions that ran again"
-            ),
-        }
-        self._cancelled = meter.create_counter(
-            "parpass.run.cancellations", description="Runs that were cancelled"
-        )
+        self._meters = _meters(meter)
         self._open: list[_Open] = []
+        self._open_at_enter: list[int] = []
         self._lock = threading.Lock()
         self._has_failed = False
         # From the clock of hooks to that of spans.
         self._epoch = time.time_ns() - int(time.perf_counter() * 1e9)
 
     @contextlib.contextmanager
-    def watching(self, runner: Runner) -> Generator[None]:
-        """Add spans of stages to runs of the block, and tell workers of the caller.
+    def watching(self, runner: Runner | None = None) -> Generator[None]:
+        """Send the caller's span to workers, and add spans of stages to the run.
 
-        It costs what a trace costs. See `caller_context`.
+        See `caller_context`.
 
         Args:
-            runner: What carries them out.
+            runner: The runner, for the spans of stages, at the cost of a trace. It must
+                carry out no other run in the block, as it gives the stages of all. None
+                for no such spans.
         """
         carrier: dict[str, str] = {}
         _PROPAGATOR.inject(carrier)
         token = _carrier.set(carrier)
         try:
-            with runner.traced_to(self._take_recorded):
+            if runner is None:
                 yield
+            else:
+                with runner.traced_to(self._take_recorded):
+                    yield
         finally:
             _carrier.reset(token)
+
+    def enter_pass_ctx(self) -> None:
+        """Remember which spans are open around the context."""
+        self._open_at_enter.append(len(self._open))
+
+    def exit_pass_ctx(self) -> None:
+        """End what is still open; cancelled passes are not reported otherwise."""
+        # An instrument of the default context is left without having been entered.
+        depth = self._open_at_enter.pop() if self._open_at_enter else 0
+        if len(self._open) > depth:
+            self._safely(self._end_cancelled, depth)
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Start the span of a pass, or of a run."""
@@ -166,18 +213,23 @@ class Telemetry(PassInstrument):
             )
         span.end(self._nanoseconds(at))
 
-    def _record(self, report: RunReport) -> None:
-        is_cancelled = bool(self._open)
-        while self._open:
+    def _end_cancelled(self, depth: int) -> None:
+        """End the innermost spans, down to a depth."""
+        while len(self._open) > depth:
             span = self._open.pop().span
             span.set_status(Status(StatusCode.ERROR, "cancelled"))
             span.end()
+
+    def _record(self, report: RunReport) -> None:
+        is_cancelled = bool(self._open)
+        self._end_cancelled(0)
         outcome = {"parpass.cancelled": is_cancelled}
-        self._duration.record(report.seconds, {**self._attributes, **outcome})
-        self._queued.record(report.queued, self._attributes)
-        for name, counter in self._counters.items():
-            counter.add(getattr(report, name), self._attributes)
-        self._cancelled.add(int(is_cancelled), self._attributes)
+        meters = self._meters
+        meters.duration.record(report.seconds, {**self._attributes, **outcome})
+        meters.queued.record(report.queued, self._attributes)
+        meters.deaths.add(report.deaths, self._attributes)
+        meters.retries.add(report.retries, self._attributes)
+        meters.cancelled.add(int(is_cancelled), self._attributes)
 
     def _take_recorded(self, recorded: Any) -> None:
         for one in recorded.slices:
@@ -206,9 +258,8 @@ class Telemetry(PassInstrument):
                 action(*args)
         except Exception as error:  # noqa: BLE001 -- of an SDK, or of its exporter
             self._has_failed = True
-            warnings.warn(
+            warn(
                 f"OpenTelemetry failed and gets no more of these runs, which go on: "
                 f"{type(error).__name__}: {error}",
                 RuntimeWarning,
-                stacklevel=2,
             )

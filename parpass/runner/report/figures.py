@@ -69,7 +69,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         jobs: The number of jobs that workers were sent.
         functions: The number of functions in these jobs, summed over stages.
         deaths: How many workers died, or were killed because they hung.
-        retries: How many functions were run again after that.
+        retries: How many functions were run again because of `on_failure="retry"`.
         bytes_sent: The bytes of functions, passes and jobs, without large values.
         bytes_received: The bytes of results, without large values.
         unsendable: The passes that cannot be pickled, and why.

@@ -89,7 +89,7 @@ class TransferMetrics:
         processor: The processor time of these jobs.
         queued: The part of `busy` in which the worker waited for a processor.
         deaths: How many workers died, or were killed.
-        retries: How many functions were run again after that.
+        retries: How many functions were run again because of `on_failure="retry"`.
     """
 
     is_traced = False  # whether results have a timeline
@@ -137,7 +137,7 @@ class TransferMetrics:
         self.deaths += 1
 
     def retried(self, function: str) -> None:
-        """Record that a function is run again, after a worker died on it or hung."""
+        """Record that a function is run again because of `on_failure="retry"`."""
         del function
         self.retries += 1
 

@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from parpass.errors import WorkerDiedError
 from parpass.integrations.otel import Telemetry, caller_context
 from parpass.runner import Runner
 from parpass.transform import (
@@ -24,6 +25,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
+from tests.support.ending import EndIn
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import Fn, Program, program
 from tests.support.toy_passes import Add, Duplicate, FailOn
@@ -136,11 +138,14 @@ class ParentOf(FunctionPass):
 
 
 @pytest.mark.slow
-def test_bodies_in_workers_know_the_span_of_the_caller(seen: Seen, runner: Runner):
+@pytest.mark.parametrize("has_stages", [False, True])
+def test_bodies_in_workers_know_the_span_of_the_caller(
+    seen: Seen, runner: Runner, has_stages: bool
+):
     tracer = trace.get_tracer("caller", tracer_provider=seen.spans)
     with (
         tracer.start_as_current_span("caller") as span,
-        seen.telemetry.watching(runner),
+        seen.telemetry.watching(runner if has_stages else None),
     ):
         context = PassContext(config=POOLED)
         made = runner.run_sync(program(1, 2), ParentOf(), context=context)
@@ -177,6 +182,68 @@ async def test_a_cancelled_run_is_counted_and_its_spans_end(seen: Seen):
     assert seen.totals()["parpass.run.cancellations"] == 1
     (span,) = seen.exporter.get_finished_spans()
     assert (span.name, span.status.description) == ("parpass.run Wait", "cancelled")
+
+
+async def test_a_cancelled_run_is_no_parent_of_the_next(seen: Seen):
+    started, telemetry = trio.Event(), seen.telemetry
+    tracer = trace.get_tracer("caller", tracer_provider=seen.spans)
+    with Runner(workers=0) as runner:
+        async with trio.open_nursery() as nursery:
+
+            async def run() -> None:
+                context = PassContext(instruments=[telemetry])
+                await runner.run(program(1), Wait(started), context=context)
+
+            nursery.start_soon(run)
+            await started.wait()
+            nursery.cancel_scope.cancel()
+        with tracer.start_as_current_span("caller"):
+            context = PassContext(instruments=[telemetry])
+            await runner.run(program(1), Add(1), context=context)
+    assert seen.tree() == [
+        ("parpass.run Wait", None),
+        ("caller", None),
+        ("parpass.run Add", "caller"),
+    ]
+
+
+@pytest.mark.slow
+def test_workers_that_died_and_retries_are_counted(seen: Seen):
+    context = PassContext(config=POOLED, instruments=[seen.telemetry])
+    with Runner(workers=1) as runner, pytest.raises(WorkerDiedError):
+        runner.run_sync(
+            program(*range(9)),
+            EndIn("segfault", 4),
+            context=context,
+            on_failure="retry",
+            report=seen.telemetry.take_report,
+        )
+    totals = seen.totals()
+    assert totals["parpass.worker.deaths"] >= 2  # with others, and alone
+    assert totals["parpass.function.retries"] == 1
+    assert totals["parpass.run.cancellations"] == 0
+    assert seen.tree() == [("parpass.run EndIn", None)]
+
+
+def test_instruments_of_several_requests_add_up(
+    seen: Seen, caplog: pytest.LogCaptureFixture
+):
+    for pipeline in ("one", "other", "one"):
+        telemetry = Telemetry(
+            pipeline, tracer_provider=seen.spans, meter_provider=seen.metrics
+        )
+        with Runner(workers=0) as runner, PassContext(instruments=[telemetry]):
+            runner.run_sync(program(1), PASSES, report=telemetry.take_report)
+    data = seen.reader.get_metrics_data()
+    assert data is not None
+    (scope,) = data.resource_metrics[0].scope_metrics
+    (duration,) = [one for one in scope.metrics if one.name == "parpass.run.duration"]
+    counts = {
+        (one.attributes or {})["parpass.pipeline"]: getattr(one, "count", 0)
+        for one in duration.data.data_points
+    }
+    assert counts == {"one": 2, "other": 1}
+    assert not caplog.records
 
 
 class Broken(SpanProcessor):

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,21 @@ def test_a_trace_ends_with_its_block_and_other_runs_are_not_in_it(
         pass
     run_pooled(runner, Add(1), program(*range(4)))
     assert ReadTrace(file).tracks == {}
+
+
+def test_what_is_traced_to_sinks_whose_blocks_overlap_ends_with_the_last():
+    got: list[list[str]] = [[], []]
+    with open_runner(workers=0) as runner, ExitStack() as first, ExitStack() as second:
+        for stack, names in zip((first, second), got, strict=True):
+            sink = runner.traced_to(lambda one, to=names: to.append(one.track.name))
+            stack.enter_context(sink)
+        first.close()
+        runner.run_sync(program(1), Add(1))
+        second.close()
+        runner.run_sync(program(1), Add(1))
+        private = vars(runner)["_tracing"]
+        assert private is None  # a trace that goes on would cost later runs time
+    assert [bool(names) for names in got] == [False, True]
 
 
 def test_names_are_quoted_and_a_context_may_be_given(tmp_path: Path):
