@@ -27,7 +27,7 @@ Wanted = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What is needed to run a pass again on the text of a function.
+    """The pass that made a change, and the IR, for running it again on a text.
 
     Attributes:
         pipeline: The pass as pipeline text; None if it cannot be written.
@@ -53,7 +53,7 @@ class FunctionChange(msgspec.Struct, frozen=True):
         deflated: Its text before and after, deflated; None where there is none, as the
             pass added or removed the function.
         is_hidden: Whether something differs that the text does not show.
-        origin: How to run the pass again; set when instruments are told.
+        origin: How to run the pass again; set when instruments get the change.
     """
 
     function: str

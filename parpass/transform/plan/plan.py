@@ -45,7 +45,7 @@ from parpass.transform.debug.bisect import Gate
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
-from parpass.transform.plan.change_origin import told_changes
+from parpass.transform.plan.change_origin import ChangeOrigins
 from parpass.transform.plan.commands import (
     CallEventHook,
     CallHook,
@@ -104,6 +104,7 @@ class PassInstrumentor:
     Args:
         context: The context, with its instruments.
         cursor: The current stage, from which the clock for hooks is computed.
+        origins: Gives changes their origin.
         instrumented: Whether hooks are called at all.
 
     Attributes:
@@ -112,9 +113,15 @@ class PassInstrumentor:
     """
 
     def __init__(
-        self, context: PassContext, cursor: StageCursor, *, instrumented: bool
+        self,
+        context: PassContext,
+        cursor: StageCursor,
+        origins: ChangeOrigins,
+        *,
+        instrumented: bool,
     ) -> None:
         self._context = context
+        self._origins = origins
         self._cursor = cursor
         self._instrumented = instrumented
         self.opened: list[ActivePass] = []
@@ -198,7 +205,7 @@ class PassInstrumentor:
 
     def _tell_changes(self, opened: ActivePass) -> Generator[Command, Any, None]:
         info, time = opened.pass_.info, self._cursor.hook_time
-        changes = told_changes(opened.pass_, opened.given, opened.changes.values())
+        changes = self._origins.real_changes(opened.pass_, opened.changes.values())
         for hooks in self.current_hooks():
             told = [
                 one
@@ -277,7 +284,10 @@ def plan(
         instrumented: Whether the instruments of the context are called.
     """
     walk = _Interpreter(
-        context, flatten(root, context, adapter), instrumented=instrumented
+        context,
+        flatten(root, context, adapter),
+        ChangeOrigins(adapter, mod),
+        instrumented=instrumented,
     )
     instrumentor = walk.instrumentor
     try:
@@ -303,7 +313,12 @@ def plan(
 
 class _Interpreter:
     def __init__(
-        self, context: PassContext, program: Sequence[Event], *, instrumented: bool
+        self,
+        context: PassContext,
+        program: Sequence[Event],
+        origins: ChangeOrigins,
+        *,
+        instrumented: bool,
     ) -> None:
         self.context = context
         self.program = program
@@ -311,7 +326,7 @@ class _Interpreter:
         self.at = 0
         self.cursor = StageCursor()
         self.instrumentor = PassInstrumentor(
-            context, self.cursor, instrumented=instrumented
+            context, self.cursor, origins, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None
