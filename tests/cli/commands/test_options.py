@@ -1,7 +1,5 @@
 """How options may be spelled, and how they are shown."""
 
-import re
-
 import click
 import pytest
 from click.testing import CliRunner
@@ -19,8 +17,9 @@ def parsed(*arguments: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("alias", sorted(ALIASES))
 def test_the_names_that_mlir_opt_has_mean_the_same(alias: str):
-    assert parsed(alias) == parsed(ALIASES[alias])
-    assert parsed(alias) != parsed()
+    value = ["dump"] if ALIASES[alias] == "--dump-ir" else []
+    assert parsed(alias, *value) == parsed(ALIASES[alias], *value)
+    assert parsed(alias, *value) != parsed()
 
 
 @pytest.mark.parametrize("dashes", ["-", "--"])
@@ -77,7 +76,7 @@ def test_help_has_sections():
         "What there is:",
         "Other:",
     ]
-    assert re.search(r"\n  --print-ir-before\[=NAMES\] +Print", text)
+    assert "  --print-ir-before[=NAMES] " in text
     assert "--mlir" not in text
     assert "-h, --help " in text
 

@@ -241,7 +241,7 @@ def test_what_is_traced_to_sinks_whose_blocks_overlap_ends_with_the_last():
         runner.run_sync(program(1), Add(1))
         second.close()
         runner.run_sync(program(1), Add(1))
-        private = vars(runner)["_tracing"]
+        private = vars(runner)["tracing"]
         assert private is None  # a trace that goes on would cost later runs time
     assert [bool(names) for names in got] == [False, True]
 
