@@ -5,6 +5,7 @@ DumpIR: the module after each pass, in a file of its own.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sys
@@ -90,6 +91,9 @@ class PrintChanged(PassInstrument):
     print. The diffs are unified text behind lines `// PASS changed FUNCTION`; see
     `FunctionChange.diff`.
 
+    A stream that cannot be written to is one warning on standard error, and ends the
+    printing, but not the run.
+
     Args:
         passes: Globs of the passes; by default all.
         functions: Globs of the functions; by default all.
@@ -115,18 +119,32 @@ class PrintChanged(PassInstrument):
         self.watched_functions = checked_names(functions, "functions")
         self._stream = stream
         self._coloured = coloured
+        self._has_ended = False
 
     def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
         """Print the change."""
+        if self._has_ended:
+            return
         stream = sys.stdout if self._stream is None else self._stream
-        coloured = self._coloured
-        if coloured is None:
-            coloured = stream.isatty() and takes_colour()
         title = f"// {info.name} {change.verb} {change.function}"
         lines = [title, *change.diff().split("\n")]
-        if coloured:
-            lines = [_coloured(line) for line in lines]
-        stream.write("\n".join([*lines, "", ""]))
+        try:
+            if self._takes_colour(stream):
+                lines = [_coloured(line) for line in lines]
+            stream.write("\n".join([*lines, "", ""]))
+        except (OSError, ValueError) as error:  # it is full, closed, or of few letters
+            self._has_ended = True
+            reason = getattr(error, "strerror", None) or error
+            with contextlib.suppress(OSError, ValueError):  # the stream may be this one
+                sys.stderr.write(
+                    f"WARNING: PrintChanged: cannot write a diff: {reason}; what is "
+                    "left is not printed\n"
+                )
+
+    def _takes_colour(self, stream: TextIO) -> bool:
+        if self._coloured is None:
+            return stream.isatty() and takes_colour()
+        return self._coloured
 
 
 _COLOURS = {"/": "1", "@": "36", "-": "31", "+": "32"}  # by the first character

@@ -1,4 +1,6 @@
+import errno
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from parpass.instrument import (
     PassPrintingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
+    PrintChanged,
 )
 from parpass.transform import PassContext, PassInfo, Sequential, module_pass
 from tests.support.toy_ir import Program, program
@@ -112,3 +115,48 @@ def test_refresh_leaves_a_directory_alone_that_has_other_files(
     DumpIR(tmp_path, refresh=True)
     assert len(names(tmp_path)) == 3
     assert f"such as '{name}'" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_diff_of_each_changed_function_is_printed():
+    assert printed(PrintChanged) == (
+        "// Add changed f0\n@@ -1,2 +1,2 @@\n # \n-f0: (1,)\n+f0: (2,)\n\n"
+    )
+    assert printed(PrintChanged, ["Keep"]) == ""
+    assert printed(PrintChanged, ["*"], ["f1*"]) == ""
+
+
+def test_diffs_are_coloured_on_a_terminal_unless_no_colour_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("TERM", "xterm")
+    for unwanted, expected in (("", True), ("1", False)):
+        monkeypatch.setenv("NO_COLOR", unwanted)
+        stream = Terminal()
+        with PassContext(instruments=[PrintChanged(stream=stream)]):
+            Add()(program(1))
+        assert ("\x1b[32m+f0: (2,)\x1b[0m\n" in stream.getvalue()) == expected
+
+
+def test_a_stream_that_takes_no_diff_is_one_warning(
+    capsys: pytest.CaptureFixture[str],
+):
+    class Full(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    closed = io.StringIO()
+    closed.close()
+    for stream, why in (
+        (Full(), "No space left on device"),
+        (closed, "closed file"),
+    ):
+        with PassContext(instruments=[PrintChanged(stream=stream)]):
+            assert Sequential([Add(), Add()])(program(1)) == program(3)
+        (warning,) = capsys.readouterr().err.splitlines()
+        assert warning.startswith("WARNING: PrintChanged: cannot write a diff: ")
+        assert why in warning

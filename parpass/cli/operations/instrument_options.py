@@ -109,8 +109,15 @@ class InstrumentOptions:
         """Return the instruments for a run of a pipeline.
 
         Raises:
-            click.BadParameter: There is no pass of a name that was given.
+            click.BadParameter: There is no pass of a name that was given; or functions
+                are chosen for nothing.
         """
+        if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
+            raise click.BadParameter(
+                "functions are chosen for --print-ir-after-change or --dump-ir DIR, of "
+                "which none is given",
+                param_hint="'--filter-print-funcs'",
+            )
         found: list[PassInstrument] = []
         if self.timing:
             found.append(self._timing)
