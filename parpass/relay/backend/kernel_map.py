@@ -1,8 +1,8 @@
 """The origin of kernels: from a line of the source to machine code, and back.
 
-`KernelMap` follows a build: it gets the network with its operators fused, the same with
-fused functions under names, and the library. Spans that passes keep lead from one to the
-other.
+`KernelMap` follows a build: it gets the network with its operators fused, the same
+with fused functions under names, and the library. Spans that passes keep lead from one
+to the other.
 """
 
 from __future__ import annotations
