@@ -13,6 +13,7 @@ from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
 from parpass.ir.module import IRModule
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+from parpass.relay.backend.kernel_map import KernelMap
 from parpass.relay.backend.network_library import PipelineRun, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
@@ -176,11 +177,13 @@ def network_runs(
     *,
     executor: str = "graph",
     cache: bool = True,
+    kernel_map: KernelMap | None = None,
 ) -> Generator[PipelineRun, Any, GraphExecutorFactoryModule]:
     """Yield the runs of a build, receive their results, and return the library.
 
     For callers that drive a build with their own runner. The target is resolved, and
-    has to be the current one meanwhile. See `build` for arguments and errors.
+    has to be the current one meanwhile. See `build` for arguments and errors. A
+    `kernel_map` is filled in.
     """
     if executor not in ("graph", "aot"):
         raise ArgumentError(f"expected executor 'graph' or 'aot', got {executor!r}")
@@ -188,7 +191,14 @@ def network_runs(
         raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
     what = "simplifying the network, and fusing its operators"
-    fused = yield PipelineRun(mod, network_pipeline(), what)
+    if kernel_map is None:
+        fused = yield PipelineRun(mod, network_pipeline(), what)
+    else:
+        fusing = Sequential(network_pipeline().passes[:-1], name="network")
+        fused = yield PipelineRun(mod, fusing, what)
+        kernel_map.add_fused(fused)
+        fused = Sequential([FunctionsFromFusion()])(fused)
+        kernel_map.add_lifted(fused)
     store = ObjectStore() if cache else None
     image = yield from library_runs(fused, target, mod_name, store, executor)
     return GraphExecutorFactoryModule(Module(image))

@@ -73,6 +73,7 @@ def link(objects: Iterable[bytes], exported: Sequence[str]) -> bytes:
 class _Library:
     def __init__(self, objects: Sequence[ElfObject], exported: Sequence[str]) -> None:
         self._objects, self._exported = objects, exported
+        self._sizes: dict[str, int] = {}  # of global functions, for profilers
         self._globals = self._defined()
         self._imported = self._used_from_outside()
         # What a table has the addresses of: functions from outside, then others.
@@ -91,6 +92,7 @@ class _Library:
                     if symbol.name in found:
                         raise CodeGenError(f"two objects define '{symbol.name}'")
                     found[symbol.name] = number, symbol.section, symbol.value
+                    self._sizes[symbol.name] = symbol.size
         missing = [name for name in self._exported if name not in found]
         if missing:
             raise CodeGenError(f"no object defines '{missing[0]}', which is exported")
@@ -239,7 +241,8 @@ class _Library:
         for name in self._exported:
             owner, section, value = self._globals[name]
             address = self._placed[owner, section].address + value
-            symbols.append(_SYMBOL.pack(name_of[name], 0x12, 0, 1, address, 0))
+            size = self._sizes[name]
+            symbols.append(_SYMBOL.pack(name_of[name], 0x12, 0, 1, address, size))
             order.append(name)
         relocations = [
             struct.pack("<QQq", place, symbol << 32 | kind, addend)

@@ -47,12 +47,14 @@ class Symbol(NamedTuple):
         section: The index of its section; 0 if it is defined elsewhere.
         value: Where it is in the section.
         is_global: Whether other objects may use it.
+        size: How many bytes it has; 0 if that is not known.
     """
 
     name: str
     section: int
     value: int
     is_global: bool
+    size: int = 0
 
 
 class Section(NamedTuple):
@@ -128,9 +130,10 @@ def _name(names: bytes, at: int) -> str:
 def _symbols(data: bytes, names: bytes) -> list[Symbol]:
     found: list[Symbol] = []
     rows: Iterable[tuple[int, ...]] = _SYMBOL.iter_unpack(data)
-    for name, info, _, section, value, _ in rows:
+    for name, info, _, section, value, size in rows:
         section = 0 if section >= _FIRST_RESERVED else section
-        found.append(Symbol(_name(names, name), section, value, info >> 4 != 0))
+        is_global = info >> 4 != 0
+        found.append(Symbol(_name(names, name), section, value, is_global, size))
     return found
 
 

@@ -97,6 +97,20 @@ def observe(case: Case) -> Observed:
     return seen
 
 
+def run_case(case: Case) -> tuple[IRModule, IRModule]:
+    """Return the program of a case, and what its pipeline makes of it.
+
+    Raises:
+        CaseFileError: The case itself is wrong.
+        ParpassError: The pipeline fails.
+    """
+    made, context, setting = _pipeline(case), _context(case), _setting(case)
+    written = _program(case, case.before)
+    with capturing(), setting, context:
+        before = _types(case)(written)
+        return before, made(before)
+
+
 def faults_of(case: Case, seen: Observed) -> list[str]:
     """Return what is wrong with a case: faults, and how it differs from the file."""
     found = [*seen.faults]

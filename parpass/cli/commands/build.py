@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from parpass.cli.output.tables import BuildTimes
     from parpass.ir.module import IRModule
     from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+    from parpass.relay.backend.kernel_map import KernelMap
     from parpass.relay.backend.network_library import PipelineRun
     from parpass.runner import Progress, Runner, RunReport
     from parpass.target.target import Target
@@ -76,6 +78,13 @@ _SLOW_SECONDS = 1.0  # seconds
     help="Have the library contain a function that C calls, and write the header that "
     "declares it to this file.",
 )
+@options.writing(
+    "--emit-map",
+    metavar="PATH",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write which lines of the source each kernel comes from, and where in the "
+    "library its code is, as JSON; see parpass kernels.",
+)
 @options.remarks
 @options.remarks_filter
 @watch_options.trace
@@ -99,6 +108,7 @@ def build(
     cache: bool,
     output: str,
     header: str | None,
+    emit_map: str | None,
     remarks: str | None,
     remarks_filter: Sequence[str],
     trace: str | None,
@@ -136,6 +146,8 @@ def build(
     if header is not None:
         check_folder(header, "--header")
     watch_options.check_files(trace, report, output)
+    watch_options.check_file(emit_map, "--emit-map", output)
+    kernel_map = _new_map(emit_map)
     machine = _target(target)
     watching = replace(
         InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
@@ -167,6 +179,7 @@ def build(
                 tell,
                 is_c=header is not None,
                 cache=cache,
+                kernel_map=kernel_map,
                 progress=progress,
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
@@ -177,6 +190,8 @@ def build(
         _write(lib, output)
         if header is not None:
             write_text(lib.c_header(), header)
+    if emit_map is not None and kernel_map is not None:
+        _write_map(kernel_map, lib, emit_map)
     _report_numpy(lib, tell)
     if explain_speed:
         print_build_times(times)
@@ -214,6 +229,7 @@ def _compile(
     *,
     is_c: bool,
     cache: bool,
+    kernel_map: KernelMap | None,
     progress: Callable[[Progress], object] | None,
 ) -> GraphExecutorFactoryModule:
     """Return the library; the runner runs its pipelines, one after the other."""
@@ -223,7 +239,9 @@ def _compile(
 
     executor = "aot" if is_c else "graph"
     runs: Generator[PipelineRun, Any, GraphExecutorFactoryModule]
-    runs = network_runs(mod, machine, executor=executor, cache=cache)
+    runs = network_runs(
+        mod, machine, executor=executor, cache=cache, kernel_map=kernel_map
+    )
     made = None
     while True:
         began = time.perf_counter()
@@ -267,3 +285,24 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
         lib.export_library(output)
     except OSError as error:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
+
+
+def _new_map(emit_map: str | None) -> KernelMap | None:
+    if emit_map is None:
+        return None
+    from parpass.relay.backend.kernel_map import KernelMap
+
+    return KernelMap()
+
+
+def _write_map(
+    kernel_map: KernelMap, lib: GraphExecutorFactoryModule, path: str
+) -> None:
+    """Write the map; the library stands where that fails, which is a warning."""
+    from parpass.cli.files.writing import write_text
+
+    try:
+        text = json.dumps(kernel_map.exported(lib.module.image), indent=1)
+        write_text(f"{text}\n", path)
+    except InputError as error:
+        click.echo(f"Warning: no map: {error.message}", err=True)

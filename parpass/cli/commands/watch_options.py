@@ -124,11 +124,16 @@ def check_files(trace: str | None, report: str | None, output: str) -> None:
         click.BadParameter: A folder does not exist, or may not be written to; or a file
             is where the result goes.
     """
-    _check(trace, "--trace", output)
-    _check(report, "--report", output)
+    check_file(trace, "--trace", output)
+    check_file(report, "--report", output)
 
 
-def _check(path: str | None, option: str, output: str) -> None:
+def check_file(path: str | None, option: str, output: str) -> None:
+    """Refuse, before anything is run, a file beside the result that cannot be written.
+
+    Raises:
+        click.BadParameter: See `check_files`.
+    """
     if path is None:
         return
     from parpass.cli.files.writing import check_folder

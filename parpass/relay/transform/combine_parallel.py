@@ -14,6 +14,7 @@ from parpass.ir.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
+from parpass.relay.span_filler import with_span
 from parpass.relay.transform.parallel_combiner import (
     AxisCombiner,
     CombiningPass,
@@ -108,12 +109,13 @@ class DenseToBatchCombiner(ParallelCombiner):
 
     def joined(self, calls: Sequence[Call]) -> Expr:
         """Return the batch of all products."""
+        span = calls[0].span
+        columns = [tuple(call.args[at] for call in calls) for at in (0, 1)]
         data, weight = (
-            stack(Tuple(tuple(call.args[at] for call in calls)), axis=0)
-            for at in (0, 1)
+            with_span(stack(Tuple(each), axis=0), span, each) for each in columns
         )
         batch = batch_matmul(data, weight, out_dtype=calls[0].attrs.out_dtype)
-        return Call(batch.op, batch.args, batch.attrs, span=calls[0].span)
+        return Call(batch.op, batch.args, batch.attrs, span=span)
 
     def follows(self, call: Call, op: Op) -> bool:
         """Return whether calls are elementwise, or broadcast."""
@@ -126,16 +128,19 @@ class DenseToBatchCombiner(ParallelCombiner):
         (found,) = types if len(types) == 1 else (None,)
         if found is None or len(found.shape) not in {1, 2}:
             return None
+        span, kept = getattr(operands[0], "span", None), operands
         if len(found.shape) == 1:
             operands = [expand_dims(operand, 0) for operand in operands]
-        return stack(Tuple(tuple(operands)), axis=0)
+        return with_span(stack(Tuple(tuple(operands)), axis=0), span, kept)
 
     def parts(self, data: Expr, last: Sequence[Call]) -> list[Expr]:
         """Return the members of the batch."""
         members = split(data, len(last), axis=0).astuple()
+        members = with_span(members, last[0].span, [data])
+        fields = [TupleGetItem(members, at, one.span) for at, one in enumerate(last)]
         return [
-            squeeze(TupleGetItem(members, at, call.span), axis=(0,))
-            for at, call in enumerate(last)
+            with_span(squeeze(field, axis=(0,)), field.span, [field])
+            for field in fields
         ]
 
 

@@ -11,6 +11,7 @@ from parpass.ir.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.hooks import LEGALIZE
+from parpass.relay.span_filler import SpanFiller
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -64,9 +65,12 @@ class _Legalizer(ExprMutator):
         super().__init__()
         self.replaced = 0
         self._rules = rules
+        self._spans = SpanFiller()
 
     def visit_call(self, call: Call) -> Expr:
         new = cast("Call", super().visit_call(call))
+        for one in (new, *new.args):  # a rule may give back any of these
+            self._spans.keep(one)
         rule = self._rules.get(new.op.name) if isinstance(new.op, Op) else None
         if rule is None:
             return new
@@ -80,4 +84,4 @@ class _Legalizer(ExprMutator):
                 f"{type(found).__name__}"
             )
         self.replaced += 1
-        return found
+        return self._spans.filled(found, call.span)

@@ -341,7 +341,8 @@ class _Outliner:
             var = self._variable(f"{name}_segment{number}")
             self.segments[var] = segment
             args = tuple(known[it] for it in given_in)
-            call = Call(var, args, None, (), None, segment.ret_type)
+            span = getattr(results[-1], "span", None)
+            call = Call(var, args, None, (), span, segment.ret_type)
             known |= zip(results, _fields(call, results), strict=True)
         return _with_body(function, known[function.body])
 

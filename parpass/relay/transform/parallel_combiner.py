@@ -25,6 +25,7 @@ from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
+from parpass.relay.span_filler import with_span
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext
 
@@ -283,8 +284,9 @@ class AxisCombiner(ParallelCombiner):
         results = [_shape(call) for call in calls]
         self._from_end = len(results[0]) - axis
         self._lengths = [shape[axis] for shape in results]
-        weight = concatenate(Tuple(tuple(it.args[1] for it in calls)), axis=weight_axis)
-        first = calls[0]
+        first, weights = calls[0], tuple(it.args[1] for it in calls)
+        weight = concatenate(Tuple(weights), axis=weight_axis)
+        weight = with_span(weight, first.span, weights)
         attrs = self.joined_attrs(first.attrs, sum(self._lengths))
         return Call(first.op, (first.args[0], weight), attrs, span=first.span)
 
@@ -313,7 +315,8 @@ class AxisCombiner(ParallelCombiner):
             else:
                 return None
         at = axis - rank if self.counts_from_end else axis
-        return concatenate(Tuple(tuple(fields)), axis=at)
+        joined = concatenate(Tuple(tuple(fields)), axis=at)
+        return with_span(joined, getattr(operands[0], "span", None), operands)
 
     def _reaches(self, rank: int) -> bool:
         """Return whether an operand of a rank has the axis, or may be given it."""

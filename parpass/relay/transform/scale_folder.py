@@ -21,6 +21,7 @@ from parpass.ir.types import Dim, TensorType
 from parpass.relay.expr import Call, Constant, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, multiply, reshape, squeeze
+from parpass.relay.span_filler import with_span
 from parpass.relay.typing.infer import typed_function
 from parpass.runtime.dtypes import float_range
 from parpass.transform import FunctionPass, PassContext
@@ -118,7 +119,9 @@ class Scale(NamedTuple):
         assert by is not None
         base = len(of.shape) - len(by.shape)
         others = [at for at in range(len(by.shape)) if at + base not in axes]
-        value = squeeze(factor, axis=others) if others else factor
+        value = factor
+        if others:
+            value = with_span(squeeze(factor, axis=others), product.span, [factor])
         return cls(axes, value, not by.shape)
 
     def along(self, axes: tuple[int, ...], typed: Expr) -> Expr:
@@ -195,7 +198,9 @@ def with_scaled_weight(call: Call, new: Call, scale: Scale, *, forward: bool) ->
     axes = _axes(call)
     assert axes is not None
     by = scale.along(axes.weight_in if forward else axes.weight_out, call.args[1])
-    args = (new.args[0], multiply(new.args[1], by))
+    scaled = multiply(new.args[1], by)
+    scaled = with_span(scaled, call.span, (new.args[1], scale.value))
+    args = (new.args[0], scaled)
     return replace(new, args=args, checked_type_=None)
 
 
@@ -334,5 +339,6 @@ def with_other_side(
         change: Returns the other argument, multiplied or divided by it.
     """
     args = list(new.args)
-    args[1 - side] = change(args[1 - side], scale.along(scale.axes, call.args[side]))
+    changed = change(args[1 - side], scale.along(scale.axes, call.args[side]))
+    args[1 - side] = with_span(changed, call.span, (*new.args, scale.value))
     return replace(new, args=tuple(args), checked_type_=None)

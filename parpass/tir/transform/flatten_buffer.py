@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer, stored_as
@@ -112,8 +114,8 @@ class BufferFlattener(StmtExprMutator):
         buffer, indices = self._place(op)
         value: Any = self.visit(op.value)
         if value.dtype == "bool":
-            return vstore(_bytes(buffer), indices, Cast("int8", value))
-        return vstore(buffer, indices, value)
+            buffer, value = _bytes(buffer), Cast("int8", value)
+        return structs.replace(vstore(buffer, indices, value), span=op.span)
 
     def visit_buffer_realize_(self, op: BufferRealize) -> Any:
         """Allocate the memory of a region."""

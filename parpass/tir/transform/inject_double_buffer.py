@@ -131,8 +131,9 @@ class DoubleBufferInjector(StmtExprMutator):
         self._before[loop].append(substitute(body, first))
         following = add(var, one)
         at = {entry.write: indexmod(following, two), var: following}
-        fetched = AttrStmt(op.node, _WRITE, 1, substitute(body, at))
-        return IfThenElse(less(following, add(loop.min, loop.extent)), fetched)
+        fetched = AttrStmt(op.node, _WRITE, 1, substitute(body, at), op.span)
+        is_there = less(following, add(loop.min, loop.extent))
+        return IfThenElse(is_there, fetched, span=op.span)
 
     def visit_allocate_(self, op: Allocate) -> Any:
         """Double it, and have it before the loop."""
@@ -183,7 +184,8 @@ class DoubleBufferInjector(StmtExprMutator):
             place = add(multiply(outer_extent, factor), step)
             tail.append(_if(less(place, extent), substitute(left, {var: place})))
         body = stmt_seq(*stmt_list(SeqStmt(inner)))
-        return [For(outer, loop.min, outer_extent, loop.kind, body), *tail]
+        of_several = For(outer, loop.min, outer_extent, loop.kind, body, span=loop.span)
+        return [of_several, *tail]
 
     def visit_store_(self, op: Store) -> Node:
         """Store in the half that is filled."""

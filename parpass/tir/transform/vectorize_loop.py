@@ -93,7 +93,7 @@ class Vectorizer(ExprVectorizer):
         body = substitute(stmt, {self.var: index})
         first, lanes = self.ramp.base, self.ramp.lanes
         extent = const(lanes, first.dtype)
-        return For(index, first, extent, ForKind.SERIAL, body)
+        return For(index, first, extent, ForKind.SERIAL, body, span=span)
 
     def visit_store_(self, op: Store) -> Any:
         """Store a vector."""

@@ -39,6 +39,7 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.hooks import MIXED_PRECISION
+from parpass.relay.span_filler import with_span
 from parpass.relay.typing.built import BuiltTypes
 from parpass.relay.typing.infer import typed_function
 from parpass.runtime.dtypes import dtype_of, is_float_dtype
@@ -128,7 +129,8 @@ class Casts:
                 tuple(
                     self._like(_field(value, at), one, other)
                     for at, (one, other) in enumerate(pairs)
-                )
+                ),
+                getattr(value, "span", None),
             )
         if isinstance(wanted, TensorType):
             return self._cast(value, found, wanted.dtype)
@@ -140,20 +142,24 @@ class Casts:
             fields = [_field(value, at) for at in range(len(found.fields))]
             pairs = zip(fields, found.fields, strict=True)
             new = [self._cast(field, typ, dtype) for field, typ in pairs]
-            return value if new == fields else Tuple(tuple(new))
+            span = getattr(value, "span", None)
+            return value if new == fields else Tuple(tuple(new), span)
         if not isinstance(found, TensorType) or found.dtype == dtype:
             return value
         if not is_float_dtype(found.dtype):
             return value
         if (value, dtype) not in self._made:
             made = op.cast(value, dtype)
+            made = with_span(made, getattr(value, "span", None), [value])
             self._made[value, dtype] = made
             self._made[made, found.dtype] = value
         return self._made[value, dtype]
 
 
 def _field(value: Expr, at: int) -> Expr:
-    return value.fields[at] if isinstance(value, Tuple) else TupleGetItem(value, at)
+    if isinstance(value, Tuple):
+        return value.fields[at]
+    return TupleGetItem(value, at, getattr(value, "span", None))
 
 
 def _tensors(typ: Type) -> list[TensorType]:

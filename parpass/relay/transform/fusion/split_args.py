@@ -9,6 +9,7 @@ from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import concatenate
 from parpass.relay.op.annotation import stop_fusion
+from parpass.relay.span_filler import with_span
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -95,4 +96,5 @@ class _Splitter(ExprMutator):
             stop_fusion(concatenate(joined.fields[at : at + limit], axis))
             for at in range(0, len(joined), limit)
         ]
-        return Call(new.op, (Tuple(parts),), new.attrs, span=new.span)
+        whole = with_span(Tuple(parts), new.span, joined.fields)
+        return Call(new.op, (whole,), new.attrs, span=new.span)

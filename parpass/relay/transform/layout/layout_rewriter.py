@@ -15,6 +15,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, layout_transform
 from parpass.relay.op.declaration.layout import Layout, transformed_shape
 from parpass.relay.op.hooks import INFER_CORRECT_LAYOUT
+from parpass.relay.span_filler import with_span
 from parpass.relay.transform.layout.layout_rules import (
     InferredLayouts,
     LayoutChange,
@@ -193,14 +194,16 @@ class LayoutRewriter(ExprMutator):
             if not outputs[0] or change.old == change.new:
                 return result
             self._laid[call] = (_ConvertedValue(result, change),)
-            return layout_transform(result, change.new.name, change.old.name)
+            back = layout_transform(result, change.new.name, change.old.name)
+            return with_span(back, call.span, [result])
         laids: list[_ConvertedValue | None] = []
         fields: list[Expr] = []
         for at, is_changed in enumerate(outputs):
             field: Expr = TupleGetItem(result, at, call.span)
             laids.append(_ConvertedValue(field, change) if is_changed else None)
             if is_changed:
-                field = layout_transform(field, change.new.name, change.old.name)
+                back = layout_transform(field, change.new.name, change.old.name)
+                field = with_span(back, call.span, [field])
             fields.append(field)
         self._laid[call] = tuple(laids)
         return Tuple(tuple(fields), call.span)
@@ -263,6 +266,8 @@ def _transformed(
         transformed_shape(shape, old.name, new.name)
     elif len(found.shape) == len(written.axes):
         transformed_shape(found.shape, written.name, new.name)
+    made = value
     if missing:
-        value = expand_dims(value, axis=0, num_newaxis=missing)
-    return layout_transform(value, old.name, new.name)
+        made = expand_dims(value, axis=0, num_newaxis=missing)
+    made = layout_transform(made, old.name, new.name)
+    return with_span(made, getattr(node, "span", None), [value])

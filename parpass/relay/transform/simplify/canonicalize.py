@@ -18,6 +18,7 @@ from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims
+from parpass.relay.span_filler import with_span
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -150,5 +151,6 @@ class OpCanonicalizer(ExprMutator):
         rank = len(found.shape)
         behind = rank - new.attrs.axis % rank - 1
         if behind:
-            bias = expand_dims(bias, axis=1, num_newaxis=behind)
+            made = expand_dims(bias, axis=1, num_newaxis=behind)
+            bias = with_span(made, call.span, [bias])
         return Call(_ADD, (data, bias), span=call.span)

@@ -16,6 +16,7 @@ from parpass.relay.op import cast as cast_to
 from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
+from parpass.relay.span_filler import with_span
 from parpass.relay.typing.infer import typed_function
 from parpass.runtime.dtypes import computed_in
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -115,7 +116,7 @@ class InferenceSimplifier(ExprMutator):
         found = old.args[0].checked_type
         if not isinstance(found, TensorType):
             raise IRTypeError(f"expected a tensor to normalise, got {found}")
-        result = rule(new, found)
+        result = with_span(rule(new, found), old.span, new.args)
         if not self._effects.survive(new, result):
             return otherwise
         self.simplified += 1

@@ -34,6 +34,7 @@ from parpass.relay.expr import (
 )
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.annotation import compiler_begin, compiler_end
+from parpass.relay.span_filler import with_span
 from parpass.relay.transform.infer_type import InferType
 from parpass.relay.typing.infer import typed_function
 from parpass.transform import (
@@ -257,7 +258,8 @@ class _Annotator(ExprMutator):
         one_origin = len(set(origins)) == 1
         of_all = compiler or (origins[0] if one_origin else DEFAULT)
         return of_all, tuple(
-            x if is_call_of(x, BEGIN) else compiler_begin(x, of_all) for x in values
+            x if is_call_of(x, BEGIN) else _placed(compiler_begin(x, of_all), x)
+            for x in values
         )
 
     def _origin(self, arg: Expr) -> tuple[str, Expr]:
@@ -275,7 +277,7 @@ class _Annotator(ExprMutator):
             return value
         if isinstance(value, Tuple) and not value.fields:
             return value
-        return compiler_end(value, compiler)
+        return _placed(compiler_end(value, compiler), value)
 
     def _leaving(self, value: Expr) -> Expr:
         """Return a value that leaves the data flow, marked by its compiler."""
@@ -287,6 +289,11 @@ class _Annotator(ExprMutator):
         new = self._ended(value, compiler)
         self._compilers[new] = compiler
         return new
+
+
+def _placed(mark: Expr, value: Expr) -> Expr:
+    """Return a mark with the place of the value that it is on."""
+    return with_span(mark, getattr(value, "span", None), [value])
 
 
 class _CallAnnotator(_Annotator):

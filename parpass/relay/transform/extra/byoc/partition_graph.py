@@ -67,8 +67,9 @@ class RegionBody(ExprMutator):
 
     def function(self, name: str) -> Function:
         """Return the function of the region."""
-        body = self._fields[0] if len(self._fields) == 1 else Tuple(self._fields)
         compiler, span = self._region.compiler, self._region.outputs[0].span
+        is_one = len(self._fields) == 1
+        body = self._fields[0] if is_one else Tuple(self._fields, span)
         params = tuple(var for _, var in self.arguments)
         plain = Function(params, body, span=span)
         made = _optimized(plain, compiler)

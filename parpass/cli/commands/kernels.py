@@ -1,0 +1,190 @@
+"""`parpass kernels`: from a node of a network to its kernels, and back."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from parpass.cli.commands import options
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError
+
+_FORMAT = 1
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, or nothing has that "
+    "name, 130 interrupted.",
+)
+@click.argument(
+    "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@options.showing(
+    "--node",
+    metavar="NODE",
+    help="Show the kernels that compute a node: the name of an ONNX node, or of one of "
+    "its results.",
+)
+@options.showing(
+    "--line",
+    metavar="LINE",
+    type=click.IntRange(min=1),
+    help="Show the kernels that compute a line of the source: of a program's text, or "
+    "of the list of an ONNX model's nodes.",
+)
+@options.showing(
+    "--kernel",
+    metavar="NAME",
+    help="Show where a kernel comes from: its function's name, or its symbol in the "
+    "library.",
+)
+def kernels(
+    *, file: Path, node: str | None, line: int | None, kernel: str | None
+) -> None:
+    """Show which kernels a node of a network became, or where a kernel comes from.
+
+    FILE is what parpass build --emit-map has written. Without options it shows the
+    kernels, the largest first.
+
+    \b
+    Example:
+      parpass build model.onnx -o net.so --emit-map net.json
+      parpass kernels net.json --node conv1
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
+    if sum(one is not None for one in (node, line, kernel)) > 1:
+        raise click.UsageError("expected one of --node, --line and --kernel, got more")
+    said = _read(file)
+    if node is not None:
+        shown = _lines(said, _places_of_node(said, node))
+    elif line is not None:
+        shown = _lines(said, _places_of_line(said, line))
+    elif kernel is not None:
+        shown = _sources(said, _kernel(said, kernel))
+    else:
+        by_size = sorted(said["kernels"], key=lambda one: -(one["size"] or 0))
+        shown = (_title(one) for one in by_size)
+    click.echo("\n".join(shown))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    wrong = f"'{file}' is no map of 'parpass build --emit-map'"
+    try:
+        said: Any = json.loads(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read '{file}': {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(wrong) from None
+    if not isinstance(said, dict) or not {"kernels", "sources"} <= said.keys():
+        raise InputError(wrong)
+    found = cast("dict[str, Any]", said)
+    if found.get("format") != _FORMAT:
+        got = found.get("format")
+        raise InputError(
+            f"'{file}' is a map of format {got}, expected {_FORMAT}; build it again"
+        )
+    return found
+
+
+_Place = tuple[str, int]  # the source, and the line in it, from 1 on
+
+
+def _places_of_node(said: dict[str, Any], wanted: str) -> list[_Place]:
+    names: dict[str, list[_Place]] = {}
+    for source, lines in said["sources"].items():
+        for number, text in enumerate(lines, 1):
+            for name in _names(text):
+                names.setdefault(name, []).append((source, number))
+    if wanted not in names:
+        raise _unknown(wanted, "--node", "node", names)
+    return names[wanted]
+
+
+def _names(line: str) -> Iterator[str]:
+    """Yield the names that a line defines: of an ONNX node, of results."""
+    before, mark, name = line.partition("  # ")
+    if mark:
+        yield name
+    results, is_one, _ = before.partition(" = ")
+    if is_one:
+        yield from (one.strip().removeprefix("%") for one in results.split(","))
+
+
+def _places_of_line(said: dict[str, Any], wanted: int) -> list[_Place]:
+    sources = said["sources"]
+    longest = max(map(len, sources.values()), default=0)
+    if wanted > longest:
+        raise click.BadParameter(
+            f"expected a line of the source, 1 to {longest}, got {wanted}",
+            param_hint="'--line'",
+        )
+    return [(one, wanted) for one, lines in sources.items() if wanted <= len(lines)]
+
+
+def _kernel(said: dict[str, Any], wanted: str) -> dict[str, Any]:
+    found = said["kernels"]
+    for one in found:
+        if wanted in (one["function"], one["symbol"]):
+            return one
+    raise _unknown(wanted, "--kernel", "kernel", [one["function"] for one in found])
+
+
+def _unknown(
+    wanted: str, option: str, what: str, names: Iterable[str]
+) -> click.BadParameter:
+    near = difflib.get_close_matches(wanted, names, 3, 0.4)
+    hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+    return click.BadParameter(
+        f"no {what} is called '{wanted}'{hint}", param_hint=f"'{option}'"
+    )
+
+
+def _lines(said: dict[str, Any], places: list[_Place]) -> Iterator[str]:
+    for place in places:
+        yield _shown(said, *place)
+        found = list(_kernels_at(said, place))
+        yield from found or ["  no kernel: folded into others, or not needed"]
+
+
+def _kernels_at(said: dict[str, Any], place: _Place) -> Iterator[str]:
+    for kernel in said["kernels"]:
+        for call in kernel["calls"]:
+            here = [
+                one["operator"]
+                for one in call["operators"]
+                if one["span"] and (one["span"]["source"], one["span"]["line"]) == place
+            ]
+            if here:
+                yield f"  {', '.join(here)}: call {call['call']} of {_title(kernel)}"
+
+
+def _sources(said: dict[str, Any], kernel: dict[str, Any]) -> Iterator[str]:
+    yield _title(kernel)
+    for call in kernel["calls"]:
+        yield f"  call {call['call']}"
+        for one in call["operators"]:
+            span = one["span"]
+            where = "made by a pass"
+            if span is not None:
+                where = _shown(said, span["source"], span["line"])
+            yield f"    {one['operator']}: {where}"
+
+
+def _title(kernel: dict[str, Any]) -> str:
+    if kernel["symbol"] is None:
+        return f"{kernel['function']}: computed by numpy"
+    code = "an object of the library"
+    if kernel["offset"] is not None:
+        code = f"{kernel['size']:,} bytes at {kernel['offset']:#x}"
+    return f"{kernel['function']}: {kernel['symbol']}, {code}"
+
+
+def _shown(said: dict[str, Any], source: str, line: int) -> str:
+    lines = said["sources"].get(source, ())
+    text = lines[line - 1].strip() if line <= len(lines) else ""
+    return f"{source}:{line}: {text}"

@@ -1,0 +1,111 @@
+"""`parpass build --emit-map`, and `parpass kernels`: from a node to code, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from parpass.cli import main
+from tests.support.commands import write_model
+
+TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
+  %0 = exp(%x);
+  %1 = nn.relu(%0);
+  %2 = sort(%1);
+  %3 = exp(%2);
+  nn.relu(%3)
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder of one's own, for files and for what is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
+    (tmp_path / "net.relay").write_text(TEXT)
+    return tmp_path
+
+
+def parpass(*words: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, [*words])
+
+
+def built(*words: str, source: str = "net.relay") -> dict[str, Any]:
+    """Return the map of a build."""
+    build = ("build", source, "-o", "net.so", "-q", "--emit-map", "net.json")
+    result = parpass(*build, *words)
+    assert (result.exit_code, result.output) == (0, "")
+    return json.loads(Path("net.json").read_bytes())
+
+
+def test_a_map_leads_from_lines_to_code_and_back(folder: Path):
+    said = built("-j0")
+    (fused,) = (one for one in said["kernels"] if one["symbol"])
+    # Two calls, which are equal, are one kernel, and both of their places are told.
+    spans = [[op["span"]["line"] for op in it["operators"]] for it in fused["calls"]]
+    assert spans == [[2, 3], [5, 6]]
+    code = (folder / "net.so").read_bytes()[fused["offset"] :][: fused["size"]]
+    assert code
+    assert code.rstrip(b"\xcc\0")[-1:] == b"\xc3"  # ends with a return
+    by_line = parpass("kernels", "net.json", "--line", "6").stdout
+    assert by_line.startswith(
+        "net.relay:6: nn.relu(%3)\n  nn.relu: call 2 of fused_exp"
+    )
+    by_kernel = parpass("kernels", "net.json", "--kernel", fused["symbol"]).stdout
+    assert "    exp: net.relay:5: %3 = exp(%2);\n" in by_kernel
+    everything = parpass("kernels", "net.json").stdout.splitlines()
+    assert everything[-1] == "fused_sort: computed by numpy"
+
+
+def test_map_and_library_are_the_same_with_workers_and_with_kept_kernels(folder: Path):
+    first, library = built("-j0"), (folder / "net.so").read_bytes()
+    for words in (("-j0",), ("-j2", "--no-cache")):
+        assert built(*words) == first
+        assert (folder / "net.so").read_bytes() == library
+    parpass("build", "net.relay", "-o", "other.so", "-q", "-j0")
+    assert (folder / "other.so").read_bytes() == library
+
+
+def test_nodes_of_onnx_are_found_by_their_results(folder: Path):
+    write_model(folder / "model.onnx", "Relu", "Sqrt")
+    built("-j0", source="model.onnx")
+    shown = parpass("kernels", "net.json", "--node", "v1").stdout.splitlines()
+    assert shown[0] == "model.onnx:2: v1 = Sqrt(v0)"
+    assert shown[1].startswith("  sqrt: call 0 of fused_nn_relu_sqrt")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--node", "v9"), "no node is called 'v9'"),
+        (("--line", "99"), "expected a line of the source, 1 to 7, got 99"),
+        (("--kernel", "fused_exp"), "did you mean 'fused_exp_nn_relu'"),
+        (("--line", "1", "--node", "v"), "expected one of --node, --line and --kernel"),
+    ],
+)
+def test_what_is_not_there_is_refused(words: tuple[str, ...], told: str):
+    built("-j0")
+    result = parpass("kernels", "net.json", *words)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"kernels": []}', '{"a": 1}'])
+def test_another_file_is_refused(folder: Path, text: str):
+    (folder / "other.json").write_text(text)
+    result = parpass("kernels", "other.json")
+    assert result.exit_code == 2
+    assert "'other.json' is no map of 'parpass build --emit-map'" in result.stderr
+
+
+def test_a_map_over_the_library_is_refused():
+    build = ("build", "net.relay", "-o", "net.so", "--emit-map", "net.so")
+    result = parpass(*build)
+    assert result.exit_code == 2
+    assert "give this file another name" in " ".join(result.stderr.split())
