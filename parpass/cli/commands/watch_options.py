@@ -70,7 +70,7 @@ def check_profile(profile: str | None, repeat: int | None, output: str) -> None:
             "runs are repeated for --profile OUT, which is not given",
             param_hint="'--repeat'",
         )
-    _check(profile, "--profile", output)
+    check_file(profile, "--profile", output)
 
 
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
