@@ -175,7 +175,10 @@ def test_modules_are_found_where_the_coordinator_finds_them(
     assert seen_in_workers(runner, read) == 5
 
 
-def test_what_has_not_changed_is_not_packed_again():
+def test_what_has_not_changed_is_not_packed_again(monkeypatch: pytest.MonkeyPatch):
+    # Methods may change while they stay equal, and Bokeh, for one, adds one.
+    for name in ProcessState.take().logger_methods:
+        monkeypatch.delattr(logging.Logger, name)
     assert encode_process_state() is encode_process_state()
 
 
