@@ -242,18 +242,10 @@ class Runner(WatchedRuns):
                 await _in_thread(self._load_session)
             limits = function_timeout, memory_limit, on_failure
             session = self._load_session()
-            made = await session.run(
-                RunRequest(
-                    mod,
-                    pipeline,
-                    context,
-                    limits,
-                    report,
-                    progress,
-                    began,
-                    self.tracing,
-                )
+            request = RunRequest(
+                mod, pipeline, context, limits, report, progress, began, self.tracing
             )
+            made = await session.run(request)
         if self.recordings:
             self.add_module(made)
         return made
@@ -275,18 +267,10 @@ class Runner(WatchedRuns):
         limits = function_timeout, memory_limit, on_failure
         with folding_tracebacks:
             session = self._session or self._load_session()
-            made = session.run_sync(
-                RunRequest(
-                    mod,
-                    pipeline,
-                    context,
-                    limits,
-                    report,
-                    progress,
-                    began,
-                    self.tracing,
-                )
+            request = RunRequest(
+                mod, pipeline, context, limits, report, progress, began, self.tracing
             )
+            made = session.run_sync(request)
         if self.recordings:
             self.add_module(made)
         return made

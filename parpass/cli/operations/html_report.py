@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 import click
 
+from parpass.cli.files.writing import write_text
+from parpass.cli.output.failure import InputError
 from parpass.runner import Runner
-from parpass.runner.report.html.page import Recording
 from parpass.transform import PassContext
+
+if TYPE_CHECKING:
+    from parpass.runner.report.html.page import Recording
 
 
 @contextlib.contextmanager
@@ -39,7 +44,6 @@ def writing_report(
 
 def _write(recording: Recording, path: str) -> None:
     try:
-        recording.write(path)
-    except OSError as error:
-        why = error.strerror or error
-        click.echo(f"Warning: cannot write '{path}': {why}", err=True)
+        write_text(recording.to_html(), path)
+    except InputError as error:
+        click.echo(f"Warning: {error.message}", err=True)

@@ -14,7 +14,7 @@ from parpass.transform.pipeline.printer import print_pipeline
 
 
 class Origins:
-    """Makes the origins of changes by passes, each once.
+    """Adds to changes of a run how to run the pass again.
 
     Args:
         adapter: The adapter of the IR.

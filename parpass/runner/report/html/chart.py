@@ -60,16 +60,16 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
     rows = [-at for at in slices.track]
     source = models.ColumnDataSource(
         {
-            "left": list(slices.start),
-            "right": list(slices.stop),
+            "left": slices.start,
+            "right": slices.stop,
             "top": [row + 0.42 for row in rows],
             "bottom": [row - 0.42 for row in rows],
             "ms": [
                 (stop - start) * 1e3
                 for start, stop in zip(slices.start, slices.stop, strict=True)
             ],
-            "name": list(slices.name),
-            "function": list(slices.function),
+            "name": slices.name,
+            "function": slices.function,
             "colour": [colour_of[name] for name in slices.name],
         }
     )

@@ -11,6 +11,7 @@ import base64
 import string
 import zlib
 from collections.abc import Mapping, Sequence
+from html import escape
 from importlib import resources
 from typing import Any
 
@@ -115,7 +116,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         """Return the file."""
         script = "\n".join(map(_part, ("graph.js", "page.js")))
         return string.Template(_part("page.html")).substitute(
-            title=_escaped(self.title),
+            title=escape(self.title),
             style=_part("page.css"),
             data=_json(self),
             charts=_in_script(self.charts),
@@ -151,7 +152,3 @@ def _packed(versions: Sequence[Sequence[Version]]) -> str | None:
 def _in_script(text: str) -> str:
     """Return a script as it may stand in a page; in its strings `<` is escaped."""
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
