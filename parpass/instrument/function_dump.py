@@ -6,13 +6,13 @@ import contextlib
 import hashlib
 import re
 import shlex
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from parpass.errors import ArgumentError, ParpassError
+from parpass.instrument.ir_printing import warn_on_stderr
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassContext, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange, Origin
@@ -160,7 +160,7 @@ class DumpFunctions(PassInstrument):
 
     def _end(self, why: str) -> None:
         self._has_ended = True
-        sys.stderr.write(f"WARNING: DumpFunctions: {why}\n")
+        warn_on_stderr("DumpFunctions", why)
 
 
 class _LimitError(Exception):

@@ -136,9 +136,9 @@ class PrintChanged(PassInstrument):
             self._has_ended = True
             reason = getattr(error, "strerror", None) or error
             with contextlib.suppress(OSError, ValueError):  # the stream may be this one
-                sys.stderr.write(
-                    f"WARNING: PrintChanged: cannot write a diff: {reason}; what is "
-                    "left is not printed\n"
+                warn_on_stderr(
+                    "PrintChanged",
+                    f"cannot write a diff: {reason}; what is left is not printed",
                 )
 
     def _takes_colour(self, stream: TextIO) -> bool:
@@ -199,7 +199,7 @@ class DumpIR(PassInstrument):
             self._directory.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            _warn(f"cannot write '{path}': {error.strerror}")
+            warn_on_stderr("DumpIR", f"cannot write '{path}': {error.strerror}")
 
     def _delete_old(self) -> None:
         dumped = re.compile(rf"\d{{3,}}_.*{re.escape(self._suffix)}", re.DOTALL)
@@ -212,15 +212,18 @@ class DumpIR(PassInstrument):
                 if not dumped.fullmatch(entry.name) or not entry.is_file()
             )
             if foreign:
-                _warn(
+                warn_on_stderr(
+                    "DumpIR",
                     f"'{self._directory}' is not deleted, because it has other files "
-                    f"than dumps, such as '{foreign[0]}'"
+                    f"than dumps, such as '{foreign[0]}'",
                 )
             else:
                 shutil.rmtree(self._directory)
         except OSError as error:
-            _warn(f"cannot delete '{self._directory}': {error.strerror}")
+            why = f"cannot delete '{self._directory}': {error.strerror}"
+            warn_on_stderr("DumpIR", why)
 
 
-def _warn(message: str) -> None:
-    sys.stderr.write(f"WARNING: DumpIR: {message}\n")
+def warn_on_stderr(instrument: str, message: str) -> None:
+    """Write that what an instrument was to write is not there; no run fails for it."""
+    sys.stderr.write(f"WARNING: {instrument}: {message}\n")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from parpass.cli.operations.remark_output import check_pass_glob
+from parpass.cli.operations.pass_globs import checked_pass_globs
 from parpass.errors import ArgumentError
 from parpass.instrument import DumpFunctions
 from parpass.instrument.function_dump import DEFAULT_LIMIT
@@ -40,9 +40,7 @@ def function_dump(
         raise click.BadParameter(
             "nothing is dumped without --dump-ir DIR", param_hint=f"'{option}'"
         )
-    globs = [one.strip() for given in passes for one in given.split(",")]
-    for one in globs:
-        check_pass_glob(one, known, "--dump-ir-passes")
+    globs = checked_pass_globs(passes, known, "--dump-ir-passes")
     try:
         return DumpFunctions(
             directory,

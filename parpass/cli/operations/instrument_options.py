@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from parpass.cli.operations.dump_output import function_dump
-from parpass.cli.operations.remark_output import RemarkOutput, check_pass_glob
+from parpass.cli.operations.pass_globs import check_pass_glob
+from parpass.cli.operations.remark_output import RemarkOutput
 from parpass.cli.output.file_times import FileTimes
 from parpass.errors.core import did_you_mean
 from parpass.instrument import (

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
+from parpass.cli.operations.pass_globs import checked_pass_globs
 from parpass.errors import ArgumentError
-from parpass.errors.core import did_you_mean
 from parpass.instrument import RemarksInstrument
 from parpass.instrument.remarks import remark_writer
-from parpass.transform.name_globs import matches_pass
 
 STDERR = "-"
 
@@ -46,10 +45,7 @@ class RemarkOutput:
         self._output = output
         if output != STDERR:
             _check(output)
-        globs = [one.strip() for given in patterns for one in given.split(",")]
-        names = set(known)
-        for one in globs:
-            check_pass_glob(one, names, "--remarks-filter")
+        globs = checked_pass_globs(patterns, set(known), "--remarks-filter")
         self.instrument = RemarksInstrument(globs or ["*"])
 
     def write(self) -> None:
@@ -62,20 +58,6 @@ class RemarkOutput:
         except OSError as error:
             message = f"Warning: cannot write '{self._output}': {error.strerror}"
             click.echo(f"{message}; remarks are lost", err=True)
-
-
-def check_pass_glob(glob: str, known: Collection[str], option: str) -> None:
-    """Raise if a glob that an option was given matches no pass.
-
-    Raises:
-        click.BadParameter: It matches none; the nearest names are in the message.
-    """
-    if not any(matches_pass(glob, name) for name in known):
-        short = {name.rpartition(".")[2] for name in known}
-        raise click.BadParameter(
-            f"no pass matches '{glob}'{did_you_mean(glob, short)}",
-            param_hint=f"'{option}'",
-        )
 
 
 def _check(output: str) -> None:
