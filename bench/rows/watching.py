@@ -11,9 +11,10 @@ import parpass
 from bench.measure import Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from bench.work import PAIRS, USE_WORKERS, Swap, Work, no_pass
-from parpass import PassContext, Sequential
+from parpass import PassContext, Sequential, relay
 from parpass.instrument import PassInstrument, PrintChanged, RemarksInstrument
 from parpass.runner import Runner
+from parpass.transform import FunctionPass, PassInfo
 
 _FUNCTIONS = (1_000, 10_000)
 _NODES = 30
@@ -50,6 +51,44 @@ def _watching(setting: Setting) -> Iterator[Line]:
                     if name == "a trace"
                     else "",
                 )
+        yield from _unchanged(mod, setting)
+
+
+def _unchanged(mod: parpass.IRModule, setting: Setting) -> Iterator[Line]:
+    """Yield what it costs to watch all changes of a pass that makes none."""
+    visit = Sequential([Visit(), Visit(), Visit()])
+    with parpass.open_runner(workers=setting.workers) as runner:
+
+        def run(*instruments: PassInstrument) -> object:
+            with PassContext(config=USE_WORKERS, instruments=instruments):
+                return runner.run_sync(mod, visit)
+
+        sides = {
+            "nothing": clocked(run),
+            "changes": clocked(lambda: run(PrintChanged(stream=io.StringIO()))),
+        }
+        interleaved(sides, 1)  # not counted: what is loaded once
+        times = interleaved(sides, max(3, setting.repeat))
+    yield Line(
+        f"three passes that change nothing on {len(mod.functions):,} functions of "
+        f"{_NODES} nodes",
+        "a run whose changes are all watched : by nothing",
+        ratio(times, "changes", "nothing"),
+        Goal(1.3),
+    )
+
+
+class Visit(FunctionPass):
+    """Visits each node, and changes nothing."""
+
+    pass_info = PassInfo(0, "Visit")
+
+    def transform_function(
+        self, func: relay.Function, mod: parpass.IRModule, ctx: PassContext
+    ) -> relay.Function:
+        """Visit the function."""
+        relay.ExprVisitor().visit(func)
+        return func
 
 
 def _sides(
