@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from parpass.relay.tvm_names import parser
     from parpass.runner import (
         Executor,
+        FunctionCache,
         Runner,
         RunReport,
         open_runner,
@@ -84,6 +85,7 @@ __all__ = [
     "DataType",
     "DataTypeCode",
     "Executor",
+    "FunctionCache",
     "FunctionPass",
     "GlobalVar",
     "IRModule",
@@ -178,7 +180,7 @@ _HOME = homes(
             remove_global_func GlobalVar IRModule load_json save_json
             assert_structural_equal structural_equal structural_hash""",
         "runner": """
-            Executor RunReport Runner open_runner propagate run_pipeline
+            Executor FunctionCache RunReport Runner open_runner propagate run_pipeline
             run_pipeline_sync""",
     }
 )

@@ -235,6 +235,11 @@ def state_of(entry: Entry) -> Any:
     return _tables[entry.table].state_of(entry.key)
 
 
+def value_of(entry: Entry) -> Any:
+    """Return the value of an entry of this process; None if it has none."""
+    return _tables[entry.table].get(local_key(entry))
+
+
 def exclude(entry: Entry, why: str) -> None:
     """Mark the present value of an entry of this process as unpicklable: not sent."""
     table = _tables[entry.table]

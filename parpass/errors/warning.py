@@ -14,6 +14,7 @@ __all__ = [
     "AdapterWarning",
     "BlockedLoopWarning",
     "BudgetWarning",
+    "CacheMismatchWarning",
     "PassStateWarning",
     "ProgressWarning",
     "SlowerRunWarning",
@@ -32,6 +33,10 @@ class PassStateWarning(Hinted, RuntimeWarning):
 
 class ProgressWarning(Hinted, RuntimeWarning):
     """A progress callback failed, and was called no more; the run went on."""
+
+
+class CacheMismatchWarning(RuntimeWarning):
+    """A result in a cache differs from the one computed again, which is used."""
 
 
 class SlowerRunWarning(Hinted, RuntimeWarning):

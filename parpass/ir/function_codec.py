@@ -44,22 +44,27 @@ _FEW = 256  # nodes, which the pickler can go down as deep as they are
 _SMALL = 100  # nodes; in a larger function names are a small part of the bytes
 
 
-def encode(function: BaseFunc, blob_sink: BlobSink | None = None) -> bytes:
+def encode(
+    function: BaseFunc,
+    blob_sink: BlobSink | None = None,
+    names: set[str] | None = None,
+) -> bytes:
     """Encode one function of any depth, as a batch of one.
 
     Args:
         function: The function.
         blob_sink: Called with the array of each constant; see `BlobSink`.
+        names: The names of the functions that it refers to are added.
     """
     entry = cached_inference(function)
     before = None
     if entry is None or entry.nodes > _FEW:
         before = breadth_first(function)[::-1]
     try:
-        return FunctionPickler(blob_sink).pickled(before, function, entry)
+        return FunctionPickler(blob_sink, names).pickled(before, function, entry)
     except RecursionError:
         before = post_order(function)
-        return FunctionPickler(blob_sink).pickled(before, function, entry)
+        return FunctionPickler(blob_sink, names).pickled(before, function, entry)
 
 
 def open_encoder(
@@ -134,16 +139,16 @@ class FunctionPickler:
 
     Args:
         blob_sink: Called with the array of each constant; see `BlobSink`.
+        names: The names of the functions that they refer to are added.
     """
 
-    def __init__(self, blob_sink: BlobSink | None) -> None:
+    def __init__(
+        self, blob_sink: BlobSink | None, names: set[str] | None = None
+    ) -> None:
         self._sink = _Sink()
         self._pickler = pickle.Pickler(self._sink, protocol=5)
-        if blob_sink is not None:
-            self._pickler.dispatch_table = {
-                **copyreg.dispatch_table,
-                NDArray: lambda array: _reduced(array, blob_sink),
-            }
+        if blob_sink is not None or names is not None:
+            self._pickler.dispatch_table = _reductions(blob_sink, names)
 
     def pickled(
         self,
@@ -173,6 +178,22 @@ class _Sink:
     def taken(self) -> bytes:
         parts, self._parts = self._parts, []
         return b"".join(parts)
+
+
+def _reductions(
+    blob_sink: BlobSink | None, names: set[str] | None
+) -> dict[type, Callable[[Any], Any]]:
+    found: dict[type, Callable[[Any], Any]] = {**copyreg.dispatch_table}
+    if blob_sink is not None:
+        found[NDArray] = lambda array: _reduced(array, blob_sink)
+    if names is not None:
+
+        def named(var: GlobalVar) -> Any:
+            names.add(var.name_hint)
+            return var.__reduce__()
+
+        found[GlobalVar] = named
+    return found
 
 
 def _reduced(array: NDArray, blob_sink: BlobSink) -> str | tuple[Any, ...]:

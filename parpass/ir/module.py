@@ -56,7 +56,7 @@ class IRModule:
         self._functions = FunctionDefinitions({}, {})
         self._types = TypeDefinitions()
         self.attrs = DictAttrs(attrs) if attrs else None
-        self.sources = dict(sources or {})
+        self._sources = dict(sources or {})
         if functions is not None and not isinstance(cast("object", functions), Mapping):
             raise ModuleTypeError(
                 "expected functions as a mapping from GlobalVar to Function, got "
@@ -125,7 +125,7 @@ class IRModule:
         module._functions = functions  # noqa: SLF001 -- of this very class
         module._types = TypeDefinitions(types)  # noqa: SLF001
         module.attrs = attrs
-        module.sources = dict(sources)
+        module._sources = dict(sources)  # noqa: SLF001
         return module
 
     @classmethod
@@ -148,7 +148,7 @@ class IRModule:
                 functions of the same names as `like`; None for a mutable module.
         """
         made = like._functions.with_functions(functions, reader)
-        return cls._of(made, like._types.by_name.values(), like.attrs, like.sources)
+        return cls._of(made, like._types.by_name.values(), like.attrs, like._sources)
 
     @classmethod
     def shell(
@@ -170,6 +170,16 @@ class IRModule:
         }
         known = DictAttrs(attrs) if attrs else None
         return cls._of(FunctionDefinitions({}, global_vars), types, known, sources)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The source text by name, for diagnostics on spans."""
+        self._functions.note_shell()
+        return self._sources
+
+    @sources.setter
+    def sources(self, sources: dict[str, str]) -> None:
+        self._sources = sources
 
     @property
     def functions(self) -> Mapping[GlobalVar, Any]:
@@ -289,7 +299,7 @@ class IRModule:
             self[mine.get(var, var)] = (
                 with_replaced(function, mine) if mine else function
             )
-        self.sources |= incoming.sources
+        self._sources |= incoming._sources  # noqa: SLF001 -- of this class
 
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Replace the function of a global variable."""

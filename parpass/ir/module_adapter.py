@@ -157,6 +157,39 @@ class IRModuleAdapter(ModuleAdapter):
             encoded, sources, mod.global_vars_by_name, mod.types.constructors
         )
 
+    def encode_content(
+        self, function: BaseFunc, mod: IRModule, blob_sink: BlobSink
+    ) -> bytes:
+        """Encode a function, and what its references show of others."""
+        names: set[str] = set()
+        encoded = function_codec.encode(function, blob_sink, names)
+        if not names:
+            return encoded
+        shown = [(name, self.encode_reference(mod, name)) for name in sorted(names)]
+        return pickle.dumps((encoded, shown), protocol=5)
+
+    def encode_reference(self, mod: IRModule, name: str) -> bytes:
+        """Encode the place and the type of a global variable."""
+        var = mod.global_vars_by_name.get(name)
+        if var is None:
+            return b"?"
+        if var.span is None and var.checked_type_ is None:
+            return b""
+        return pickle.dumps((var.span, var.checked_type_), protocol=5)
+
+    def encode_context(self, mod: IRModule) -> bytes:
+        """Encode types and attributes."""
+        types = tuple(mod.types.by_name.values())
+        return pickle.dumps((mod.attrs, types), protocol=5)
+
+    def bound_objects(self, mod: IRModule) -> Mapping[str, Any]:
+        """Return global variables and constructors: functions refer to those."""
+        constructors = mod.types.constructors
+        if not constructors:
+            return mod.global_vars_by_name
+        named = {f"{of}.{name}": one for (of, name), one in constructors.items()}
+        return {**mod.global_vars_by_name, **named}
+
     def encode_shell(self, mod: IRModule) -> bytes:
         """Encode global variables, types, attributes and source texts as bytes."""
         names, known = list(mod.functions_by_name), mod.global_var_infos

@@ -5,7 +5,7 @@ Each function has one global variable; types are in order of insertion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from parpass.diagnostic import Span
@@ -56,14 +56,21 @@ class FunctionDefinitions:
     @property
     def vars(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order, as a read-only view."""
-        return self._vars
+        note_name = getattr(self._by_name, "note_name", None)
+        return self._vars if note_name is None else _NotedVars(self._vars, note_name)
+
+    def note_shell(self) -> None:
+        """Note that a pass reads the texts of sources, if that is of interest."""
+        note_shell = getattr(self._by_name, "note_shell", None)
+        if note_shell is not None:
+            note_shell()
 
     @property
     def infos(self) -> dict[str, GlobalVarInfo]:
         """The spans and types of the global variables that have any, by name."""
         return {
             name: (var.span, var.checked_type_)
-            for name, var in self._vars.items()
+            for name, var in self.vars.items()
             if var.span is not None or var.checked_type_ is not None
         }
 
@@ -90,9 +97,10 @@ class FunctionDefinitions:
         Raises:
             UnknownGlobalError: There is none.
         """
-        if name not in self._vars:
-            raise UnknownGlobalError(name, self._vars)
-        return self._vars[name]
+        known = self.vars
+        if name not in known:
+            raise UnknownGlobalError(name, known)
+        return known[name]
 
     def at(self, key: Any) -> Any:
         """Return the function of a name, or of a global variable."""
@@ -140,13 +148,35 @@ class FunctionDefinitions:
         name = name_of(key)
         own = self._vars.get(name)
         if own is None:
-            raise UnknownGlobalError(name, self._vars)
+            raise UnknownGlobalError(name, self.vars)
         if own is not key and isinstance(key, GlobalVar):
             raise ModuleError(
                 f"the module has another global variable named '{name}'; use "
                 f"mod.get_global_var('{name}')"
             )
         return name
+
+
+class _NotedVars(Mapping[str, GlobalVar]):
+    """Global variables, of which is noted what a pass reads."""
+
+    def __init__(
+        self, known: Mapping[str, GlobalVar], note_name: Callable[[str], object]
+    ) -> None:
+        self._known = known
+        self._note_name = note_name
+
+    def __getitem__(self, name: str) -> GlobalVar:
+        self._note_name(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        for name in self._known:
+            self._note_name(name)
+            yield name
+
+    def __len__(self) -> int:
+        return len(list(self))
 
 
 def name_of(key: Any) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         run_pipeline,
         run_pipeline_sync,
     )
+    from parpass.runner.cache.function_cache import FunctionCache
     from parpass.runner.executor import (
         Executor,
         JobCancelledError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Executor",
+    "FunctionCache",
     "JobCancelledError",
     "JobLostError",
     "NoWorkersError",
@@ -54,6 +56,7 @@ __all__ = [
 
 _HOMES = {
     "Executor": "executor",
+    "FunctionCache": "cache.function_cache",
     "JobCancelledError": "executor",
     "JobLostError": "executor",
     "NoWorkersError": "executor",

@@ -27,6 +27,7 @@ from parpass.runner.request import RunRequest
 from parpass.runner.watched_runs import WatchedRuns
 
 if TYPE_CHECKING:
+    from parpass.runner.cache.function_cache import FunctionCache
     from parpass.runner.driver.session import Session
     from parpass.runner.executor import Executor
     from parpass.runner.report.report import RunReport
@@ -48,6 +49,7 @@ async def run_pipeline(
     workers: int | None = None,
     executor: Executor | str | None = None,
     isolated: bool = False,
+    cache: FunctionCache | None = None,
     function_timeout: float | None = None,
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
@@ -82,6 +84,8 @@ async def run_pipeline(
             known begin here: one that crashes takes this process along. What cannot be
             sent to a worker is an error then. The option `parpass.isolated` of a
             context says the same.
+        cache: Results of earlier runs. Functions that are the same as before, under
+            passes, settings and neighbours that are, are taken from it.
         function_timeout: Seconds that a pass may take on one function, for each pass
             that says nothing itself. Passes with a limit run in the workers, where
             they can be killed; so with the next two. The first in serial order to
@@ -125,7 +129,9 @@ async def run_pipeline(
         TraceWarning: The trace cannot be written.
         ProgressWarning: `progress` raised an error.
     """
-    runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
+    runner = _OneShotRunner(
+        workers=workers, executor=executor, isolated=isolated, cache=cache
+    )
     with folding_tracebacks:
         async with runner:
             with _tracing(runner, trace):
@@ -149,6 +155,7 @@ def run_pipeline_sync(
     workers: int | None = None,
     executor: Executor | str | None = None,
     isolated: bool = False,
+    cache: FunctionCache | None = None,
     function_timeout: float | None = None,
     memory_limit: int | None = None,
     on_failure: FailurePolicy | None = None,
@@ -167,7 +174,9 @@ def run_pipeline_sync(
         BlockedLoopWarning: An asyncio event loop is running here, which this blocks;
             not in a notebook, whose cells all run so.
     """
-    runner = _OneShotRunner(workers=workers, executor=executor, isolated=isolated)
+    runner = _OneShotRunner(
+        workers=workers, executor=executor, isolated=isolated, cache=cache
+    )
     with folding_tracebacks, runner, _tracing(runner, trace):
         return runner.run_sync(
             mod,
@@ -186,6 +195,7 @@ def open_runner(
     workers: int | None = None,
     executor: Executor | str | None = None,
     isolated: bool = False,
+    cache: FunctionCache | None = None,
 ) -> Runner:
     """Return a runner, which keeps its processes from one run to the next.
 
@@ -195,7 +205,7 @@ def open_runner(
     `run_pipeline` for the arguments. After a run `print(runner.last_report)` tells
     where its time went.
     """
-    return Runner(workers=workers, executor=executor, isolated=isolated)
+    return Runner(workers=workers, executor=executor, isolated=isolated, cache=cache)
 
 
 class Runner(WatchedRuns):
@@ -213,11 +223,12 @@ class Runner(WatchedRuns):
         workers: int | None = None,
         executor: Executor | str | None = None,
         isolated: bool = False,
+        cache: FunctionCache | None = None,
     ) -> None:
         _check_arguments(workers, executor, isolated)
         if workers is not None:
             workers = clamp_workers(workers)
-        self._arguments = workers, executor, isolated
+        self._arguments = workers, executor, isolated, cache
         self._session: Session | None = None
         self._lock = ForkSafeLock()
         self._closed = False
@@ -293,11 +304,15 @@ class Runner(WatchedRuns):
                 raise RuntimeUseError.closed("runner")
             session = self._session
             if session is None:
-                workers, executor, isolated = self._arguments
+                workers, executor, isolated, cache = self._arguments
                 with fork_lock:
                     load = importlib.import_module(_SESSION_MODULE).Session
                 self._session = session = load(
-                    workers, executor, isolated=isolated, reuse_pool=self._reuse_pool
+                    workers,
+                    executor,
+                    isolated=isolated,
+                    reuse_pool=self._reuse_pool,
+                    cache=cache,
                 )
                 weakref.finalize(self, session.close_nowait).atexit = False
             return cast("Session", session)

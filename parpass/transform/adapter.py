@@ -264,6 +264,43 @@ class ModuleAdapter(ProgramFormat):
         del sources, mod
         return by_value.unpickle(encoded)
 
+    def encode_content(self, function: Any, mod: Any, blob_sink: BlobSink) -> bytes:
+        """Encode all that passes can see of a function of `mod`, for a cache.
+
+        Functions that differ for a pass differ in it. By default it is
+        `encode_function`; an IR adds what `decode_function` takes from the module.
+        """
+        del mod
+        return self.encode_function(function, blob_sink)
+
+    def encode_reference(self, mod: Any, name: str) -> bytes:
+        """Encode what a reference to a function shows of it, for a cache.
+
+        That is neither its signature nor the function itself, but its place in the
+        source, say.
+        """
+        del mod, name
+        return b""
+
+    def encode_context(self, mod: Any) -> bytes:
+        """Encode what passes see of a module besides functions, for a cache.
+
+        By default it is `encode_shell`. An IR leaves out what changes often, and of
+        which its modules note that it was read: names by `note_name(name)`, all else
+        by `note_shell()`, methods of the mapping that `read_only` received, if it has
+        them.
+        """
+        return self.encode_shell(mod)
+
+    def bound_objects(self, mod: Any) -> Mapping[str, Any]:
+        """Return what functions of a module refer to by identity, by name.
+
+        A function belongs to each module that has all of the same objects. None are
+        needed where functions are values without such references.
+        """
+        del mod
+        return {}
+
     def worker_environment(self, mod: Any) -> Any:
         """Return an expensive object that passes on functions of `mod` need.
 

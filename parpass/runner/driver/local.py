@@ -6,6 +6,7 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 
@@ -147,7 +148,8 @@ class LocalStageExecutor:
         state, steps = self._state, stage.command.steps
         args = steps, stage.module, state.context, state.store, stage.outcomes
         recorder = state.metrics.record_calls(steps, stage.outcomes.names)
-        await state.backend.call(run_remainder, *args, functions, proceed, recorder)
+        run = functools.partial(run_remainder, records_reads=stage.cache is not None)
+        await state.backend.call(run, *args, functions, proceed, recorder)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -187,6 +189,7 @@ def local_interpreter(
     *,
     unstable: Sequence[str],
     quarantined: Verdicts,
+    records_reads: bool = False,
 ) -> Generator[StageInterpreter]:
     """Yield the interpreter of a stage on functions as objects, in this process.
 
@@ -196,6 +199,7 @@ def local_interpreter(
         context: The settings in force.
         store: Decodes functions.
         unstable: The functions whose signatures may change.
+        records_reads: Whether outcomes have what passes read of the rest of the module.
         quarantined: Which passes killed a worker, or hung, on which function: they are
             not called on it in this process either.
     """
@@ -207,6 +211,7 @@ def local_interpreter(
         list(mod.handles),
         lambda name: store.load(mod.handles[name], mod.base),
         unstable=unstable,
+        records_reads=records_reads,
     )
     work.quarantined = quarantined
     with (
@@ -226,6 +231,8 @@ def run_remainder(
     functions: Iterable[int] | None = None,
     proceed: StopCriterion | None = None,
     recorder: CallRecorder | None = None,
+    *,
+    records_reads: bool = False,
 ) -> None:
     """Run passes on functions in this process, and record their outcomes.
 
@@ -239,11 +246,18 @@ def run_remainder(
         proceed: Called before each function, with how many were run and itself; the
             rest is left where this returns False.
         recorder: Records the calls, for a trace.
+        records_reads: Whether outcomes have what passes read of the rest of the module.
     """
     names, begun = outcomes.names, outcomes.partial
     unstable, quarantined = outcomes.unstable_names(), outcomes.local_quarantine()
     with local_interpreter(
-        steps, mod, context, store, unstable=unstable, quarantined=quarantined
+        steps,
+        mod,
+        context,
+        store,
+        unstable=unstable,
+        quarantined=quarantined,
+        records_reads=records_reads,
     ) as work:
         work.cutoff = outcomes.cutoff
         for at, one in begun.items():

@@ -94,6 +94,9 @@ class ParallelDriver:
                     commands,
                     await self._backend.call(self._advance_plan, commands, advance),
                 )
+        except Exception:
+            await self._backend.call_shielded(self._keep_results)
+            raise
         finally:
             if self._end_run():
                 await self._close()
@@ -108,6 +111,9 @@ class ParallelDriver:
                 rest = self._await_rest(commands, end)
                 del end  # it holds a module
                 return _run_to_completion(rest)
+        except Exception:
+            self._keep_results()
+            raise
         finally:
             if self._end_run():
                 _run_to_completion(self._close())
@@ -138,7 +144,19 @@ class ParallelDriver:
 
     def _advance_plan(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         end = drive_plan(commands, advance, self._execute)
-        return self._state.load(end) if type(end) is StoredModule else end
+        if type(end) is Suspended:
+            return end
+        if type(end) is StoredModule:
+            end = self._state.load(end)
+        self._keep_results()
+        return end
+
+    def _keep_results(self) -> None:
+        """Keep results for later runs; those of a failed run, too."""
+        cache = self._state.cache
+        if cache is not None:
+            cache.commit()
+            self._state.metrics.record_cache(cache.figures)
 
     def _execute(self, command: Command) -> Any:
         self._store.check_open()

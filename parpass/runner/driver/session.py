@@ -32,7 +32,7 @@ from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.report.report import RunReport
 from parpass.runner.request import RunRequest
 from parpass.runner.stage.progress import PROGRESS_CALLBACK
-from parpass.transform import PassContext, as_pass
+from parpass.transform import ModuleAdapter, PassContext, as_pass
 from parpass.transform.adapter_registry import Unwrap, adapter_for, lift_to_module
 from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
@@ -41,6 +41,8 @@ from parpass.transform.plan.commands import Plan
 from parpass.transform.plan.plan import plan
 
 if TYPE_CHECKING:
+    from parpass.runner.cache.function_cache import FunctionCache
+    from parpass.runner.cache.run_cache import RunCache
     from parpass.runner.pool.loky_executor import LokyExecutor
     from parpass.runner.pool.reusable import LeasedExecutor
     from parpass.runner.stage.progress_tracker import ProgressTracker
@@ -69,6 +71,7 @@ class Session:
         isolated: Whether all function passes run in workers.
         reuse_pool: Whether the processes are kept for other calls when this is closed,
             and may be kept ones themselves; else they are this runner's own.
+        cache: The results of earlier runs; None for none.
     """
 
     def __init__(
@@ -78,7 +81,9 @@ class Session:
         *,
         isolated: bool,
         reuse_pool: bool = False,
+        cache: FunctionCache | None = None,
     ) -> None:
+        self._cache = cache
         if executor is not None and not supports_workers():
             raise RuntimeUseError(
                 "expected a system such as Linux or macOS for an executor, got one "
@@ -185,15 +190,20 @@ class Session:
             policy = PlacementPolicy(
                 executor, adapter, context, self._amortizer, isolated=isolated
             )
+        store = ModuleStore(adapter, optimizations_in(context.config))
+        cache = None
+        if self._cache is not None and not is_inside:
+            cache = _run_cache(self._cache, adapter, context, store)
         state = RunState(
             backend,
             adapter,
             context,
-            ModuleStore(adapter, optimizations_in(context.config)),
+            store,
             _metrics(workers, request),
             policy,
             isolated,
             None if is_inside else _tracker(request, backend),
+            cache,
         )
         return _PreparedRun(commands, state, ParallelDriver(state), unwrap)
 
@@ -320,6 +330,19 @@ def _task_backend() -> AsyncBackend:
         from parpass.runner.driver.task_backends import current_backend
 
     return current_backend()
+
+
+def _run_cache(
+    cache: FunctionCache,
+    adapter: ModuleAdapter,
+    context: PassContext,
+    store: ModuleStore,
+) -> RunCache:
+    with fork_lock:
+        # Only where there is a cache.
+        from parpass.runner.cache.run_cache import RunCache
+
+    return RunCache(cache, adapter, context, store)
 
 
 def _metrics(workers: int, request: RunRequest) -> RunMetrics:

@@ -75,6 +75,8 @@ class StageExecutor:
         if not command.done and self.quarantined:
             self.quarantined = {}
         policy = self._policy
+        if self._state.cache is not None:
+            return Suspended(functools.partial(self._await_cached, command))
         if policy is None:
             return self._local.run(command, self._no_policy_reason)
         state, steps, mod = self._state, command.steps, command.mod
@@ -94,6 +96,51 @@ class StageExecutor:
         """Run a stage."""
         begun = await self._state.backend.call(self.begin, command)
         return await begun.answer() if isinstance(begun, Suspended) else begun
+
+    async def _await_cached(self, command: RunStage) -> StageResult:
+        """Run a stage on the functions whose results are not in the cache."""
+        state, policy, began = self._state, self._policy, time.perf_counter()
+        fuses = state.store.optimizations.stages
+        command = command.first(_MAX_FUSED_STEPS if fuses else 1)
+        stage = await state.backend.call_shielded(self._recalled, command, began)
+        outcomes = stage.outcomes
+        if policy is None or not outcomes.missing():
+            return await self._complete_locally(stage, self._no_policy_reason)
+        handles = stage.module.handles
+        rest = {name: handles[name] for name in outcomes.missing_names()}
+        budgets = budgets_of(command.steps, state.context.config)
+        choose = policy.choose, command.steps, budgets, rest
+        estimate = await state.backend.call(*choose)
+        if estimate.place is Placement.LOCAL:
+            return await self._complete_locally(stage, policy.local_reason(len(rest)))
+        was_warm = policy.executor.is_warm
+        is_probed = estimate.place is Placement.PROBE
+        if not was_warm and (is_probed or estimate.expected):
+            start = not is_probed
+            reason = await self._local.run_until_warm(stage, policy, start=start)
+            if not outcomes.missing():
+                return await self._complete_locally(stage, reason)
+        return await self._measured(
+            stage, policy, estimate, is_probed=False, was_warm=was_warm
+        )
+
+    def _recalled(self, command: RunStage, began: float) -> StageInProgress:
+        """Return a stage with the outcomes that are in the cache."""
+        state, cache = self._state, None
+        module = state.store.wrap(command.mod)
+        outcomes = StageOutcomes(list(module.handles), len(command.steps))
+        assert state.cache is not None
+        keys = state.cache.stage_key(command.steps, module.base)
+        if state.tracker is not None:
+            state.tracker.begin_stage(command.steps, outcomes)
+        if keys is not None:
+            with fork_lock:
+                # Only where there is a cache.
+                from parpass.runner.cache.stage_cache import StageCache
+
+            cache = StageCache(state.cache, *keys, command.steps, module)
+            cache.recall(outcomes)
+        return StageInProgress(command, module, outcomes, began, cache)
 
     async def _await(
         self, command: RunStage, policy: PlacementPolicy, estimate: PlacementEstimate
@@ -157,7 +204,9 @@ class StageExecutor:
             if is_probed and (self._workers_slower or is_slower):
                 update = policy.update_from_remainder
                 await state.backend.call(update, steps, rest, spent)
-        if estimate.seconds and not self._finished_locally:
+        # Of a cost that only some functions had nothing can be learnt for all.
+        is_whole = not (self._finished_locally or outcomes.recalled)
+        if estimate.seconds and is_whole:
             args = estimate, steps, stage.command.mod, outcome
             await state.backend.call(policy.update, *args)
         return outcome
@@ -252,6 +301,8 @@ class StageExecutor:
         if state.tracker is not None:
             state.tracker.end_stage()
         state.metrics.record_functions(outcomes)
+        if stage.cache is not None:
+            await state.backend.call_shielded(stage.cache.keep, outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
         records = merge_records(
             command.steps,

@@ -16,6 +16,8 @@ from parpass.transform import ModuleAdapter, PassContext
 from parpass.transform.plan.commands import RunStage
 
 if TYPE_CHECKING:
+    from parpass.runner.cache.run_cache import RunCache
+    from parpass.runner.cache.stage_cache import StageCache
     from parpass.runner.driver.backends import AsyncBackend
     from parpass.runner.stage.progress_tracker import ProgressTracker
 
@@ -32,6 +34,7 @@ class RunState(msgspec.Struct, frozen=True):
         policy: Chooses the process for each stage; None if there are no workers.
         isolated: Whether every function pass runs in a worker.
         tracker: Tells how far the run is; None without a callback.
+        cache: The results of earlier runs; None in a run without a cache.
     """
 
     backend: AsyncBackend
@@ -42,6 +45,7 @@ class RunState(msgspec.Struct, frozen=True):
     policy: PlacementPolicy | None
     isolated: bool = False
     tracker: ProgressTracker | None = None
+    cache: RunCache | None = None
 
     @property
     def checkpoint(self) -> Callable[..., object] | None:
@@ -66,17 +70,20 @@ class StageInProgress(msgspec.Struct, frozen=True):
         module: Its functions in the store.
         outcomes: The results so far.
         began: The start of the stage, by `time.perf_counter()`.
+        cache: Its results of earlier runs; None if there are none, nor will be.
     """
 
     command: RunStage
     module: StoredModule
     outcomes: StageOutcomes
     began: float
+    cache: StageCache | None = None
 
     def first(self, count: int) -> StageInProgress:
         """Return the stage of the first `count` passes, with their results so far."""
         command, outcomes = self.command.first(count), self.outcomes.first(count)
-        return StageInProgress(command, self.module, outcomes, self.began)
+        cache = self.cache if outcomes is self.outcomes else None
+        return StageInProgress(command, self.module, outcomes, self.began, cache)
 
 
 class FallbackError(Exception):

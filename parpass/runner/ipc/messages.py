@@ -7,6 +7,7 @@ pickled by cloudpickle, so lambdas, closures and classes of `__main__` can be se
 
 from __future__ import annotations
 
+import enum
 import pickle
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -34,6 +35,35 @@ Verdict = BaseException | str
 Verdicts = Mapping[tuple[str, int], Verdict]
 
 ANY_FUNCTION = -1  # in place of the index of a function
+
+
+class ReadKind(enum.IntEnum):
+    """What a pass read of a module besides the function that it runs on.
+
+    The versions of other functions that it was given depend on what their passes read,
+    which is included.
+    """
+
+    SIGNATURE = 0  # of a function, at the start of the stage
+    FUNCTION = 1  # at the start of the stage
+    NAME = 2  # whether there is such a function, and what a reference to it shows
+    NAMES = 3  # the names of all functions, in order
+    SHELL = 4  # what a module has besides, and passes seldom read
+    EVERYTHING = 5  # more than is listed
+    LINES = 6  # of the code of passes, which log records and warnings have
+
+
+# The kind, and the name of the function.
+Read = tuple[ReadKind, str]
+READ_EVERYTHING: Read = ReadKind.EVERYTHING, ""
+_MAX_READS = 64  # of one function that are listed
+
+
+def listed_reads(reads: Collection[Read]) -> tuple[Read, ...]:
+    """Return what was read, in an order of its own; everything if it is much."""
+    if len(reads) > _MAX_READS or READ_EVERYTHING in reads:
+        return (READ_EVERYTHING,)
+    return tuple(sorted(reads))
 
 
 class AbandonedError(BaseException):
@@ -81,6 +111,7 @@ class FunctionOutcome(msgspec.Struct):
         dependencies: The functions, by index, whose signatures were assumed to be those
             at the start of the stage; `ANY_FUNCTION` if they are too many to list.
         signature_changed: Whether the signature of the function changed.
+        reads: What passes read of the rest of the module, where that is recorded.
     """
 
     function: Any
@@ -89,6 +120,7 @@ class FunctionOutcome(msgspec.Struct):
     failure: BaseException | None = None
     dependencies: Collection[int] = ()
     signature_changed: bool = False
+    reads: Collection[Read] = ()
 
     @property
     def ended_early(self) -> bool:
@@ -130,6 +162,7 @@ class StageSpec(msgspec.Struct, frozen=True):
         limits: The limits of the call, for passes that the steps run themselves.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
+        records_reads: Whether outcomes are to have what passes read.
     """
 
     steps: Sequence[Pass]
@@ -141,6 +174,11 @@ class StageSpec(msgspec.Struct, frozen=True):
     limits: Limits = UNSET
     unstable: Collection[str] = ()
     traced: bool = False
+    records_reads: bool = False
+
+    @property
+    def _is_watched(self) -> bool:
+        return self.traced or self.records_reads
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An object takes as long to pickle as ten plain values. So there are few of
@@ -155,7 +193,7 @@ class StageSpec(msgspec.Struct, frozen=True):
             budgets if budgets is None or any_limited(budgets) else len(budgets),
             None if limits is UNSET else limits,
             self.unstable,
-            *((True,) if self.traced else ()),
+            *((self.traced, self.records_reads) if self._is_watched else ()),
         )
 
 
@@ -169,6 +207,7 @@ def _spec_of(
     limits: Limits | None,
     unstable: Collection[str],
     traced: bool = False,
+    records_reads: bool = False,
 ) -> StageSpec:
     return StageSpec(
         steps,
@@ -180,6 +219,7 @@ def _spec_of(
         UNSET if limits is None else limits,
         unstable,
         traced,
+        records_reads,
     )
 
 
@@ -248,6 +288,7 @@ class EncodedOutcome(msgspec.Struct, frozen=True):
         failure: The encoded exception of the last pass.
         dependencies: The functions whose signatures were assumed.
         signature_changed: Whether the signature of the function changed.
+        reads: What passes read of the rest of the module.
     """
 
     function: int
@@ -257,6 +298,7 @@ class EncodedOutcome(msgspec.Struct, frozen=True):
     failure: bytes | None = None
     dependencies: Sequence[int] = ()
     signature_changed: bool = False
+    reads: Sequence[Read] = ()
 
 
 class JobTimes(msgspec.Struct, frozen=True):

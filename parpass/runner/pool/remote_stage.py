@@ -87,6 +87,7 @@ class RemoteStage:
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
         transfer: The metrics of the transfer; by default new ones.
+        records_reads: Whether outcomes have what passes read of the rest of the module.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -116,7 +117,9 @@ class RemoteStage:
         workers: int = 1,
         local_seconds: float | None = None,
         transfer: TransferMetrics | None = None,
+        records_reads: bool = False,
     ) -> None:
+        self._records_reads = records_reads
         self.local_seconds = local_seconds
         self.is_reclaimed = False
         self.adapter = store.adapter
@@ -177,6 +180,7 @@ class RemoteStage:
             call_limits(),
             self.outcomes.unstable_names(),
             self.transfer.is_traced,
+            self._records_reads,
         )
         return encode_payload(self.steps, adapter, spec)
 
@@ -255,6 +259,7 @@ class RemoteStage:
                 None if failure is None else decode_error(failure),
                 outcome.dependencies,
                 outcome.signature_changed,
+                outcome.reads,
             )
             self.outcomes.put(outcome.function, held, decoded)
             if held.function is None:

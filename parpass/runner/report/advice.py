@@ -113,6 +113,15 @@ def _unsendable(report: RunFigures) -> Iterator[Recommendation]:
         yield _saved_by_sharing(report, left), text
 
 
+def _uncached(report: RunFigures) -> Iterator[Recommendation]:
+    for name, reason in (report.cache.uncached if report.cache else {}).items():
+        text = (
+            f"results of pass '{name}' are not kept in the cache: {reason}; mend that, "
+            "or give it a method cache_key"
+        )
+        yield report.passes.get(name, 0.0) / max(1, report.workers), text
+
+
 def _no_room(report: RunFigures) -> Iterator[Recommendation]:
     text = (
         "there was no room to share bytes with the workers: enlarge /dev/shm, or set "
@@ -179,6 +188,7 @@ _CHECKS: tuple[Callable[[RunFigures], Iterator[Recommendation]], ...] = (
     _instruments,
     _observers,
     _unsendable,
+    _uncached,
     _no_room,
     _no_workers,
     _largest_function,

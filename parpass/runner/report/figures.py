@@ -30,6 +30,20 @@ class LocalReason(enum.StrEnum):
     NO_PROCESSES = "no processes to be had"
 
 
+class CacheFigures(msgspec.Struct, frozen=True):
+    """What a function cache gave to a run.
+
+    Attributes:
+        recalled: The functions that stages took from the cache, summed over stages.
+        computed: The functions on which passes were run.
+        uncached: The passes whose results are not kept, and why.
+    """
+
+    recalled: int
+    computed: int
+    uncached: Mapping[str, str]
+
+
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one run. All times are seconds.
 
@@ -76,6 +90,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         observers: The instruments that read the module around passes.
         serial_seconds: The estimated time of a serial run, by times of passes in this
             process; None if some were never measured here.
+        cache: What a function cache gave; None in a run without one.
     """
 
     seconds: float
@@ -109,6 +124,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     beforehand: float = 0.0
     deaths: int = 0
     retries: int = 0
+    cache: CacheFigures | None = None
 
     @property
     def work(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from parpass.runner.ipc.messages import JobTimeline, JobTimes
-from parpass.runner.report.figures import LocalReason, ratio
+from parpass.runner.report.figures import CacheFigures, LocalReason, ratio
 from parpass.runner.report.report import RunReport
 from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -205,6 +205,7 @@ class RunMetrics:
     _current_transfers: Sequence[TransferMetrics] = ()
     starting = 0.0
     _unsendable: Mapping[str, str] = MappingProxyType({})
+    _cache: CacheFigures | None = None
     _observers: tuple[str, ...] = ()
     is_traced = False
     # What functions that ran in workers would have taken in this process.
@@ -340,6 +341,10 @@ class RunMetrics:
         """Record that a pass cannot be sent to workers, and why."""
         self._unsendable = {**self._unsendable, pass_name: reason}
 
+    def record_cache(self, figures: CacheFigures) -> None:
+        """Record what a cache gave to the run."""
+        self._cache = figures
+
     def finish(self) -> None:
         """Record that the run is over."""
         self._seconds = time.perf_counter() - self._began
@@ -386,6 +391,7 @@ class RunMetrics:
             bytes_received=sum([one.received for one in transfers]),
             unsendable=dict(self._unsendable),
             observers=self._observers,
+            cache=self._cache,
             serial_seconds=None if others is None else alone + others,
         )
 

@@ -88,12 +88,19 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     @property
     def counts(self) -> str:
         """The numbers of stages, jobs, functions and bytes, in a line."""
+        cached = ""
+        if self.cache is not None:
+            found, all_of = (
+                self.cache.recalled,
+                self.cache.recalled + self.cache.computed,
+            )
+            cached = f"; {found:,} of {_number(all_of, 'function')} from the cache"
         return (
             f"{_number(self.stages, 'stage')}, {_number(self.jobs, 'job')}, "
             f"{_number(self.functions, 'function')} sent; "
             f"{self.bytes_sent / 1e6:.1f} MB over, {self.bytes_received / 1e6:.1f} MB "
             f"back; packed in {time_text(self.packing)}, unpacked beside the workers "
-            f"in {time_text(self.unpacking)}"
+            f"in {time_text(self.unpacking)}{cached}"
         )
 
     def __str__(self) -> str:

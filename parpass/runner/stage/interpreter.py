@@ -24,7 +24,7 @@ import contextlib
 import copy
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -32,7 +32,10 @@ from parpass.runner.ipc.messages import (
     Cutoff,
     Effects,
     FunctionOutcome,
+    Read,
+    ReadKind,
     Verdicts,
+    listed_reads,
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.module_view import FunctionView
@@ -82,6 +85,7 @@ class StageInterpreter:
         guard: Limits memory while it is entered.
         budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
+        records_reads: Whether outcomes have what passes read of the rest of the module.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -102,6 +106,7 @@ class StageInterpreter:
         *,
         budgets: Sequence[Budget] | None = None,
         unstable: Collection[str] = (),
+        records_reads: bool = False,
     ) -> None:
         self._steps = steps
         self._context = context
@@ -118,9 +123,11 @@ class StageInterpreter:
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
-        # Of the function, or the version of another function, that is being made.
-        self._dependencies: set[int] = set()
-        self._version_dependencies: dict[tuple[str, int], set[int]] = {}
+        self._records_reads = records_reads
+        # Of the function, or the version of another function, that is being made; with
+        # what passes read, which is inherited in the same way.
+        self._dependencies: set[int | Read] = set()
+        self._version_dependencies: dict[tuple[str, int], set[int | Read]] = {}
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._module = module
@@ -154,7 +161,7 @@ class StageInterpreter:
         at = len(outcome.seconds)
         if at >= self.steps_on(name):
             return False
-        self._dependencies = set(outcome.dependencies)
+        self._dependencies = {*outcome.dependencies, *outcome.reads}
         with capturing(cursor.emissions) as cursor.emissions:
             if not at:
                 cursor.original = outcome.function = self._load(name)
@@ -180,9 +187,17 @@ class StageInterpreter:
                 **outcome.effects,
                 at: Effects(diagnostics, counted, emitted, remarks, changes),
             }
-        outcome.dependencies = self._dependencies
+        self._put_dependencies(outcome)
         self._update_cutoff(name, outcome)
         return True
+
+    def _put_dependencies(self, outcome: FunctionOutcome) -> None:
+        if not self._records_reads:
+            outcome.dependencies = cast("set[int]", self._dependencies)
+            return
+        found = self._dependencies
+        outcome.dependencies = [one for one in found if isinstance(one, int)]
+        outcome.reads = listed_reads([one for one in found if isinstance(one, tuple)])
 
     def seed(self, name: str, function: Any, at: int) -> None:
         """Set the version of a function at the start of step `at`."""
@@ -225,12 +240,19 @@ class StageInterpreter:
         """Return the names of all functions, in module order, with their indices."""
         return self._index
 
+    def note(self, kind: ReadKind, name: str = "") -> bool:
+        """Note that a pass read something; return whether such reads are recorded."""
+        if self._records_reads:
+            self._dependencies.add((kind, name))
+        return self._records_reads
+
     def signature(self, name: str, at: int) -> Any | None:
         """Return the signature of a function at the start of a step, if it has one."""
         if self._assumes_stable_signature(name, at):
             if name not in self._signatures:
                 first = self.adapter.signature(self._load_on_demand(name, at))
                 self._signatures[name] = first
+            self.note(ReadKind.SIGNATURE, name)
             if self._signatures[name] is not None:
                 self._dependencies.add(self._index[name])
                 return self._signatures[name]
@@ -247,7 +269,9 @@ class StageInterpreter:
             KeyError: There is no function of that name.
         """
         if name not in self._index:
+            self.note(ReadKind.NAME, name)
             raise KeyError(name)
+        self.note(ReadKind.FUNCTION, name)
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:

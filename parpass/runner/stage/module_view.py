@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from parpass.runner.ipc.messages import ANY_FUNCTION
+from parpass.runner.ipc.messages import (
+    ANY_FUNCTION,
+    READ_EVERYTHING,
+    Read,
+    ReadKind,
+)
 
 _SCAN_THRESHOLD = 16  # functions; a pass that reads more is taken to read all
 _MAX_DEPENDENCIES = 64  # that are listed; if there are more, it is `ANY_FUNCTION`
@@ -29,6 +34,10 @@ class VersionProvider(Protocol):
         """Return the signature of a function at the start of a step, if it has one."""
         ...
 
+    def note(self, kind: ReadKind, name: str = "") -> bool:
+        """Note that a pass read something; return whether such reads are recorded."""
+        ...
+
 
 class FunctionView(Mapping[str, Any]):
     """The functions of a module at the start of a step.
@@ -42,7 +51,8 @@ class FunctionView(Mapping[str, Any]):
         was_scanned: Whether all names were iterated, or many functions read. Then an
             analysis that the pass caches with the module is expensive, and valid for
             other functions.
-        dependencies: The dependencies of that analysis; see `FunctionOutcome`.
+        dependencies: The dependencies of that analysis, and what it read; see
+            `FunctionOutcome`.
     """
 
     def __init__(self, provider: VersionProvider, at: int) -> None:
@@ -50,13 +60,16 @@ class FunctionView(Mapping[str, Any]):
         self._at = at
         self._names_read: set[str] = set()
         self.was_read = self.was_scanned = False
-        self.dependencies: set[int] = set()
+        self.dependencies: set[int | Read] = set()
 
-    def add_dependencies(self, dependencies: set[int]) -> None:
+    def add_dependencies(self, dependencies: set[int | Read]) -> None:
         """Add the dependencies of an analysis that other functions may use, too."""
         self.dependencies |= dependencies
         if len(self.dependencies) > _MAX_DEPENDENCIES:
+            has_reads = any(isinstance(one, tuple) for one in self.dependencies)
             self.dependencies = {ANY_FUNCTION}
+            if has_reads:
+                self.dependencies.add(READ_EVERYTHING)
 
     def __getitem__(self, name: str) -> Any:
         self.was_read = True
@@ -69,8 +82,23 @@ class FunctionView(Mapping[str, Any]):
         self.was_read = True
         return self._provider.signature(name, self._at)
 
+    def note_name(self, name: str) -> None:
+        """Note that the pass reads what a reference to a function shows of it."""
+        self._note(ReadKind.NAME, name)
+
+    def note_shell(self) -> None:
+        """Note that the pass reads what a module has besides, and passes seldom read.
+
+        A module calls it, for texts of sources, say.
+        """
+        self._note(ReadKind.SHELL)
+
+    def _note(self, kind: ReadKind, name: str = "") -> None:
+        self.was_read = self._provider.note(kind, name) or self.was_read
+
     def __iter__(self) -> Iterator[str]:
         self.was_scanned = True
+        self._note(ReadKind.NAMES)
         return iter(self._provider.names())
 
     def __reversed__(self) -> Iterator[str]:
@@ -87,7 +115,10 @@ class FunctionView(Mapping[str, Any]):
         return {**other, **self}
 
     def __len__(self) -> int:
+        self._note(ReadKind.NAMES)
         return len(self._provider.names())
 
     def __contains__(self, name: object) -> bool:
+        if isinstance(name, str):
+            self._note(ReadKind.NAME, name)
         return name in self._provider.names()

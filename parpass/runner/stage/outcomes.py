@@ -29,6 +29,7 @@ from parpass.runner.ipc.messages import (
     Cutoff,
     Effects,
     FunctionOutcome,
+    Read,
     Verdict,
     Verdicts,
 )
@@ -62,6 +63,8 @@ class StageOutcomes:
         watcher: Notes the functions that begin here, or are finished; None in a run
             without a progress callback.
         done: How many functions have an outcome.
+        reads: What passes on a function read of the rest of the module, by index.
+        recalled: The functions whose outcomes are of an earlier run, from a cache.
     """
 
     def __init__(self, names: Sequence[str], steps: int) -> None:
@@ -78,6 +81,8 @@ class StageOutcomes:
         self._steps = steps
         self.watcher: FunctionWatcher | None = None
         self.done = 0
+        self.reads: dict[int, Collection[Read]] = {}
+        self.recalled: set[int] = set()
         self._changed_signatures: set[int] = set()
         self._dependencies: dict[int, Collection[int]] = {}
         self._incomplete = bytearray(len(names))
@@ -129,10 +134,31 @@ class StageOutcomes:
         self._dependencies.pop(function, None)
         if outcome.dependencies:
             self._dependencies[function] = outcome.dependencies
+        if outcome.reads:
+            self.reads[function] = outcome.reads
         if outcome.signature_changed:
             self._changed_signatures.add(function)
         if self.watcher is not None:
             self.watcher.finish(self.names[function], total)
+
+    def is_complete(self, function: int) -> bool:
+        """Return whether all passes ran on a function, without an error."""
+        outcome = self.notable.get(function)
+        ended_early = outcome is not None and outcome.ended_early
+        return not (ended_early or self._incomplete[function])
+
+    def effects_of(self, function: int) -> Mapping[int, Effects]:
+        """Return the effects of the passes on a function, by index of the pass."""
+        outcome = self.notable.get(function)
+        return {} if outcome is None else outcome.effects
+
+    def dependencies_of(self, function: int) -> Collection[int]:
+        """Return the functions whose signatures were assumed; see `FunctionOutcome`."""
+        return self._dependencies.get(function, ())
+
+    def has_changed_signature(self, function: int) -> bool:
+        """Return whether the signature of a function changed."""
+        return function in self._changed_signatures
 
     def by_name(self) -> dict[str, FunctionHandle]:
         """Return the resulting functions by name, in module order."""
@@ -204,6 +230,8 @@ class StageOutcomes:
             self.handles[at] = None
             self._dependencies.pop(at, None)
             self.notable.pop(at, None)
+            self.reads.pop(at, None)
+        self.recalled -= functions
         # Calls of the first pass rely on no assumption: no function has changed yet.
         late = [call for call in self.quarantined if functions and call[1] > 0]
         self._unconfirmed |= {call: self.quarantined.pop(call) for call in late}

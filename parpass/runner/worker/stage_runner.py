@@ -150,6 +150,7 @@ class StageRunner:
             limit_memory if is_own_process else None,
             budgets=self._spec.budgets,
             unstable=self._spec.unstable,
+            records_reads=self._spec.records_reads,
         )
         self._file = FunctionFile(
             functools.partial(run.functions, number),
@@ -335,6 +336,7 @@ class StageRunner:
             failed,
             tuple(outcome.dependencies),
             outcome.signature_changed,
+            tuple(outcome.reads),
         )
 
     def _discard(self, name: str, *functions: Any) -> None:

@@ -152,6 +152,16 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         vars(record).update(content)
         logger.handle(record)
 
+    def at(self, created: float) -> BufferedLogRecord:
+        """Return the record as one that was created at another time.
+
+        Args:
+            created: The time, as `time.time()` gives it.
+        """
+        msecs = float(int((created - int(created)) * 1000))
+        plain = {**self.plain, "created": created, "msecs": msecs}
+        return msgspec.structs.replace(self, plain=plain)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return BufferedLogRecord, (
             self.function,

@@ -1,0 +1,1 @@
+"""The function cache: results of passes on functions, kept from one run to the next."""

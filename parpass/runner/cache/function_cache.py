@@ -1,0 +1,166 @@
+"""The function cache: results of passes on functions, from one run to the next.
+
+A result is found by the content of the function, the passes with their code and
+options, the settings, and what the passes read of the rest of the module: a verifying
+trace, as A. Mokhov, N. Mitchell and S. Peyton Jones call it ("Build systems a la
+carte", 2018). What a pass read is known after it has run, so the results of one key are
+a few, each with what it depends on.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from parpass.errors import ArgumentError
+from parpass.runner.ipc.messages import Effects, Read
+
+_MAX_VARIANTS = 4  # results of one key, for different states of the rest of the module
+
+
+class CacheEntry(msgspec.Struct, frozen=True):
+    """The outcome of a stage for one function.
+
+    Attributes:
+        reads: What passes read of the rest of the module, with the digest of each.
+        result: The function, as an object, or encoded if functions can be changed; None
+            if the passes did not change it.
+        bound: What it refers to by identity; see `ModuleAdapter.bound_objects`.
+        effects: The effects of passes, by index of the pass.
+        dependencies: The functions whose signatures were assumed to stay, by name; None
+            if they are too many to list.
+        signature_changed: Whether the signature of the function changed.
+    """
+
+    reads: Sequence[tuple[Read, bytes]]
+    result: Any
+    bound: Mapping[str, Any]
+    effects: Mapping[int, Effects] = {}
+    dependencies: Sequence[str] | None = ()
+    signature_changed: bool = False
+
+
+class FunctionCache:
+    """Keeps results of passes on functions in memory, for the next runs.
+
+    A run with it cannot be told from one without, except by its time: of a function
+    that is the same as before, under the same passes, settings and neighbours, the
+    result is taken from here, with diagnostics, log records, warnings, remarks and
+    counters. Errors are not kept. Runners, threads and tasks may share one.
+
+    Args:
+        max_entries: How many results are kept: those that were used last.
+        verify: The share of the results that would be used, from 0 to 1, that is
+            computed again and compared. What differs is dropped, with a
+            `CacheMismatchWarning`, and the new result is used.
+
+    Attributes:
+        digests: The digests of functions and large values that still exist.
+
+    Raises:
+        ArgumentError: An argument is out of its range.
+    """
+
+    def __init__(self, *, max_entries: int = 1 << 18, verify: float = 0.0) -> None:
+        if max_entries < 1:
+            raise ArgumentError(f"expected max_entries of 1 or more, got {max_entries}")
+        if not 0 <= verify <= 1:
+            raise ArgumentError(f"expected verify between 0 and 1, got {verify}")
+        self._verify, self._random = verify, random.Random()
+        self.digests = IdentityMemo()
+        self._max_entries = max_entries
+        self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
+        self._count = 0
+        self._bound: Mapping[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def is_to_be_verified(self) -> bool:
+        """Return whether the next result is computed again, to be compared."""
+        return self._verify > 0 and self._random.random() < self._verify
+
+    def get(self, key: bytes) -> Sequence[CacheEntry]:
+        """Return the results of a key, the newest first."""
+        with self._lock:
+            found = self._entries.pop(key, None)
+            if found is None:
+                return ()
+            self._entries[key] = found
+            return tuple(found)
+
+    def put(self, key: bytes, entry: CacheEntry) -> None:
+        """Add a result; the one of the same reads is replaced, the oldest dropped."""
+        with self._lock:
+            before = self._entries.pop(key, [])
+            others = [one for one in before if one.reads != entry.reads]
+            self._entries[key] = now = [entry, *others[: _MAX_VARIANTS - 1]]
+            self._count += len(now) - len(before)
+            while self._count > self._max_entries:
+                oldest = next(iter(self._entries))
+                self._count -= len(self._entries.pop(oldest))
+
+    def discard(self, key: bytes, entry: CacheEntry) -> None:
+        """Drop a result, if it is there."""
+        with self._lock:
+            found = self._entries.get(key, [])
+            kept = [one for one in found if one is not entry]
+            self._count -= len(found) - len(kept)
+            if kept:
+                self._entries[key] = kept
+            else:
+                self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        """Drop all results."""
+        with self._lock:
+            self._entries.clear()
+            self._count = 0
+
+    def interned(self, bound: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a copy of what functions are bound to; the last one, if it is equal.
+
+        Args:
+            bound: The objects by name, compared by identity.
+        """
+        last = self._bound
+        if len(last) != len(bound) or not covers(bound, last):
+            last = self._bound = dict(bound)
+        return last
+
+    def __len__(self) -> int:
+        """Return the number of results."""
+        return self._count
+
+
+def covers(bound: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether `bound` has all objects of another mapping, by identity."""
+    return all(bound.get(name) is one for name, one in other.items())
+
+
+class IdentityMemo:
+    """Values by the identity of objects, as long as these live."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+    def get(self, key: Any) -> Any | None:
+        """Return the value of an object; None if it has none."""
+        known = self._known.get(id(key))
+        return known[1] if known is not None and known[0]() is key else None
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of an object, unless it can have no weak references."""
+        number, known = id(key), self._known
+
+        def forget(gone: weakref.ref[Any]) -> None:
+            if number in known and known[number][0] is gone:
+                del known[number]
+
+        try:
+            known[number] = weakref.ref(key, forget), value
+        except TypeError:
+            return

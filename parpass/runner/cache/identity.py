@@ -1,0 +1,401 @@
+"""Identity of passes and settings: digests of values, and of the code that they run.
+
+Two passes of one digest do the same to a function. The digest goes through what a pass
+consists of: its class with all bases of the program, the functions and classes of the
+program that their code names, closures, defaults, and the values of attributes, options
+and globals. It ends at libraries, which are told by their versions.
+
+What cannot be known has no digest, and its results are not kept: an object without a
+value, such as a lock, a library without a version, a clock or a file that the code
+reads. A pass that knows better has a method `cache_key`.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import enum
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+import platform
+import struct
+import sys
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple, cast
+
+from parpass.errors.core import describe_kind
+from parpass.runner.cache.code_references import (
+    UnknownIdentityError,
+    check_pure,
+    names_in,
+)
+from parpass.runner.ipc.module_sync import is_user_module
+from parpass.transform import Pass
+
+# Attributes of classes that say nothing of what the class does, or that others repeat.
+_BOOKKEEPING = frozenset(
+    {
+        "__annotations__",
+        "__annotations_cache__",
+        "__annotate_func__",
+        "__dataclass_fields__",
+        "__dataclass_params__",
+        "__dict__",
+        "__doc__",
+        "__firstlineno__",
+        "__module__",
+        "__msgspec_cache__",
+        "__orig_bases__",
+        "__parameters__",
+        "__static_attributes__",
+        "__struct_config__",
+        "__weakref__",
+        "_abc_impl",
+    }
+)
+_DEFINITIONS = (
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+_ATOMS = (type(None), type(...), type(NotImplemented))
+_MISSING = object()
+
+
+class Identity(NamedTuple):
+    """The digests of a value.
+
+    Attributes:
+        content: Of the value, and of the code that is in it.
+        lines: Of the files and lines of that code besides, which log records have.
+    """
+
+    content: bytes
+    lines: bytes
+
+
+def identity_of(pass_: Pass) -> Identity:
+    """Return the identity of a pass: that of its code and its options.
+
+    A method `cache_key()` of the pass, if it has one, stands for all of that. What it
+    returns is a value, such as a version number, or None: results are never kept.
+
+    Raises:
+        UnknownIdentityError: It cannot be known, or must not be.
+    """
+    kind = type(pass_)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    own: Callable[[], Any] | None = getattr(pass_, "cache_key", None)
+    if own is None:
+        return _walked(pass_)
+    key = own()
+    if key is None:
+        raise UnknownIdentityError("its cache_key() is None")
+    return _walked(("cache_key", name, pass_.info, key))
+
+
+def digest_of(value: Any) -> bytes:
+    """Return the digest of a value, and of the code that is in it.
+
+    Raises:
+        UnknownIdentityError: A part of it has none.
+    """
+    return _walked(value).content
+
+
+def _walked(value: Any) -> Identity:
+    walk = _Walk()
+    try:
+        walk.add(value)
+    except RecursionError:
+        raise UnknownIdentityError("it is nested too deeply") from None
+    return walk.identity()
+
+
+class _Walk:
+    """Goes through a value, each object once, and digests what it meets."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.blake2b(digest_size=16)
+        self._lines = hashlib.blake2b(digest_size=16)
+        # By identity; the objects are kept alive, so that no identity is reused.
+        self._met: dict[int, tuple[int, Any]] = {}
+
+    def identity(self) -> Identity:
+        return Identity(self._state.digest(), self._lines.digest())
+
+    def add(self, value: Any) -> None:
+        kind = type(value)
+        if kind in _PLAIN:
+            _PLAIN[kind](self, value)
+            return
+        known = self._met.get(id(value))
+        if known is not None:
+            self.tag("met", known[0])
+            return
+        self._met[id(value)] = len(self._met), value
+        add = _KINDS.get(kind)
+        if add is not None:
+            add(self, value)
+        elif isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, enum.Enum):
+            self.tag("enum", value.name)
+            self.add(kind)
+        elif isinstance(value, _DEFINITIONS):
+            self.tag("definition", value.__qualname__)
+        elif isinstance(value, logging.Logger):
+            self.tag("logger", value.name)
+        elif isinstance(value, ContextVar):
+            self.add_variable(cast("ContextVar[Any]", value))
+        elif callable(getattr(value, "__wrapped__", None)):  # such as of lru_cache
+            self.add(kind)
+            self.add(value.__wrapped__)
+        else:
+            self.add_object(value)
+
+    def tag(self, *parts: object) -> None:
+        """Add what tells one thing from another, so that no two look alike."""
+        text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
+        self._state.update(struct.pack("<q", len(text)))
+        self._state.update(text)
+
+    # Values.
+
+    def add_text(self, value: Any) -> None:
+        self.tag(type(value).__name__, value)
+
+    def add_number(self, value: complex) -> None:
+        self.tag(type(value).__name__, repr(value))  # unlike `str`, exact
+
+    def add_bytes(self, value: bytes | bytearray) -> None:
+        self.tag(type(value).__name__, len(value))
+        self._state.update(value)
+
+    def add_sequence(self, value: Any) -> None:
+        self.tag(type(value).__name__, len(value))
+        for one in value:
+            self.add(one)
+
+    def add_mapping(self, value: Mapping[Any, Any]) -> None:
+        self.tag(type(value).__name__, len(value))
+        for key, one in value.items():
+            self.add(key)
+            self.add(one)
+
+    def add_set(self, value: Any) -> None:
+        self.tag(type(value).__name__, len(value))
+        for one in sorted(map(digest_of, value)):  # they have no order of their own
+            self._state.update(one)
+
+    def add_object(self, value: Any) -> None:
+        """Add an object by what pickle would rebuild it from."""
+        kind = type(value)
+        reduce = copyreg.dispatch_table.get(kind)
+        try:
+            parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        except Exception as error:
+            raise UnknownIdentityError(
+                f"{describe_kind(value)} has no value that tells it from others "
+                f"({error})"
+            ) from error
+        self.tag("object")
+        self.add(kind)
+        if isinstance(parts, str):
+            self.tag("global", getattr(value, "__module__", ""), parts)
+            return
+        for part in parts:
+            is_listed = part is not None and hasattr(part, "__next__")
+            self.add(list(part) if is_listed else part)
+
+    def add_variable(self, value: ContextVar[Any]) -> None:
+        self.tag("variable", value.name)
+        now = value.get(_MISSING)
+        if now is not _MISSING:
+            self.add(now)
+
+    # Code.
+
+    def add_class(self, kind: type) -> None:
+        module = kind.__module__
+        self.tag("class", module, kind.__qualname__)
+        if not is_user_module(module):
+            self.tag(version_of(module))
+            return
+        if type(kind) is not type:
+            self.add(type(kind))
+        for base in kind.__bases__:
+            self.add(base)
+        for name, value in sorted(vars(kind).items()):
+            if name not in _BOOKKEEPING:
+                self.tag("attribute", name)
+                self.add_part(value, f"'{name}' of class '{kind.__qualname__}'")
+
+    def add_part(self, value: Any, where: str) -> None:
+        try:
+            self.add(value)
+        except UnknownIdentityError as error:
+            raise error.at(where) from None
+
+    def add_function(self, function: FunctionType) -> None:
+        module = function.__globals__.get("__name__") or ""
+        code = function.__code__
+        self.tag("function", module, code.co_qualname)
+        is_nested = function.__closure__ is not None or "<locals>" in code.co_qualname
+        if not (is_nested or is_user_module(module)):
+            check_pure(module, code.co_name)
+            self.tag(version_of(module))
+            return
+        self.add(code)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        self.add({n: v for n, v in vars(function).items() if n != "__wrapped__"})
+        name = f"function '{code.co_qualname}'"
+        for cell, variable in zip(
+            function.__closure__ or (), code.co_freevars, strict=True
+        ):
+            self.add_part(cell, f"variable '{variable}' of {name}")
+        for what, value in names_in(code, function.__globals__).items():
+            self.tag("name", what)
+            self.add_part(value, f"'{what}' of {name}")
+
+    def add_cell(self, cell: CellType) -> None:
+        try:
+            inside = cell.cell_contents
+        except ValueError:
+            self.tag("empty")
+        else:
+            self.add(inside)
+
+    def add_code(self, code: CodeType) -> None:
+        self.tag(
+            "code",
+            code.co_argcount,
+            code.co_posonlyargcount,
+            code.co_kwonlyargcount,
+            code.co_flags,
+            *code.co_varnames,
+            *code.co_names,
+            *code.co_freevars,
+            *code.co_cellvars,
+        )
+        self.add_bytes(code.co_code)
+        self.add_bytes(code.co_exceptiontable)
+        for one in code.co_consts:
+            self.add(one)
+        lines = code.co_filename, code.co_firstlineno, code.co_linetable.hex()
+        self._lines.update("\0".join(map(str, lines)).encode(errors="backslashreplace"))
+
+    def add_method(self, method: MethodType) -> None:
+        self.tag("method")
+        self.add(method.__func__)
+        self.add(method.__self__)
+
+    def add_builtin(self, function: BuiltinFunctionType) -> None:
+        owner = function.__self__
+        if owner is None or isinstance(owner, ModuleType):
+            module = function.__module__ or "builtins"
+            check_pure(module, function.__name__)
+            self.tag("builtin", module, function.__qualname__, version_of(module))
+            return
+        check_pure(type(owner).__module__, function.__name__)
+        self.tag("bound", function.__name__)
+        self.add(owner)
+
+    def add_property(self, value: Any) -> None:
+        self.tag("property")
+        for function in (value.fget, value.fset, value.fdel):
+            self.add(function)
+
+    def add_wrapped(self, value: Any) -> None:
+        self.tag(type(value).__name__)
+        self.add(value.func if hasattr(value, "func") else value.__func__)
+
+    def add_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        self.tag("module", name)
+        if not is_user_module(name):
+            check_pure(name, None)
+            self.tag(version_of(name))
+            return
+        for variable, value in sorted(vars(module).items()):
+            if not (variable.startswith("__") and variable.endswith("__")):
+                self.tag("variable", variable)
+                self.add_part(value, f"'{variable}' of module '{name}'")
+
+
+_PLAIN: dict[type, Callable[[_Walk, Any], None]] = {
+    **dict.fromkeys((str, bool, int, *_ATOMS), _Walk.add_text),
+    **dict.fromkeys((float, complex), _Walk.add_number),
+    bytes: _Walk.add_bytes,
+}
+_KINDS: dict[type, Callable[[_Walk, Any], None]] = {
+    bytearray: _Walk.add_bytes,
+    **dict.fromkeys((tuple, list), _Walk.add_sequence),
+    **dict.fromkeys((dict, MappingProxyType), _Walk.add_mapping),
+    **dict.fromkeys((set, frozenset), _Walk.add_set),
+    FunctionType: _Walk.add_function,
+    CodeType: _Walk.add_code,
+    CellType: _Walk.add_cell,
+    MethodType: _Walk.add_method,
+    BuiltinFunctionType: _Walk.add_builtin,
+    ModuleType: _Walk.add_module,
+    property: _Walk.add_property,
+    **dict.fromkeys(
+        (staticmethod, classmethod, functools.cached_property),
+        _Walk.add_wrapped,
+    ),
+}
+
+
+@functools.cache
+def version_of(module: str) -> str:
+    """Return the version of the library that a module is of.
+
+    Raises:
+        UnknownIdentityError: It has none.
+    """
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return platform.python_version()
+    if top == "parpass":  # whose version may lag behind its sources
+        return _source_digest(top)
+    known = getattr(sys.modules.get(top), "__version__", None)
+    if isinstance(known, str):
+        return known
+    for name in (top, *importlib.metadata.packages_distributions().get(top, ())):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    raise UnknownIdentityError(f"library '{top}' has no version")
+
+
+def _source_digest(package: str) -> str:
+    """Return a digest of the source files of a package."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    state = hashlib.blake2b(digest_size=16)
+    for folder in spec.submodule_search_locations or ():
+        for path in sorted(Path(folder).rglob("*.py")):
+            state.update(str(path.relative_to(folder)).encode())
+            state.update(path.read_bytes())
+    return state.hexdigest()

@@ -1,0 +1,145 @@
+"""The use of a function cache by one run: keys of stages, and what is kept at its end.
+
+A key has all that the results of a stage can depend on but the functions: the code and
+options of the passes, the settings, what the program registered, the module without its
+functions. Where a part cannot be known, the stage runs as without a cache, and the
+report says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import astuple, replace
+
+from parpass.replicated_tables import program_entries, value_of
+from parpass.runner.cache.code_references import UnknownIdentityError
+from parpass.runner.cache.function_cache import FunctionCache
+from parpass.runner.cache.identity import Identity, digest_of, identity_of
+from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.report.figures import CacheFigures
+from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.budget import budgets_of
+from parpass.transform.checked_adapter import unchecked
+from parpass.transform.config import CHECK_CONTRACT, OnFailure
+from parpass.transform.debug.reproducer import REPRODUCER
+
+_FORMAT = 1  # of keys and results
+
+
+class RunCache:
+    """A function cache, as one run uses it.
+
+    Args:
+        cache: The cache.
+        adapter: The adapter of the IR.
+        context: The settings in force.
+        store: The functions of the run.
+
+    Attributes:
+        cache: The cache.
+        adapter: The adapter of the IR.
+        store: The functions of the run.
+        is_frozen: Whether functions cannot be changed, so that objects are kept.
+        recalled: How many functions were not run, stage by stage.
+        computed: How many were.
+        uncached: The passes whose results are not kept, and why.
+    """
+
+    def __init__(
+        self,
+        cache: FunctionCache,
+        adapter: ModuleAdapter,
+        context: PassContext,
+        store: ModuleStore,
+    ) -> None:
+        self.cache, self.adapter, self.store = cache, adapter, store
+        self._context = context
+        self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
+        self.recalled = self.computed = 0
+        self.uncached: dict[str, str] = {}
+        self._pending: list[Callable[[], None]] = []
+
+    def stage_key(self, steps: Sequence[Pass], base: Any) -> tuple[bytes, bytes] | None:
+        """Return the key of a stage; None if its results are not to be kept.
+
+        Args:
+            steps: The passes.
+            base: The module, of which all but the functions is read.
+
+        Returns:
+            The key, and the digest of the lines of the code of the passes.
+        """
+        config = self._context.config
+        if config.get(REPRODUCER) or config.get(CHECK_CONTRACT):
+            return None
+        if any(
+            one.on_failure is not OnFailure.FAIL for one in budgets_of(steps, config)
+        ):
+            return self._note(steps, "what fails is skipped, or tried again")
+        identities = [self._identity(step) for step in steps]
+        try:
+            settings = self._settings()
+            context = self.adapter.encode_context(base)
+        except UnknownIdentityError as error:
+            return self._note(
+                steps, f"the settings cannot be told from others: {error}"
+            )
+        except Exception as error:  # noqa: BLE001 -- of an adapter; the run says more
+            return self._note(steps, f"the module cannot be encoded: {error}")
+        if None in identities:
+            return None
+        key = hashlib.blake2b(settings, digest_size=16)
+        lines = hashlib.blake2b(digest_size=16)
+        for one in identities:
+            assert one is not None
+            key.update(one.content)
+            lines.update(one.lines)
+        key.update(context)
+        return key.digest(), lines.digest()
+
+    def _identity(self, step: Pass) -> Identity | None:
+        try:
+            return identity_of(step)
+        except UnknownIdentityError as error:
+            self.uncached[step.info.name] = str(error)
+        return None
+
+    def _note(self, steps: Sequence[Pass], why: str) -> None:
+        for step in steps:
+            self.uncached[step.info.name] = why
+
+    def _settings(self) -> bytes:
+        taken = Snapshot.take(self._context)
+        entries = [
+            (one.table, str(one.key), one.is_removed, value_of(one))
+            for one in program_entries()
+        ]
+        return digest_of(
+            (
+                _FORMAT,
+                sys.version,
+                type(unchecked(self.adapter)),
+                entries,
+                *astuple(replace(taken, logging=astuple(taken.logging))),
+            )
+        )
+
+    @property
+    def figures(self) -> CacheFigures:
+        """What the cache gave to the run."""
+        return CacheFigures(self.recalled, self.computed, dict(self.uncached))
+
+    def keep_later(self, keep: Callable[[], None]) -> None:
+        """Have something kept at the end of the run, unless it is cancelled."""
+        self._pending.append(keep)
+
+    def commit(self) -> None:
+        """Keep what was put off, at the end of the run."""
+        pending, self._pending = self._pending, []
+        for keep in pending:
+            keep()

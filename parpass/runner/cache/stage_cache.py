@@ -1,0 +1,343 @@
+"""The use of a function cache by one stage: results are recalled, new ones kept.
+
+A result that is recalled becomes the outcome of its function as if a worker had just
+returned it. So all that follows is as without a cache: the merge in serial order,
+hooks, errors of other functions, and the check of signatures that were assumed to stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from parpass.errors import CacheMismatchWarning
+from parpass.errors.warning import warn
+from parpass.runner.cache.function_cache import CacheEntry, covers
+from parpass.runner.cache.run_cache import RunCache
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
+from parpass.runner.ipc.messages import (
+    ANY_FUNCTION,
+    Effects,
+    FunctionOutcome,
+    Read,
+    ReadKind,
+)
+from parpass.runner.ipc.module_store import FunctionHandle, StoredModule, gc_paused
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform import LargeValue, Pass
+from parpass.transform.adapter import keep_inline, round_trip
+from parpass.transform.capture.emission import BufferedLogRecord, Emission
+
+
+class StageCache:
+    """A function cache, as one stage uses it.
+
+    Args:
+        run: The use by the run.
+        key: The key of the stage.
+        lines: The digest of the lines of the code of its passes.
+        steps: The passes.
+        module: The functions.
+    """
+
+    def __init__(
+        self,
+        run: RunCache,
+        key: bytes,
+        lines: bytes,
+        steps: Sequence[Pass],
+        module: StoredModule,
+    ) -> None:
+        self._run, self._key, self._lines, self._steps = run, key, lines, steps
+        self._module, self._base = module, module.base
+        self._adapter, self._cache = run.adapter, run.cache
+        self._bound = self._cache.interned(self._adapter.bound_objects(self._base))
+        self._fits: dict[int, tuple[Mapping[str, Any], bool]] = {}
+        self._keys: dict[str, bytes | None] = {}
+        self._contents: dict[str, bytes | None] = {}
+        self._reads: dict[Read, bytes] = {}
+        self._expected: dict[int, CacheEntry] = {}  # of results that are verified
+        self._indices = {name: at for at, name in enumerate(module.handles)}
+
+    def recall(self, outcomes: StageOutcomes) -> None:
+        """Add the outcomes of all functions whose results are in the cache."""
+        for at, name in enumerate(outcomes.names):
+            self._run.store.check_open()
+            entry = self._find(name)
+            if entry is None:
+                continue
+            if self._cache.is_to_be_verified():
+                self._expected[at] = entry
+                continue
+            handle = self._module.handles[name]
+            outcomes.put(at, self._handle(entry, handle), self._outcome(entry))
+            outcomes.recalled.add(at)
+        self._run.recalled += len(outcomes.recalled)
+
+    def keep(self, outcomes: StageOutcomes) -> None:
+        """Keep the outcomes that were computed, at the end of the run.
+
+        Those of functions that failed, or on which an error was reported, are not.
+        """
+        for at, name in enumerate(outcomes.names):
+            result = outcomes.handles[at]
+            if result is None or at in outcomes.recalled:
+                continue
+            self._run.computed += 1
+            key = self._keys[name] if name in self._keys else self._key_of(name)
+            if key is not None and outcomes.is_complete(at):
+                self._keep(at, key, result, outcomes)
+
+    def _keep(
+        self, at: int, key: bytes, result: FunctionHandle, outcomes: StageOutcomes
+    ) -> None:
+        run, cache, base = self._run, self._cache, self._base
+        is_same = result is self._module.handles[outcomes.names[at]]
+        effects = outcomes.effects_of(at)
+        reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
+        if any(one.emissions for one in effects.values()):  # which have lines
+            reads.append(((ReadKind.LINES, ""), self._lines))
+        dependencies = outcomes.dependencies_of(at)
+        entry = CacheEntry(
+            reads,
+            None,
+            self._bound,
+            effects,
+            None
+            if ANY_FUNCTION in dependencies
+            else sorted(outcomes.names[one] for one in dependencies),
+            outcomes.has_changed_signature(at),
+        )
+        expected = self._expected.get(at)
+        if expected is not None:
+            self._verify(
+                outcomes.names[at], key, expected, entry, None if is_same else result
+            )
+        if is_same:
+            run.keep_later(lambda: cache.put(key, entry))
+        elif run.is_frozen:
+            # At the end it is an object, mostly, since somebody has looked at it.
+            run.keep_later(
+                lambda: cache.put(
+                    key, replace(entry, result=run.store.load(result, base))
+                )
+            )
+        else:  # now: a module pass may change it
+            function = run.store.load(result, base)
+            content = self._adapter.encode_function(function, keep_inline)
+            run.keep_later(lambda: cache.put(key, replace(entry, result=content)))
+
+    def _find(self, name: str) -> CacheEntry | None:
+        key = self._keys[name] = self._key_of(name)
+        if key is None:
+            return None
+        for entry in self._cache.get(key):
+            if all(self._digest(read) == digest for read, digest in entry.reads):
+                return entry
+        return None
+
+    def _handle(self, entry: CacheEntry, before: FunctionHandle) -> FunctionHandle:
+        """Return the function that a result has, as one of this module."""
+        result = entry.result
+        if result is None:
+            return before
+        if not self._run.is_frozen:
+            batch = FunctionBatch(result, (len(result),))
+            return FunctionHandle(encoded=EncodedFunction(batch, None))
+        if not self._has_all(entry.bound):
+            with gc_paused:
+                result = round_trip(self._adapter, result, self._base)
+        return FunctionHandle(result)
+
+    def _outcome(self, entry: CacheEntry) -> FunctionOutcome:
+        index, named = self._indices, entry.dependencies
+        return FunctionOutcome(
+            None,
+            (0.0,) * len(self._steps),
+            {at: _as_of_now(one) for at, one in entry.effects.items()},
+            None,
+            (ANY_FUNCTION,) if named is None else [index[one] for one in named],
+            entry.signature_changed,
+            [read for read, _ in entry.reads if read[0] is not ReadKind.LINES],
+        )
+
+    def _verify(
+        self,
+        name: str,
+        key: bytes,
+        expected: CacheEntry,
+        computed: CacheEntry,
+        result: FunctionHandle | None,
+    ) -> None:
+        """Compare a result that was computed again with the one in the cache."""
+        before, now = expected.result, None
+        if result is not None:
+            now = self._run.store.load(result, self._base)
+        if not self._run.is_frozen and before is not None:
+            before = self._adapter.decode_function(before, (), self._base)
+        is_same = before is now
+        if before is not None and now is not None:
+            is_same = self._content(before) == self._content(now)
+        wrong = [
+            f"'{step.info.name}'"
+            for at, step in enumerate(self._steps)
+            if _comparable(expected.effects.get(at))
+            != _comparable(computed.effects.get(at))
+        ]
+        if is_same and not wrong:
+            return
+        self._cache.discard(key, expected)
+        passes = wrong or [f"'{step.info.name}'" for step in self._steps]
+        what = "diagnostics, log records or the like" if is_same else "another function"
+        warn(
+            f"on function '{name}' {' or '.join(passes)} gave {what} than the cache "
+            "has from an earlier run: the pass depends on something that its key does "
+            "not have, such as a file, a clock or state of its own. Mend that, or "
+            "return None from its cache_key(); the new result is used",
+            CacheMismatchWarning,
+        )
+
+    def _key_of(self, name: str) -> bytes | None:
+        content = self._content_of(name)
+        if content is None:
+            return None
+        state = hashlib.blake2b(self._key, digest_size=16)
+        state.update(content)
+        state.update(name.encode(errors="surrogatepass"))
+        return state.digest()
+
+    def _content_of(self, name: str) -> bytes | None:
+        """Return the digest of a function before the stage; None if it has none."""
+        if name not in self._contents:
+            handle = self._module.handles[name]
+            function = self._run.store.load(handle, self._base)
+            self._contents[name] = self._content(function)
+        return self._contents[name]
+
+    def _content(self, function: Any) -> bytes | None:
+        is_frozen, memo = self._run.is_frozen, self._cache.digests
+        known = memo.get(function) if is_frozen else None
+        if known is not None and self._has_all(known[1]):
+            return known[0]
+        values: list[bytes] = []
+
+        def take_out(value: LargeValue) -> int | None:
+            if value.nbytes < self._run.store.optimizations.large_value_bytes:
+                return None
+            values.append(self._value_digest(value))
+            return len(values) - 1
+
+        try:
+            with gc_paused:
+                encoded = self._adapter.encode_content(function, self._base, take_out)
+        except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
+            return None
+        found = _digest_of(encoded, *values)
+        if is_frozen:
+            memo.put(function, (found, self._bound))
+        return found
+
+    def _value_digest(self, value: LargeValue) -> bytes:
+        known = self._cache.digests.get(value)
+        if known is None:
+            known = _digest_of(value.raw())
+            self._cache.digests.put(value, known)
+        return known
+
+    def _has_all(self, bound: Mapping[str, Any]) -> bool:
+        """Return whether this module has all objects that a function is bound to."""
+        if bound is self._bound:
+            return True
+        known = self._fits.get(id(bound))
+        if known is None:
+            known = self._fits[id(bound)] = bound, covers(self._bound, bound)
+        return known[1]
+
+    def _digest(self, read: Read) -> bytes:
+        """Return the digest of something that passes read of the module."""
+        found = self._reads.get(read)
+        if found is None:
+            found = self._reads[read] = self._read_digest(*read)
+        return found
+
+    def _read_digest(self, kind: ReadKind, name: str) -> bytes:
+        handles = self._module.handles
+        match kind:
+            case ReadKind.LINES:
+                return self._lines
+            case ReadKind.NAMES:
+                return _digest_of(
+                    *(one.encode(errors="surrogatepass") for one in handles)
+                )
+            case ReadKind.SHELL:
+                return _digest_of(self._adapter.encode_shell(self._base))
+            case ReadKind.EVERYTHING:
+                parts = [self._content_of(one) or _unknown() for one in handles]
+                shell = ReadKind.SHELL, ""
+                names = ReadKind.NAMES, ""
+                return _digest_of(self._digest(names), self._digest(shell), *parts)
+            case _:
+                pass
+        if name not in handles:
+            return b"absent"
+        if kind is ReadKind.NAME:
+            return _digest_of(self._adapter.encode_reference(self._base, name))
+        if kind is ReadKind.SIGNATURE:
+            function = self._run.store.load(handles[name], self._base)
+            signature = self._adapter.signature(function)
+            try:
+                return _digest_of(pickle.dumps(signature, protocol=5))
+            except Exception:  # noqa: BLE001 -- the function has it, too
+                pass
+        return self._content_of(name) or _unknown()
+
+
+def _digest_of(*parts: bytes | memoryview) -> bytes:
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()
+
+
+def _unknown() -> bytes:
+    """Return a digest that no other thing has: what has none equals nothing."""
+    return os.urandom(16)
+
+
+def _as_of_now(effects: Effects) -> Effects:
+    """Return effects whose log records were made now."""
+    if not any(type(one) is BufferedLogRecord for one in effects.emissions):
+        return effects
+    now = time.time()
+    emissions = [
+        one.at(now) if type(one) is BufferedLogRecord else one
+        for one in effects.emissions
+    ]
+    return replace(effects, emissions=emissions)
+
+
+def _comparable(effects: Effects | None) -> Any:
+    """Return what two runs of a pass have in common, if they do the same."""
+    if effects is None:
+        return None
+    return (
+        list(effects.diagnostics),
+        dict(effects.counters or {}),
+        list(effects.remarks),
+        [(one.function, one.before, one.after) for one in effects.changes],
+        [_summary(one) for one in effects.emissions],
+    )
+
+
+def _summary(emission: Emission) -> Any:
+    if not isinstance(emission, BufferedLogRecord):
+        return emission
+    plain = emission.plain
+    return [plain.get(key) for key in ("name", "levelno", "msg", "args", "lineno")]
