@@ -77,6 +77,7 @@ class FunctionCache:
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0
         self._bound: Mapping[str, Any] = {}
+        self._numbers: dict[int, tuple[int, Any]] = {}
         self._lock = threading.Lock()
 
     def is_to_be_verified(self) -> bool:
@@ -119,6 +120,12 @@ class FunctionCache:
         with self._lock:
             self._entries.clear()
             self._count = 0
+
+    def number_of(self, value: Any) -> int:
+        """Return the number of an object, which no other gets; it is kept alive."""
+        with self._lock:
+            found = self._numbers.setdefault(id(value), (len(self._numbers), value))
+        return found[0]
 
     def interned(self, bound: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a copy of what functions are bound to; the last one, if it is equal.

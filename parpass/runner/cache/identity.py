@@ -12,6 +12,8 @@ reads. A pass that knows better has a method `cache_key`.
 
 from __future__ import annotations
 
+import abc
+import contextlib
 import copyreg
 import enum
 import functools
@@ -22,6 +24,7 @@ import logging
 import platform
 import struct
 import sys
+import typing
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -39,6 +42,8 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from parpass.errors.core import describe_kind
 from parpass.runner.cache.code_references import (
@@ -64,6 +69,7 @@ _BOOKKEEPING = frozenset(
         "__msgspec_cache__",
         "__orig_bases__",
         "__parameters__",
+        "__slotnames__",
         "__static_attributes__",
         "__struct_config__",
         "__weakref__",
@@ -76,6 +82,8 @@ _DEFINITIONS = (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
+# Those whose classes have all that they are as attributes.
+_METACLASSES = (abc.ABCMeta, enum.EnumMeta, type(typing.Protocol))
 _ATOMS = (type(None), type(...), type(NotImplemented))
 _MISSING = object()
 
@@ -240,14 +248,33 @@ class _Walk:
         if not is_user_module(module):
             self.tag(version_of(module))
             return
-        if type(kind) is not type:
-            self.add(type(kind))
+        self.add_metaclass(kind)
         for base in kind.__bases__:
             self.add(base)
         for name, value in sorted(vars(kind).items()):
             if name not in _BOOKKEEPING:
                 self.tag("attribute", name)
                 self.add_part(value, f"'{name}' of class '{kind.__qualname__}'")
+
+    def add_metaclass(self, kind: type) -> None:
+        """Add what a class has beside its attributes."""
+        metaclass = type(kind)
+        if metaclass is type:
+            return
+        self.add(metaclass)
+        if issubclass(kind, msgspec.Struct):
+            self.add(kind.__struct_fields__)
+            for default in cast("Any", kind).__struct_defaults__:
+                self.add(getattr(default, "factory", default))
+            config = kind.__struct_config__
+            names = [name for name in dir(config) if not name.startswith("_")]
+            self.add([getattr(config, name) for name in names])
+        elif not (is_user_module(metaclass.__module__) or metaclass in _METACLASSES):
+            name = f"{metaclass.__module__}.{metaclass.__qualname__}"
+            raise UnknownIdentityError(
+                f"class '{kind.__qualname__}' is made by {name}, which may keep more "
+                "of it than its attributes"
+            )
 
     def add_part(self, value: Any, where: str) -> None:
         try:
@@ -378,14 +405,12 @@ def version_of(module: str) -> str:
         return platform.python_version()
     if top == "parpass":  # whose version may lag behind its sources
         return _source_digest(top)
-    known = getattr(sys.modules.get(top), "__version__", None)
+    known = getattr(sys.modules.get(top), "__dict__", {}).get("__version__")
     if isinstance(known, str):
         return known
     for name in (top, *importlib.metadata.packages_distributions().get(top, ())):
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     raise UnknownIdentityError(f"library '{top}' has no version")
 
 

@@ -116,18 +116,30 @@ class RunCache:
     def _settings(self) -> bytes:
         taken = Snapshot.take(self._context)
         entries = [
-            (one.table, str(one.key), one.is_removed, value_of(one))
+            (
+                one.table,
+                str(one.key),
+                one.is_removed,
+                self._object_digest(value_of(one)),
+            )
             for one in program_entries()
         ]
         return digest_of(
             (
                 _FORMAT,
                 sys.version,
-                type(unchecked(self.adapter)),
+                self._object_digest(type(unchecked(self.adapter))),
                 entries,
                 *astuple(replace(taken, logging=astuple(taken.logging))),
             )
         )
+
+    def _object_digest(self, value: Any) -> bytes:
+        """Return the digest of what is registered; of what has none, of the object."""
+        try:
+            return digest_of(value)
+        except UnknownIdentityError:
+            return self.cache.number_of(value).to_bytes(8, "little")
 
     @property
     def figures(self) -> CacheFigures:

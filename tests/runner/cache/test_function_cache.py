@@ -1,0 +1,296 @@
+"""What is recalled, what is run again, and what is never kept."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from parpass.errors import ArgumentError, CacheMismatchWarning
+from parpass.runner import FunctionCache, Runner, open_runner, propagate
+from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform.config import FUNCTION_TIMEOUT, ON_FAILURE
+from tests.support.signed_ir import Change, SignedProgram
+from tests.support.talking import LOGGER, Talk
+from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
+
+
+@pytest.fixture
+def cached() -> Iterator[Runner]:
+    """Give a runner without workers that has a cache, in which something was run."""
+    with open_runner(workers=0, cache=FunctionCache()) as runner:
+        runner.run_sync(program(0), Add(0))  # what a first run imports is known
+        yield runner
+
+
+def run(runner: Runner, mod: Any, *passes: Pass) -> tuple[int, int]:
+    """Run passes; return how many functions were recalled, and how many computed."""
+    result = runner.run_sync(mod, Sequential(passes))
+    assert result == Sequential(passes)(mod)
+    report = runner.last_report
+    assert report is not None
+    assert report.cache is not None
+    return report.cache.recalled, report.cache.computed
+
+
+def test_only_what_was_edited_is_run_again(cached: Runner):
+    mod = program(*range(20))
+    assert run(cached, mod, Add(1), Say()) == (0, 20)
+    assert run(cached, mod, Add(1), Say()) == (20, 0)
+    edited = Program({**mod.functions, "f7": Fn((99,))})
+    assert run(cached, edited, Add(1), Say()) == (19, 1)
+    assert run(cached, program(*range(21)), Add(1), Say()) == (20, 1)
+
+
+def test_stages_after_a_module_pass_are_recalled_too(cached: Runner):
+    passes = Add(1), Duplicate(), Add(2)
+    assert run(cached, program(1, 2), *passes) == (0, 6)
+    assert run(cached, program(1, 3), *passes) == (3, 3)
+
+
+def test_another_option_setting_or_pass_is_another_result(cached: Runner):
+    mod = program(1, 2)
+    assert run(cached, mod, Add(1)) == (0, 2)
+    assert run(cached, mod, Add(2)) == (0, 2)
+    assert run(cached, mod, Add(1), Add(0)) == (0, 2)
+    with PassContext(opt_level=3):
+        assert run(cached, mod, Add(1)) == (0, 2)
+    assert run(cached, mod, Add(1)) == (2, 0)
+
+
+AMOUNT: ContextVar[int] = propagate(ContextVar("tests.cached_amount", default=1))
+
+
+class AddAmount(FunctionPass):
+    """Adds what a contextvar says."""
+
+    pass_info = PassInfo(0, "AddAmount")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values(value + AMOUNT.get() for value in func.values)
+
+
+def test_the_value_of_a_contextvar_is_a_setting(cached: Runner):
+    assert run(cached, program(1), AddAmount()) == (0, 1)
+    token = AMOUNT.set(5)
+    try:
+        assert run(cached, program(1), AddAmount()) == (0, 1)
+    finally:
+        AMOUNT.reset(token)
+    assert run(cached, program(1), AddAmount()) == (1, 0)
+
+
+def test_who_reads_a_body_is_run_again_where_that_changed(cached: Runner):
+    assert run(cached, program(1, 2, 3), AddFrom("f0")) == (0, 3)
+    assert run(cached, program(1, 2, 4), AddFrom("f0")) == (2, 1)
+    assert run(cached, program(5, 2, 4), AddFrom("f0")) == (0, 3)
+    assert run(cached, program(1, 2, 4), AddFrom("f0")) == (3, 0)
+
+
+def test_who_reads_a_signature_is_run_again_where_that_changed(cached: Runner):
+    reads = _Ask("f0")
+
+    def signed(*values: int) -> SignedProgram:
+        return SignedProgram({"f0": Fn(values), "f1": Fn((1,)), "f2": Fn((2,))})
+
+    assert run(cached, signed(1, 2), reads) == (0, 3)
+    # The body changed, and not what it states: the others are as before.
+    assert run(cached, signed(1, 3), reads) == (2, 1)
+    assert run(cached, signed(2, 3), reads) == (0, 3)
+
+
+class _Ask(FunctionPass):
+    """Appends what another function states."""
+
+    pass_info = PassInfo(0, "Ask")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
+        if ctx.function_name == self.name:
+            return func
+        ask = getattr(mod.functions, "signature", None)
+        found = mod[self.name].values[0] if ask is None else ask(self.name)
+        return func.with_values((*func.values, found))
+
+
+def test_a_signature_that_changes_in_a_stage_is_noticed_by_recalled_functions(
+    cached: Runner,
+):
+    passes = Change(["f0"]), _Ask("f0")
+    mods = [SignedProgram({"f0": Fn((at, 7)), "f1": Fn((1,))}) for at in (1, 2, 1, 2)]
+    found = [run(cached, mod, *passes) for mod in mods]
+    assert found[2:] == [(2, 0), (2, 0)]
+
+
+def test_errors_are_never_kept_and_what_others_gave_is(cached: Runner):
+    mod, failing = program(1, 2, 3), Sequential([Add(0), FailOn(2)])
+    for _ in range(2):
+        with pytest.raises(ValueError, match="met 2"):
+            cached.run_sync(mod, failing)
+    report = cached.last_report
+    assert report is not None
+    assert report.cache is not None
+    assert report.cache.recalled == 1  # f0; a serial run does not come to f2
+    assert run(cached, program(1, 4, 3), Add(0), FailOn(2)) == (1, 2)
+
+
+def test_log_records_and_warnings_are_of_now(
+    cached: Runner, caplog: pytest.LogCaptureFixture
+):
+    def talked() -> list[tuple[str, float, str]]:
+        caplog.clear()
+        with (
+            caplog.at_level(logging.INFO, LOGGER),
+            pytest.warns(UserWarning, match="odd"),
+        ):
+            cached.run_sync(program(1, 3), Talk())
+        return [(r.message, r.created, r.levelname) for r in caplog.records]
+
+    first = talked()
+    between = time.time()
+    again = talked()
+    assert [(m, level) for m, _, level in again] == [
+        (m, level) for m, _, level in first
+    ]
+    assert all(created >= between for _, created, _ in again)
+    report = cached.last_report
+    assert report is not None
+    assert report.cache is not None
+    assert report.cache.recalled == 2
+
+
+def test_another_log_level_is_another_result(
+    cached: Runner, caplog: pytest.LogCaptureFixture
+):
+    with (
+        caplog.at_level(logging.WARNING, LOGGER),
+        pytest.warns(UserWarning, match="odd"),
+    ):
+        cached.run_sync(program(1), Talk())
+    caplog.clear()
+    with caplog.at_level(logging.INFO, LOGGER), pytest.warns(UserWarning, match="odd"):
+        cached.run_sync(program(1), Talk())
+    assert [one.message for one in caplog.records] == ["met 1"]
+
+
+class _Careless(FunctionPass):
+    """Counts its calls, which no key has."""
+
+    pass_info = PassInfo(0, "Careless")
+    calls = 0
+
+    def cache_key(self) -> int:
+        return 1
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        _Careless.calls += 1
+        return func.with_values((*func.values, self.calls))
+
+
+def test_verified_results_that_differ_are_told_and_dropped():
+    cache = FunctionCache(verify=1.0)
+    told = pytest.warns(CacheMismatchWarning, match="on function 'f0' 'Careless'")
+    with told, open_runner(workers=0, cache=cache) as runner:
+        first = runner.run_sync(program(1), _Careless())
+        second = runner.run_sync(program(1), _Careless())
+    assert values_of(first) != values_of(second)
+
+
+class _CountsOdd(_Careless):
+    """Remarks otherwise each time."""
+
+    pass_info = PassInfo(0, "CountsOdd")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        _Careless.calls += 1
+        ctx.count("calls", self.calls)
+        return func
+
+
+def test_verification_compares_effects_and_names_their_pass():
+    cache = FunctionCache(verify=1.0)
+    told = pytest.warns(CacheMismatchWarning, match="'f0' 'CountsOdd' gave diagn")
+    with told, open_runner(workers=0, cache=cache) as runner:
+        for _ in range(2):
+            runner.run_sync(program(1), Sequential([Add(1), _CountsOdd(), Add(1)]))
+
+
+def test_results_that_are_verified_and_hold_are_said_nothing_of():
+    with open_runner(workers=0, cache=FunctionCache(verify=1.0)) as runner:
+        for _ in range(3):
+            assert run(runner, program(1, 2), Add(1), Say())[0] == 0
+
+
+def test_the_report_says_which_pass_is_not_kept_and_why(cached: Runner):
+    for _ in range(2):
+        cached.run_sync(program(*range(50)), Sequential([Add(1), Toil(0.002)]))
+    report = cached.last_report
+    assert report is not None
+    assert report.cache is not None
+    assert report.cache.recalled == 0
+    assert list(report.cache.uncached) == ["Toil"]
+    assert "time.perf_counter" in report.cache.uncached["Toil"]
+    assert any("pass 'Toil' are not kept" in one for one in report.advice)
+
+
+def test_what_may_be_skipped_is_not_kept(cached: Runner):
+    with PassContext(config={ON_FAILURE: "skip"}):
+        for _ in range(2):
+            cached.run_sync(program(1, 2), FailOn(2))
+    report = cached.last_report
+    assert report is not None
+    assert report.cache is not None
+    assert report.cache.recalled == 0
+
+
+def test_a_limit_alone_does_not_keep_from_it():
+    with open_runner(workers=1, cache=FunctionCache()) as runner:
+        for _ in range(3):
+            with PassContext(config={FUNCTION_TIMEOUT: 60.0}):
+                runner.run_sync(program(1, 2), Add(1))
+    report = runner.last_report
+    assert report is not None
+    assert report.cache is not None
+    assert report.cache.recalled == 2
+
+
+def test_it_holds_so_many_results_and_drops_the_oldest():
+    cache = FunctionCache(max_entries=10)
+    with open_runner(workers=0, cache=cache) as runner:
+        run(runner, program(0), Add(1))
+        for first in (0, 8, 0):
+            run(runner, program(*range(first, first + 8)), Add(1))
+            assert len(cache) <= 10
+    cache.clear()
+    assert len(cache) == 0
+
+
+def test_runs_in_threads_share_it():
+    cache, found = FunctionCache(), list[Any]()
+    with open_runner(workers=0, cache=cache) as runner:
+
+        def many() -> None:
+            for at in range(20):
+                mod = program(*range(at, at + 5))
+                found.append(runner.run_sync(mod, Add(1)) == Add(1)(mod))
+
+        threads = [threading.Thread(target=many) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert found == [True] * 80
+
+
+@pytest.mark.parametrize("bad", [{"max_entries": 0}, {"verify": 2.0}, {"verify": -1.0}])
+def test_arguments_out_of_range_are_errors(bad: dict[str, Any]):
+    with pytest.raises(ArgumentError, match=f"expected {next(iter(bad))}"):
+        FunctionCache(**bad)
