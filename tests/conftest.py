@@ -4,6 +4,9 @@
   begins no more of them when `--minutes` are over.
 * `--share K/N` runs those of N parts of the tests that are in part K (from 0): which
   ones depends on their names alone.
+* `--cached VERIFY` gives the shared runners one function cache, of which so large a
+  share is verified: with 1 each result of an earlier run is computed again and compared,
+  with 0 all are used.
 * `--update` has what cases of case files expect written anew (`tests/test_cases.py`).
 """
 
@@ -21,7 +24,7 @@ import pytest
 from hypothesis import settings
 
 from parpass.replicated_tables import program_entries
-from parpass.runner import Runner, open_runner
+from parpass.runner import FunctionCache, Runner, open_runner
 from tests.support import case_updates
 from tests.support.profiles import HUNT, profile_of, register_profiles
 from tests.support.registering import all_registered, take_out_but
@@ -43,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options that choose among the tests."""
     parser.addoption("--minutes", type=float, help="of -m hunt", default=30.0)
     parser.addoption("--share", help="K/N: one of N parts of the tests, from 0")
+    parser.addoption("--cached", type=float, help="the share that is verified")
     case_updates.declare_options(parser)
 
 
@@ -91,13 +95,15 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def runner_of() -> Iterator[RunnerOf]:
+def runner_of(pytestconfig: pytest.Config) -> Iterator[RunnerOf]:
     """Give a function from a number of workers to a runner that has so many."""
     runners: dict[int, Runner] = {}
+    share = pytestconfig.getoption("--cached")
+    cache = None if share is None else FunctionCache(verify=share)
 
     def runner_of(workers: int) -> Runner:
         if workers not in runners:
-            runners[workers] = open_runner(workers=workers)
+            runners[workers] = open_runner(workers=workers, cache=cache)
         return runners[workers]
 
     yield runner_of

@@ -355,9 +355,11 @@ def _sample(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[Any]:
     """Return functions that tell the size of all, a few of them if they are large."""
     few = _stride_sample(functions, _SAMPLE_IF_LARGE)
     nodes = sum(_node_count(one, adapter, _MAX_COUNTED_NODES) for one in few)
-    # To count many large ones takes a tenth of what a pass takes.
-    is_enough = nodes >= _MAX_COUNTED_NODES
-    return few if is_enough else _stride_sample(functions, _SAMPLE_SIZE)
+    # To count a node takes up to a tenth of what a pass takes on it.
+    if nodes >= _MAX_COUNTED_NODES:
+        return few
+    enough = 2 * _MAX_COUNTED_NODES * len(few) // max(1, nodes)
+    return _stride_sample(functions, min(_SAMPLE_SIZE, enough))
 
 
 def _stride_sample(functions: Mapping[str, Any], most: int) -> list[Any]:

@@ -100,24 +100,28 @@ class Identity(NamedTuple):
     lines: bytes
 
 
-def identity_of(pass_: Pass) -> Identity:
-    """Return the identity of a pass: that of its code and its options.
+def identity_of(*passes: Pass) -> Identity:
+    """Return the identity of passes in that order: that of their code and options.
 
-    A method `cache_key()` of the pass, if it has one, stands for all of that. What it
+    A method `cache_key()` of a pass, if it has one, stands for all of that. What it
     returns is a value, such as a version number, or None: results are never kept.
 
     Raises:
         UnknownIdentityError: It cannot be known, or must not be.
     """
-    kind = type(pass_)
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    return _walked([_told_by(one) for one in passes])
+
+
+def _told_by(pass_: Pass) -> Any:
+    """Return what tells a pass from others: itself, or what it says."""
     own: Callable[[], Any] | None = getattr(pass_, "cache_key", None)
     if own is None:
-        return _walked(pass_)
+        return pass_
     key = own()
     if key is None:
         raise UnknownIdentityError("its cache_key() is None")
-    return _walked(("cache_key", name, pass_.info, key))
+    kind = type(pass_)
+    return "cache_key", f"{kind.__module__}.{kind.__qualname__}", pass_.info, key
 
 
 def digest_of(value: Any) -> bytes:

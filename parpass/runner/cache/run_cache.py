@@ -81,7 +81,9 @@ class RunCache:
             one.on_failure is not OnFailure.FAIL for one in budgets_of(steps, config)
         ):
             return self._note(steps, "what fails is skipped, or tried again")
-        identities = [self._identity(step) for step in steps]
+        identity = self._identity(steps)
+        if identity is None:
+            return None
         try:
             settings = self._settings()
             context = self.adapter.encode_context(base)
@@ -91,22 +93,30 @@ class RunCache:
             )
         except Exception as error:  # noqa: BLE001 -- of an adapter; the run says more
             return self._note(steps, f"the module cannot be encoded: {error}")
-        if None in identities:
-            return None
-        key = hashlib.blake2b(settings, digest_size=16)
-        lines = hashlib.blake2b(digest_size=16)
-        for one in identities:
-            assert one is not None
-            key.update(one.content)
-            lines.update(one.lines)
-        key.update(context)
-        return key.digest(), lines.digest()
+        key = hashlib.blake2b(digest_size=16)
+        for part in (settings, identity.content, context):
+            key.update(part)
+        return key.digest(), identity.lines
 
-    def _identity(self, step: Pass) -> Identity | None:
+    def go_together(self, steps: Sequence[Pass]) -> int:
+        """Return how many of the first passes form a stage: all are known, or none is.
+
+        So a pass of which nothing can be kept does not take others along.
+        """
+        if self._identity(steps) is not None:
+            return len(steps)
+        is_known = [self._identity([step]) is not None for step in steps]
+        return next(
+            (at for at, one in enumerate(is_known) if one != is_known[0]), len(steps)
+        )
+
+    def _identity(self, steps: Sequence[Pass]) -> Identity | None:
+        """Return the identity of passes; None, with a note, if they have none."""
         try:
-            return identity_of(step)
+            return identity_of(*steps)
         except UnknownIdentityError as error:
-            self.uncached[step.info.name] = str(error)
+            if len(steps) == 1:
+                self._note(steps, str(error))
         return None
 
     def _note(self, steps: Sequence[Pass], why: str) -> None:

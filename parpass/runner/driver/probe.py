@@ -39,6 +39,7 @@ _DEFAULT_PACE = 2e-5  # seconds for a pass on a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
 _SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
 _BRIEF_SECONDS = 1e-3  # if a function takes less
+_COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for
 # Seconds that the workers must save on the rest to get it when the first one is ready:
 # the others have yet to start, and this process to import the coordinator.
 _OFFLOAD_SECONDS = 0.2
@@ -65,6 +66,7 @@ class StopCriterion:
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
         self._size = 0
+        self._counting = 0.0  # seconds for nodes so far
         self._began = time.perf_counter()
         self._last = 0, 0.0  # function and time of the last look
         self._seconds_each = math.inf  # seconds, at that look
@@ -83,13 +85,14 @@ class StopCriterion:
         each = self._seconds_each = self._seconds_per_function(spent, at)
         if self._should_offload(self._expected_saving(each, at)):
             return False
-        pace = each * at / self.nodes if each else _DEFAULT_PACE
-        limit = int(min(self._overhead / (pace * self._steps or 1e-12), 1e9)) + 1
-        size = 1 + self._adapter.size(function, limit)
-        if size > limit:
-            return False
-        self._size = size
-        self.nodes += size
+        if at < _ALWAYS_COUNTED or self._counting <= _COUNTING_SHARE * spent:
+            pace = each * at / self.nodes if each else _DEFAULT_PACE
+            limit = int(min(self._overhead / (pace * self._steps or 1e-12), 1e9)) + 1
+            self._size = 1 + self._adapter.size(function, limit)
+            self._counting += self.seconds() - spent
+            if self._size > limit:
+                return False
+        self.nodes += self._size
         return True
 
     def seconds(self) -> float:

@@ -103,6 +103,7 @@ class StageExecutor:
         fuses = state.store.optimizations.stages
         command = command.first(_MAX_FUSED_STEPS if fuses else 1)
         stage = await state.backend.call_shielded(self._recalled, command, began)
+        command = stage.command
         outcomes = stage.outcomes
         if policy is None or not outcomes.missing():
             return await self._complete_locally(stage, self._no_policy_reason)
@@ -128,12 +129,15 @@ class StageExecutor:
         """Return a stage with the outcomes that are in the cache."""
         state, cache = self._state, None
         module = state.store.wrap(command.mod)
-        outcomes = StageOutcomes(list(module.handles), len(command.steps))
         assert state.cache is not None
+        command = command.first(state.cache.go_together(command.steps))
+        outcomes = StageOutcomes(list(module.handles), len(command.steps))
         keys = state.cache.stage_key(command.steps, module.base)
         if state.tracker is not None:
             state.tracker.begin_stage(command.steps, outcomes)
-        if keys is not None:
+        if keys is None:
+            state.cache.computed += len(outcomes.names)
+        else:
             with fork_lock:
                 # Only where there is a cache.
                 from parpass.runner.cache.stage_cache import StageCache
