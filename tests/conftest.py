@@ -5,8 +5,8 @@
 * `--share K/N` runs those of N parts of the tests that are in part K (from 0): which
   ones depends on their names alone.
 * `--cached VERIFY` gives the shared runners one function cache, of which so large a
-  share is verified: with 1 each result of an earlier run is computed again and compared,
-  with 0 all are used.
+  share is verified: with 1 each result of an earlier run is computed again, and
+  compared, with 0 all are used.
 * `--update` has what cases of case files expect written anew (`tests/test_cases.py`).
 """
 
