@@ -58,6 +58,8 @@ class _Meters(NamedTuple):
     deaths: metrics.Counter
     retries: metrics.Counter
     cancelled: metrics.Counter
+    hits: metrics.Counter
+    misses: metrics.Counter
 
 
 # One for each meter: an SDK may warn about each that is created again, and a service
@@ -90,6 +92,14 @@ def _meters(meter: metrics.Meter) -> _Meters:
                 meter.create_counter(
                     "parpass.run.cancellations",
                     description="Runs that were cancelled",
+                ),
+                meter.create_counter(
+                    "parpass.cache.hits",
+                    description="Functions that stages took from a function cache",
+                ),
+                meter.create_counter(
+                    "parpass.cache.misses",
+                    description="Functions that a function cache did not have",
                 ),
             )
         return known
@@ -230,6 +240,9 @@ class Telemetry(PassInstrument):
         meters.deaths.add(report.deaths, self._attributes)
         meters.retries.add(report.retries, self._attributes)
         meters.cancelled.add(int(is_cancelled), self._attributes)
+        if report.cache is not None:
+            meters.hits.add(report.cache.recalled, self._attributes)
+            meters.misses.add(report.cache.computed, self._attributes)
 
     def _take_recorded(self, recorded: Any) -> None:
         for one in recorded.slices:
