@@ -15,13 +15,13 @@ from bench.measure import Setting, clocked, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS
 from parpass import IRModule, PassContext, Sequential, relay
+from parpass.object_store import ObjectStore
 from parpass.relay.backend.lowering.lower_te import LowerTE
 from parpass.relay.build_module import network_pipeline
 from parpass.runner import Runner
 from parpass.runtime.graph_executor import GraphModule
 from parpass.runtime.ndarray import cpu
 from parpass.target import Target, lowering
-from parpass.target.object_store import ObjectStore
 
 _CHANNELS, _SIDE = 32, 8
 _TARGET = Target("llvm")

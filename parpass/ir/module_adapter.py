@@ -29,6 +29,7 @@ from parpass.transform import (
     register_adapter,
     registered_programs,
 )
+from parpass.transform.adapter import round_trip
 
 
 class IRModuleAdapter(ModuleAdapter):
@@ -181,6 +182,21 @@ class IRModuleAdapter(ModuleAdapter):
         """Encode types and attributes."""
         types = tuple(mod.types.by_name.values())
         return pickle.dumps((mod.attrs, types), protocol=5)
+
+    def encode_portable(self, function: BaseFunc) -> bytes | None:
+        """Encode a function as JSON, with its entry of the inference cache."""
+        with fork_lock:
+            # Only for stores on disk.
+            from parpass.ir.portable import encode
+
+        return encode(function)
+
+    def decode_portable(self, encoded: bytes, mod: IRModule) -> BaseFunc:
+        """Decode such a function, its references bound to `mod`."""
+        with fork_lock:
+            from parpass.ir.portable import decode  # likewise
+
+        return decode(encoded, lambda function: round_trip(self, function, mod))
 
     def bound_objects(self, mod: IRModule) -> Mapping[str, Any]:
         """Return global variables and constructors: functions refer to those."""

@@ -326,3 +326,10 @@ def register_op(op: Op) -> Op:
         raise IRError(f"operator '{op.name}' is registered already")
     _table[op.name] = op
     return op
+
+
+def attrs_types() -> list[type[Attrs]]:
+    """Return the classes of attributes of all operators."""
+    if _table.missing:
+        _table.load_missing(*_table.missing)
+    return [op.attrs_type for op in _table.values() if op.attrs_type is not None]

@@ -12,6 +12,7 @@ from typing import Any
 from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
 from parpass.ir.module import IRModule
+from parpass.object_store import ObjectStore
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
 from parpass.relay.backend.kernel_map import KernelMap
 from parpass.relay.backend.network_library import PipelineRun, library_runs
@@ -22,7 +23,6 @@ from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFu
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.runner import Runner, RunReport, open_runner
 from parpass.runtime.compiled_module import Module
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.transform import Pass, PassContext, Sequential
 
@@ -98,7 +98,7 @@ def build(
         runner: A runner whose workers are used, so that several builds start them once;
             `workers` is ignored then.
         cache: Whether kernels that an earlier build compiled are read from disk, and
-            new ones stored; see `parpass.target.object_store`.
+            new ones stored; see `parpass.object_store`.
         report: Called with the report of each of the two runs: of Relay's passes, and
             of those from its kernels to machine code, unless all kernels are cached.
 

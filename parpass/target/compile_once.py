@@ -20,9 +20,9 @@ from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_digest
 from parpass.ir.tir_config import checks_bounds
 from parpass.ir.typed_expr import BaseFunc
+from parpass.object_store import ObjectStore
 from parpass.target.compiled_func import CompiledFuncCache
 from parpass.target.llvm_object import llvmlite_version
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.transform import PassContext

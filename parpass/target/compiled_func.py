@@ -16,8 +16,8 @@ from parpass.ir.dialect import Dialect, register_dialect
 from parpass.ir.node import Node, reflected
 from parpass.ir.typed_expr import BaseFunc
 from parpass.ir.types import FuncType, TensorType
+from parpass.object_store import ObjectStore
 from parpass.runtime.signature import Signature
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc, kernel_type
 

@@ -292,6 +292,22 @@ class ModuleAdapter(ProgramFormat):
         """
         return self.encode_shell(mod)
 
+    def encode_portable(self, function: Any) -> bytes | None:
+        """Encode a function for a store on disk; None if it stays in memory.
+
+        Decoding must run nothing that the bytes name: no pickles.
+        """
+        del function
+
+    def decode_portable(self, encoded: bytes, mod: Any) -> Any:
+        """Decode the result of `encode_portable`, as a member of `mod`.
+
+        Raises:
+            Exception: It is damaged, or of another version.
+        """
+        del encoded, mod
+        raise NotImplementedError
+
     def bound_objects(self, mod: Any) -> Mapping[str, Any]:
         """Return what functions of a module refer to by identity, by name.
 

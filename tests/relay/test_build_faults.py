@@ -12,10 +12,10 @@ import pytest
 import parpass as tvm
 from parpass import relay, tir
 from parpass.errors import FunctionTimeoutError, SlowerRunWarning, WorkerDiedError
+from parpass.object_store import ObjectStore
 from parpass.relay.backend.lowering.rule_registry import register_injective
 from parpass.runner import Runner
 from parpass.runtime.graph_executor import GraphModule
-from parpass.target.object_store import ObjectStore
 from parpass.transform.config import FUNCTION_TIMEOUT
 from tests.support.ending import end
 from tests.support.pooled import POOLED, child_processes, comes_down_to, folders

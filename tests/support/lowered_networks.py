@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from parpass import IRModule, relay, te, tir
+from parpass.object_store import ObjectStore
 from parpass.relay.backend.network_library import library_runs
 from parpass.runtime import Module
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.transform import Pass
 

@@ -12,10 +12,10 @@ import pytest
 
 from parpass import tir
 from parpass.instrument import PassInstrument
+from parpass.object_store import ObjectStore
 from parpass.target import object_store
 from parpass.target.build_library import lowering
 from parpass.target.compile_once import CompileOnce, stamp_of
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.transform import PassContext, PassInfo
 from parpass.transform.config import ON_FAILURE

@@ -23,7 +23,7 @@ def cache(*, verify: bool, clear: bool) -> None:
     those that were used last. What others can write to is not used, and what cannot be
     written to is read. parpass build --no-cache does without.
     """
-    from parpass.target.object_store import ObjectStore, StoreState, default_folder
+    from parpass.object_store import ObjectStore, StoreState, default_folder
 
     try:
         store = ObjectStore(default_folder())

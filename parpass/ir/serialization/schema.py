@@ -26,7 +26,7 @@ from parpass.ir.attrs import Attrs, DictAttrs
 from parpass.ir.dialect import load_dialects
 from parpass.ir.module import IRModule
 from parpass.ir.node import FieldKind, Node, reflection, reflections
-from parpass.ir.op_table import Op
+from parpass.ir.op_table import Op, attrs_types
 from parpass.ir.type_relation import EnvFunc
 from parpass.ir.type_structure import MAX_TYPE_DEPTH
 from parpass.ir.types import Any as UnknownDim
@@ -223,8 +223,13 @@ def known_kinds() -> dict[str, Kind]:
 
     Attributes are those of the operator table.
     """
+    return _kinds_of(_classes())
+
+
+@functools.lru_cache(maxsize=4)  # a module of one function takes as long otherwise
+def _kinds_of(classes: tuple[type[Struct], ...]) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
-    for one in _classes():
+    for one in classes:
         kind = _kind(one)
         before = found.get(kind.name)
         if before is not None and before.make is not one:
@@ -278,24 +283,19 @@ def depth_of(item: Any, inside: int) -> int:
     return depth
 
 
-def _classes() -> list[type[Struct]]:
+def _classes() -> tuple[type[Struct], ...]:
     load_dialects()  # whose nodes, and operators with their attributes, are asked for
     found: list[type[Struct]] = [
         one.kind for one in reflections() if one.kind is not Op
     ]
     found += [UnknownDim, Span, EnvFunc, *_subclasses(Type)]
-    return found + _attrs_types()
+    return (*found, *attrs_types())
 
 
 def _subclasses(base: type[Type]) -> Iterator[type[Type]]:
     for one in base.__subclasses__():
         yield one
         yield from _subclasses(one)
-
-
-def _attrs_types() -> list[type[Attrs]]:
-    ops = [Op.get(name) for name in Op.list_op_names()]
-    return [op.attrs_type for op in ops if op.attrs_type is not None]
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from parpass.ir.module import IRModule
 from parpass.ir.typed_expr import BaseFunc
+from parpass.object_store import ObjectStore
 from parpass.relay.backend.aot_executor_codegen import aot_main
 from parpass.relay.backend.graph_executor_codegen import Generated, graph_of
 from parpass.relay.backend.lowering.lower_te import (
@@ -20,7 +21,6 @@ from parpass.runtime.library_file import LibraryImage
 from parpass.target.build_library import library_image, lowering
 from parpass.target.compile_once import CompileOnce
 from parpass.target.compiled_func import CompiledFunc
-from parpass.target.object_store import ObjectStore
 from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.transform import Pass, Sequential

@@ -9,15 +9,18 @@ a few, each with what it depends on.
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from parpass.errors import ArgumentError
+from parpass.fork_safety import fork_lock
 from parpass.runner.ipc.messages import Effects, Read
 
 _MAX_VARIANTS = 4  # results of one key, for different states of the rest of the module
@@ -46,7 +49,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
 
 
 class FunctionCache:
-    """Keeps results of passes on functions in memory, for the next runs.
+    """Keeps results of passes on functions, for the next runs.
 
     A run with it cannot be told from one without, except by its time: of a function
     that is the same as before, under the same passes, settings and neighbours, the
@@ -54,25 +57,45 @@ class FunctionCache:
     counters. Errors are not kept. Runners, threads and tasks may share one.
 
     Args:
-        max_entries: How many results are kept: those that were used last.
+        folder: Where results are kept on disk, too, for other processes and later ones:
+            the folder of compiled kernels, or another. None for memory alone. What
+            others can write to is not used, with one warning.
+        max_entries: How many results are kept in memory: those that were used last.
+        max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
         verify: The share of the results that would be used, from 0 to 1, that is
             computed again and compared. What differs is dropped, with a
             `CacheMismatchWarning`, and the new result is used.
 
     Attributes:
         digests: The digests of functions and large values that still exist.
+        store: The table on disk; None for none.
 
     Raises:
         ArgumentError: An argument is out of its range.
     """
 
-    def __init__(self, *, max_entries: int = 1 << 18, verify: float = 0.0) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        max_entries: int = 1 << 18,
+        max_bytes: int = 1 << 30,
+        verify: float = 0.0,
+    ) -> None:
         if max_entries < 1:
             raise ArgumentError(f"expected max_entries of 1 or more, got {max_entries}")
         if not 0 <= verify <= 1:
             raise ArgumentError(f"expected verify between 0 and 1, got {verify}")
         self._verify, self._random = verify, random.Random()
         self.digests = IdentityMemo()
+        self.store = None
+        if folder is not None:
+            with fork_lock:
+                # It loads SQLite.
+                from parpass.object_store import ObjectStore
+
+            self.store = ObjectStore(Path(folder), max_bytes)
+        self._salt = os.urandom(16)
         self._max_entries = max_entries
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0
@@ -93,12 +116,13 @@ class FunctionCache:
             self._entries[key] = found
             return tuple(found)
 
-    def put(self, key: bytes, entry: CacheEntry) -> None:
-        """Add a result; the one of the same reads is replaced, the oldest dropped."""
+    def put(self, key: bytes, *entries: CacheEntry) -> None:
+        """Add results; those of the same reads are replaced, the oldest dropped."""
         with self._lock:
             before = self._entries.pop(key, [])
-            others = [one for one in before if one.reads != entry.reads]
-            self._entries[key] = now = [entry, *others[: _MAX_VARIANTS - 1]]
+            reads = [one.reads for one in entries]
+            others = [one for one in before if one.reads not in reads]
+            self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
             self._count += len(now) - len(before)
             while self._count > self._max_entries:
                 oldest = next(iter(self._entries))
@@ -121,11 +145,11 @@ class FunctionCache:
             self._entries.clear()
             self._count = 0
 
-    def number_of(self, value: Any) -> int:
-        """Return the number of an object, which no other gets; it is kept alive."""
+    def token_of(self, value: Any) -> bytes:
+        """Return what tells an object from all others; the object is kept alive."""
         with self._lock:
             found = self._numbers.setdefault(id(value), (len(self._numbers), value))
-        return found[0]
+        return self._salt + found[0].to_bytes(8, "little")
 
     def interned(self, bound: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a copy of what functions are bound to; the last one, if it is equal.

@@ -13,21 +13,15 @@ reads. A pass that knows better has a method `cache_key`.
 from __future__ import annotations
 
 import abc
-import contextlib
 import copyreg
 import enum
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import logging
-import platform
 import struct
-import sys
 import typing
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -51,6 +45,7 @@ from parpass.runner.cache.code_references import (
     check_pure,
     names_in,
 )
+from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_sync import is_user_module
 from parpass.transform import Pass
 
@@ -395,36 +390,3 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
         _Walk.add_wrapped,
     ),
 }
-
-
-@functools.cache
-def version_of(module: str) -> str:
-    """Return the version of the library that a module is of.
-
-    Raises:
-        UnknownIdentityError: It has none.
-    """
-    top = module.partition(".")[0]
-    if top in sys.stdlib_module_names:
-        return platform.python_version()
-    if top == "parpass":  # whose version may lag behind its sources
-        return _source_digest(top)
-    known = getattr(sys.modules.get(top), "__dict__", {}).get("__version__")
-    if isinstance(known, str):
-        return known
-    for name in (top, *importlib.metadata.packages_distributions().get(top, ())):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            return importlib.metadata.version(name)
-    raise UnknownIdentityError(f"library '{top}' has no version")
-
-
-def _source_digest(package: str) -> str:
-    """Return a digest of the source files of a package."""
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
-    state = hashlib.blake2b(digest_size=16)
-    for folder in spec.submodule_search_locations or ():
-        for path in sorted(Path(folder).rglob("*.py")):
-            state.update(str(path.relative_to(folder)).encode())
-            state.update(path.read_bytes())
-    return state.hexdigest()

@@ -9,6 +9,7 @@ report says why.
 from __future__ import annotations
 
 import hashlib
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +18,10 @@ from msgspec.structs import astuple, replace
 
 from parpass.replicated_tables import program_entries, value_of
 from parpass.runner.cache.code_references import UnknownIdentityError
-from parpass.runner.cache.function_cache import FunctionCache
+from parpass.runner.cache.entry_codec import encode_entries
+from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
 from parpass.runner.cache.identity import Identity, digest_of, identity_of
+from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.report.figures import CacheFigures
@@ -29,6 +32,11 @@ from parpass.transform.config import CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.reproducer import REPRODUCER
 
 _FORMAT = 1  # of keys and results
+
+
+def stored_name(key: bytes) -> str:
+    """Return the name of a key on disk, where there are kernels, too."""
+    return f"function {key.hex()}"
 
 
 class RunCache:
@@ -62,7 +70,7 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
-        self._pending: list[Callable[[], None]] = []
+        self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
 
     def stage_key(self, steps: Sequence[Pass], base: Any) -> tuple[bytes, bytes] | None:
         """Return the key of a stage; None if its results are not to be kept.
@@ -137,7 +145,7 @@ class RunCache:
         return digest_of(
             (
                 _FORMAT,
-                sys.version,
+                (sys.version, platform.machine(), version_of("parpass")),
                 self._object_digest(type(unchecked(self.adapter))),
                 entries,
                 *astuple(replace(taken, logging=astuple(taken.logging))),
@@ -149,19 +157,30 @@ class RunCache:
         try:
             return digest_of(value)
         except UnknownIdentityError:
-            return self.cache.number_of(value).to_bytes(8, "little")
+            return self.cache.token_of(value)
 
     @property
     def figures(self) -> CacheFigures:
         """What the cache gave to the run."""
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
-    def keep_later(self, keep: Callable[[], None]) -> None:
-        """Have something kept at the end of the run, unless it is cancelled."""
-        self._pending.append(keep)
+    def keep_later(self, key: bytes, entry: Callable[[], CacheEntry]) -> None:
+        """Have a result kept at the end of the run, unless that is cancelled."""
+        self._pending.append((key, entry))
 
     def commit(self) -> None:
         """Keep what was put off, at the end of the run."""
         pending, self._pending = self._pending, []
-        for keep in pending:
-            keep()
+        for key, entry in pending:
+            self.cache.put(key, entry())
+        store = self.cache.store
+        if store is None or not pending:
+            return
+        written: dict[str, bytes] = {}
+        for key, _ in pending:
+            entries = self.cache.get(key)
+            encoded = encode_entries(entries, self.adapter, is_frozen=self.is_frozen)
+            if encoded is not None:
+                written[stored_name(key)] = encoded
+        store.put(written)
+        store.drop_old()

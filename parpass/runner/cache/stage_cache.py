@@ -18,8 +18,9 @@ from msgspec.structs import replace
 
 from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
+from parpass.runner.cache.entry_codec import decode_entries
 from parpass.runner.cache.function_cache import CacheEntry, covers
-from parpass.runner.cache.run_cache import RunCache
+from parpass.runner.cache.run_cache import RunCache, stored_name
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -67,6 +68,7 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
+        self._fetch(outcomes.names)
         for at, name in enumerate(outcomes.names):
             self._run.store.check_open()
             entry = self._find(name)
@@ -97,7 +99,7 @@ class StageCache:
     def _keep(
         self, at: int, key: bytes, result: FunctionHandle, outcomes: StageOutcomes
     ) -> None:
-        run, cache, base = self._run, self._cache, self._base
+        run, base = self._run, self._base
         is_same = result is self._module.handles[outcomes.names[at]]
         effects = outcomes.effects_of(at)
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
@@ -120,21 +122,34 @@ class StageCache:
                 outcomes.names[at], key, expected, entry, None if is_same else result
             )
         if is_same:
-            run.keep_later(lambda: cache.put(key, entry))
+            run.keep_later(key, lambda: entry)
         elif run.is_frozen:
             # At the end it is an object, mostly, since somebody has looked at it.
-            run.keep_later(
-                lambda: cache.put(
-                    key, replace(entry, result=run.store.load(result, base))
-                )
-            )
+            load = run.store.load
+            run.keep_later(key, lambda: replace(entry, result=load(result, base)))
         else:  # now: a module pass may change it
             function = run.store.load(result, base)
             content = self._adapter.encode_function(function, keep_inline)
-            run.keep_later(lambda: cache.put(key, replace(entry, result=content)))
+            run.keep_later(key, lambda: replace(entry, result=content))
+
+    def _fetch(self, names: Sequence[str]) -> None:
+        """Take the results that are on disk, and not in memory, into memory."""
+        store = self._cache.store
+        if store is None:
+            return
+        wanted: dict[str, bytes] = {}
+        for name in names:
+            key = self._keys[name] = self._key_of(name)
+            if key is not None and not self._cache.get(key):
+                wanted[stored_name(key)] = key
+        for stored, encoded in store.get(wanted).items():
+            about = self._adapter, self._base, self._bound
+            self._cache.put(wanted[stored], *decode_entries(encoded, *about))
 
     def _find(self, name: str) -> CacheEntry | None:
-        key = self._keys[name] = self._key_of(name)
+        if name not in self._keys:
+            self._keys[name] = self._key_of(name)
+        key = self._keys[name]
         if key is None:
             return None
         for entry in self._cache.get(key):

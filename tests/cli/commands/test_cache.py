@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from parpass.cli import main
 from parpass.errors import SlowerRunWarning
-from parpass.target.object_store import ObjectStore
+from parpass.object_store import ObjectStore
 from tests.support.permissions import may_write_nothing
 
 

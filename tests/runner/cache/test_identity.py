@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from parpass.runner.cache.code_references import UnknownIdentityError
-from parpass.runner.cache.identity import digest_of, identity_of, version_of
+from parpass.runner.cache.identity import digest_of, identity_of
+from parpass.runner.cache.library_versions import version_of
 from parpass.transform import FunctionPass, PassInfo
 
 HEAD = """

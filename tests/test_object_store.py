@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from parpass.errors import SlowerRunWarning
-from parpass.target import object_store
-from parpass.target.object_store import (
+from parpass.object_store import (
     ObjectStore,
     StoreSize,
     StoreState,
     default_folder,
 )
+from parpass.target import object_store
 from tests.support.permissions import (
     given_to_another_user,
     own_private_group,
@@ -316,7 +316,7 @@ def test_what_a_build_waits_for_its_workers_wait_in_all(
 
 NO_HOME = """
 import os, pathlib, sys, warnings
-from parpass.target.object_store import ObjectStore
+from parpass.object_store import ObjectStore
 def no_home():
     raise RuntimeError("Could not determine home directory.")
 pathlib.Path.home = no_home  # as for a number that is no user's, without HOME
@@ -341,7 +341,7 @@ def test_who_has_no_home_builds_without():
 WRITES = """
 import sys
 from pathlib import Path
-from parpass.target.object_store import ObjectStore
+from parpass.object_store import ObjectStore
 for at in range(20):
     store = ObjectStore(Path(sys.argv[1]))  # as another build does
     store.put({f"{sys.argv[2]}{at}": bytes(1000)})

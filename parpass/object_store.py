@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from parpass.errors import SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.target.object_table import (
+from parpass.object_table import (
     DamagedTableError,
     ObjectTable,
     Patience,

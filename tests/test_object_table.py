@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from parpass.errors import SlowerRunWarning
-from parpass.target.object_store import ObjectStore, StoreSize, StoreState
-from parpass.target.object_table import ObjectTable, Patience
+from parpass.object_store import ObjectStore, StoreSize, StoreState
+from parpass.object_table import ObjectTable, Patience
 from tests.support.forking import forked_in_the_midst
 from tests.support.own_mounts import unsharing
 from tests.support.permissions import may_do_nothing, may_write_nothing
@@ -132,7 +132,7 @@ def test_what_cannot_be_written_to_is_read_as_it_was_left(
 SHIPPED = """
 import contextlib, os, sys, warnings
 from pathlib import Path
-from parpass.target.object_store import ObjectStore, StoreSize, StoreState
+from parpass.object_store import ObjectStore, StoreSize, StoreState
 warnings.simplefilter("error")
 folder = Path(sys.argv[1])
 ObjectStore(folder).put({"a": b"1"})
