@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from parpass import object_store
 from parpass.errors import SlowerRunWarning
 from parpass.object_store import (
     ObjectStore,
@@ -22,7 +23,6 @@ from parpass.object_store import (
     StoreState,
     default_folder,
 )
-from parpass.target import object_store
 from tests.support.permissions import (
     given_to_another_user,
     own_private_group,

@@ -18,7 +18,9 @@ from parpass.ir.inference_cache import cached_inference
 from parpass.ir.module import IRModule
 from parpass.ir.node import count_nodes
 from parpass.ir.reachability import extract_reachable
+from parpass.ir.type_structure import digest, is_complete
 from parpass.ir.typed_expr import BaseFunc, GlobalVar
+from parpass.ir.types import Type
 from parpass.transform import (
     BlobSink,
     ModuleAdapter,
@@ -168,6 +170,18 @@ class IRModuleAdapter(ModuleAdapter):
             return encoded
         shown = [(name, self.encode_reference(mod, name)) for name in sorted(names)]
         return pickle.dumps((encoded, shown), protocol=5)
+
+    def encode_signature(self, signature: Type | None) -> bytes:
+        """Return the digest of a type.
+
+        Raises:
+            ValueError: A part of it is left open, which is equal to itself alone.
+        """
+        if signature is None:
+            return b""
+        if not is_complete(signature):
+            raise ValueError(f"expected a complete type, got {signature}")
+        return digest(signature)
 
     def encode_reference(self, mod: IRModule, name: str) -> bytes:
         """Encode the place and the type of a global variable."""

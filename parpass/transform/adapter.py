@@ -273,6 +273,10 @@ class ModuleAdapter(ProgramFormat):
         del mod
         return self.encode_function(function, blob_sink)
 
+    def encode_signature(self, signature: Any) -> bytes:
+        """Encode a signature, for a cache; equal ones should be equal bytes."""
+        return by_value.pickle_by_value(signature)
+
     def encode_reference(self, mod: Any, name: str) -> bytes:
         """Encode what a reference to a function shows of it, for a cache.
 
@@ -295,7 +299,8 @@ class ModuleAdapter(ProgramFormat):
     def encode_portable(self, function: Any) -> bytes | None:
         """Encode a function for a store on disk; None if it stays in memory.
 
-        Decoding must run nothing that the bytes name: no pickles.
+        Decoding must run nothing that the bytes name: no pickles. A decoded function
+        is encoded as the same bytes again, and others that differ for a pass are not.
         """
         del function
 

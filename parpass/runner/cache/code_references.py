@@ -72,29 +72,32 @@ class UnknownIdentityError(Exception):
         return located
 
 
-def names_in(code: CodeType, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+def names_in(
+    code: CodeType, variables: Mapping[str, Any], *, allows_impure: bool = False
+) -> Mapping[str, Any]:
     """Return what code refers to by global names, with the values at present, sorted.
 
     Of a module it is the attributes that the code names (`relay.transform.FoldConstant`
     is that class); the module itself where the code does anything else with it. Code
     within the code is included.
 
+    Args:
+        code: The code.
+        variables: The globals of its module.
+        allows_impure: Whether it may refer to what is another value each time.
+
     Raises:
-        UnknownIdentityError: It refers to what is another value each time.
+        UnknownIdentityError: It does, and must not; or it imports what is not loaded.
     """
     uses = _uses(code)
     found = dict(_resolved(chain, variables) for chain in uses.chains)
-    kinds = {one.__module__ for one in found.values() if isinstance(one, type)}
-    for module, names in _IMPURE_METHODS.items():
-        if module in kinds and (used := uses.attributes & names):
-            raise UnknownIdentityError(
-                f"its code calls {min(used)}() of module '{module}'"
-            )
+    if not allows_impure:
+        _check_uses(uses, found, variables)
     for name in uses.imports:
         found[f"import {name}"] = _imported(name, variables)
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            found |= names_in(one, variables)
+            found |= names_in(one, variables, allows_impure=allows_impure)
     return dict(sorted(found.items()))
 
 
@@ -135,17 +138,35 @@ def _uses(code: CodeType) -> _Uses:
 def _resolved(chain: list[str], variables: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the value that a global name has, or an attribute of that module."""
     name, *attributes = chain
-    if name not in variables and name in _IMPURE_BUILTINS:
-        raise UnknownIdentityError(f"its code calls {name}()")
     value = variables[name] if name in variables else getattr(builtins, name, None)
     path = name
     for attribute in attributes:
         if not isinstance(value, ModuleType):
             break
-        check_pure(value.__name__, attribute)
         value = getattr(value, attribute, None)
         path = f"{path}.{attribute}"
     return path, value
+
+
+def _check_uses(
+    uses: _Uses, found: Mapping[str, Any], variables: Mapping[str, Any]
+) -> None:
+    """Raise for names of what is another value each time."""
+    for name, *attributes in uses.chains:
+        if name not in variables and name in _IMPURE_BUILTINS:
+            raise UnknownIdentityError(f"its code calls {name}()")
+        value = variables.get(name)
+        for attribute in attributes:
+            if not isinstance(value, ModuleType):
+                break
+            check_pure(value.__name__, attribute)
+            value = getattr(value, attribute, None)
+    kinds = {one.__module__ for one in found.values() if isinstance(one, type)}
+    for module, names in _IMPURE_METHODS.items():
+        if module in kinds and (used := uses.attributes & names):
+            raise UnknownIdentityError(
+                f"its code calls {min(used)}() of module '{module}'"
+            )
 
 
 def _imported(name: str, variables: Mapping[str, Any]) -> ModuleType:

@@ -119,17 +119,21 @@ def _told_by(pass_: Pass) -> Any:
     return "cache_key", f"{kind.__module__}.{kind.__qualname__}", pass_.info, key
 
 
-def digest_of(value: Any) -> bytes:
+def digest_of(value: Any, *, allows_impure: bool = False) -> bytes:
     """Return the digest of a value, and of the code that is in it.
+
+    Args:
+        value: The value.
+        allows_impure: Whether that code may read clocks, files and the like.
 
     Raises:
         UnknownIdentityError: A part of it has none.
     """
-    return _walked(value).content
+    return _walked(value, allows_impure=allows_impure).content
 
 
-def _walked(value: Any) -> Identity:
-    walk = _Walk()
+def _walked(value: Any, *, allows_impure: bool = False) -> Identity:
+    walk = _Walk(allows_impure=allows_impure)
     try:
         walk.add(value)
     except RecursionError:
@@ -140,11 +144,16 @@ def _walked(value: Any) -> Identity:
 class _Walk:
     """Goes through a value, each object once, and digests what it meets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allows_impure: bool) -> None:
+        self._allows_impure = allows_impure
         self._state = hashlib.blake2b(digest_size=16)
         self._lines = hashlib.blake2b(digest_size=16)
         # By identity; the objects are kept alive, so that no identity is reused.
         self._met: dict[int, tuple[int, Any]] = {}
+
+    def check_pure(self, module: str, name: str | None) -> None:
+        if not self._allows_impure:
+            check_pure(module, name)
 
     def identity(self) -> Identity:
         return Identity(self._state.digest(), self._lines.digest())
@@ -210,8 +219,9 @@ class _Walk:
 
     def add_set(self, value: Any) -> None:
         self.tag(type(value).__name__, len(value))
-        for one in sorted(map(digest_of, value)):  # they have no order of their own
-            self._state.update(one)
+        parts = [digest_of(one, allows_impure=self._allows_impure) for one in value]
+        for part in sorted(parts):  # they have no order of their own
+            self._state.update(part)
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
@@ -287,7 +297,7 @@ class _Walk:
         self.tag("function", module, code.co_qualname)
         is_nested = function.__closure__ is not None or "<locals>" in code.co_qualname
         if not (is_nested or is_user_module(module)):
-            check_pure(module, code.co_name)
+            self.check_pure(module, code.co_name)
             self.tag(version_of(module))
             return
         self.add(code)
@@ -299,7 +309,9 @@ class _Walk:
             function.__closure__ or (), code.co_freevars, strict=True
         ):
             self.add_part(cell, f"variable '{variable}' of {name}")
-        for what, value in names_in(code, function.__globals__).items():
+        for what, value in names_in(
+            code, function.__globals__, allows_impure=self._allows_impure
+        ).items():
             self.tag("name", what)
             self.add_part(value, f"'{what}' of {name}")
 
@@ -339,10 +351,10 @@ class _Walk:
         owner = function.__self__
         if owner is None or isinstance(owner, ModuleType):
             module = function.__module__ or "builtins"
-            check_pure(module, function.__name__)
+            self.check_pure(module, function.__name__)
             self.tag("builtin", module, function.__qualname__, version_of(module))
             return
-        check_pure(type(owner).__module__, function.__name__)
+        self.check_pure(type(owner).__module__, function.__name__)
         self.tag("bound", function.__name__)
         self.add(owner)
 
@@ -359,7 +371,7 @@ class _Walk:
         name = module.__name__
         self.tag("module", name)
         if not is_user_module(name):
-            check_pure(name, None)
+            self.check_pure(name, None)
             self.tag(version_of(name))
             return
         for variable, value in sorted(vars(module).items()):

@@ -16,14 +16,18 @@ from pathlib import Path
 from parpass.runner.cache.code_references import UnknownIdentityError
 
 
-@functools.cache
 def version_of(module: str) -> str:
     """Return the version of the library that a module is of, with what it requires.
 
     Raises:
         UnknownIdentityError: It has none.
     """
-    top = module.partition(".")[0]
+    return version_of_library(module.partition(".")[0])
+
+
+@functools.cache
+def version_of_library(top: str) -> str:
+    """Return the version of a library by the name of its package; see `version_of`."""
     if top in sys.stdlib_module_names:
         return platform.python_version()
     names = [top]

@@ -153,9 +153,12 @@ class RunCache:
         )
 
     def _object_digest(self, value: Any) -> bytes:
-        """Return the digest of what is registered; of what has none, of the object."""
+        """Return the digest of what is registered; of what has none, of the object.
+
+        Whether what it reads is the same each time is for the passes that use it.
+        """
         try:
-            return digest_of(value)
+            return digest_of(value, allows_impure=True)
         except UnknownIdentityError:
             return self.cache.token_of(value)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -250,13 +249,26 @@ class StageCache:
 
         try:
             with gc_paused:
-                encoded = self._adapter.encode_content(function, self._base, take_out)
+                encoded = self._portable(function)
+                if encoded is None:
+                    about = function, self._base, take_out
+                    encoded = self._adapter.encode_content(*about)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
         found = _digest_of(encoded, *values)
         if is_frozen:
             memo.put(function, (found, self._bound))
         return found
+
+    def _portable(self, function: Any) -> bytes | None:
+        """Return a function as a store has it; None without a store.
+
+        What was read from there may share other parts than what was computed, which
+        the bytes for workers show.
+        """
+        if self._cache.store is None:
+            return None
+        return self._adapter.encode_portable(function)
 
     def _value_digest(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
@@ -307,7 +319,7 @@ class StageCache:
             function = self._run.store.load(handles[name], self._base)
             signature = self._adapter.signature(function)
             try:
-                return _digest_of(pickle.dumps(signature, protocol=5))
+                return _digest_of(self._adapter.encode_signature(signature))
             except Exception:  # noqa: BLE001 -- the function has it, too
                 pass
         return self._content_of(name) or _unknown()

@@ -13,7 +13,7 @@ import pytest
 
 from parpass.runner.cache.code_references import UnknownIdentityError
 from parpass.runner.cache.identity import digest_of, identity_of
-from parpass.runner.cache.library_versions import version_of
+from parpass.runner.cache.library_versions import version_of_library
 from parpass.transform import FunctionPass, PassInfo
 
 HEAD = """
@@ -268,12 +268,12 @@ def test_a_pass_may_say_itself_who_it_is():
 def test_a_library_is_told_by_its_version(monkeypatch: pytest.MonkeyPatch):
     source = "import click\n" + PASS.format("click.echo(func)")
     before = content(source)
-    version_of.cache_clear()
+    version_of_library.cache_clear()
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
     try:
         assert content(source) != before
     finally:
-        version_of.cache_clear()
+        version_of_library.cache_clear()
 
 
 def test_all_processes_come_to_the_same():

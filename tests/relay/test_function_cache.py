@@ -1,0 +1,205 @@
+"""The function cache on Relay: the law, references, early cut-off, and the disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parpass import relay
+from parpass.errors import SlowerRunWarning
+from parpass.ir.module import IRModule
+from parpass.ir.structural import structural_equal
+from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
+from parpass.transform import Pass, Sequential
+from tests.support.comparing import law_on
+from tests.support.comparing_relay import check_relay
+from tests.support.pooled import POOLED
+from tests.support.programs import modules
+from tests.support.relay_pipelines import relay_pipelines
+from tests.support.watching import Blind
+
+PIPELINE = "InferType,SimplifyExpr,FoldConstant,FuseOps,EliminateCommonSubexpr"
+TEXT = """#[version = "0.0.5"]
+def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { negative(%x) }
+def @g(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { abs(@f(%x)) }
+def @h(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { add(%x, add(1f, 2f)) }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder that all examples of a law keep their results in."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.mark.slow
+@law_on(2)
+@given(
+    workers=st.sampled_from([2, 0]),
+    verify=st.sampled_from([0.0, 0.0, 1.0]),
+    mod=modules(),
+    pipeline=relay_pipelines(),
+)
+def test_results_of_earlier_processes_are_those_of_a_serial_run(
+    folder: Path, workers: int, verify: float, mod: IRModule, pipeline: Sequential
+):
+    for _ in range(2):
+        cache = FunctionCache(folder, verify=verify)  # as another process has it
+        calls: Any = _Calls(workers, cache)
+        check_relay(pipeline, mod, lambda: [Blind()], calls, POOLED)
+
+
+class _Calls:
+    """Runs pipelines by single calls, which share their workers."""
+
+    def __init__(self, workers: int, cache: FunctionCache) -> None:
+        self._workers, self._cache = workers, cache
+
+    def run_sync(self, mod: IRModule, root: Pass) -> IRModule:
+        return run_pipeline_sync(mod, root, workers=self._workers, cache=self._cache)
+
+
+@pytest.fixture
+def cached() -> Iterator[Runner]:
+    """Give a runner without workers that has a cache in memory."""
+    with open_runner(workers=0, cache=FunctionCache()) as runner:
+        runner.run_sync(relay.parse(TEXT.replace("abs", "exp")), PIPELINE)
+        yield runner
+
+
+def recalled(runner: Runner, mod: IRModule, pipeline: str = PIPELINE) -> int:
+    """Run a pipeline; return how many functions were not run."""
+    made = runner.run_sync(mod, pipeline)
+    with open_runner(workers=0) as fresh:
+        expected = fresh.run_sync(mod, pipeline)
+    assert structural_equal(made, expected)
+    assert made.astext() == expected.astext()
+    report = runner.last_report
+    assert report is not None
+    assert report.cache is not None
+    return report.cache.recalled
+
+
+def test_modules_that_were_read_again_refer_to_their_own_functions(cached: Runner):
+    recalled(cached, relay.parse(TEXT))
+    assert recalled(cached, relay.parse(TEXT)) == 3
+    made = cached.run_sync(relay.parse(TEXT), PIPELINE)
+    assert made["g"].body.args[0].op is made.get_global_var("f")
+
+
+def test_a_body_that_states_the_same_type_ends_there(cached: Runner):
+    mod = relay.parse(TEXT)
+    recalled(cached, mod, "InferType")
+    x = relay.var("x", shape=(2,))
+    kind = relay.TensorType((2,), "float32")
+    mod["f"] = relay.Function((x,), relay.exp(x), kind)
+    assert recalled(cached, mod, "InferType") == 2  # g, which calls it
+
+
+def test_constants_are_told_by_their_values(cached: Runner):
+    def mod(value: float) -> IRModule:
+        x = relay.var("x", shape=(64, 128))
+        large = np.full((64, 128), value, "float32")
+        large[0, 0] = 1
+        return IRModule({"main": relay.Function((x,), x + relay.const(large))})
+
+    assert [recalled(cached, mod(at)) for at in (1.0, 2.0, 1.0)] == [0, 0, 1]
+
+
+SCRIPT = textwrap.dedent(
+    """
+    import sys
+    from parpass import FunctionCache, open_runner, relay
+    from tests.relay.test_function_cache import PIPELINE, TEXT
+    mod = relay.parse(TEXT + "".join(
+        f"def @p{at}(%x: Tensor[({at + 1}), float32]) {{ add(%x, add(1f, 2f)) }}\\n"
+        for at in range(30)
+    ))
+    with open_runner(workers=0, cache=FunctionCache(sys.argv[1])) as runner:
+        for _ in range(int(sys.argv[2])):
+            made = runner.run_sync(mod, PIPELINE)
+            print(runner.last_report.cache.recalled, hash(made.astext()), flush=True)
+    """
+)
+
+
+def process(folder: Path, runs: int = 1) -> subprocess.Popen[str]:
+    """Start a process that runs the pipeline on a module of 33 functions."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder), str(runs)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+    )
+
+
+def test_processes_that_fill_it_at_once_and_are_killed_leave_whole_results(
+    tmp_path: Path,
+):
+    both = [process(tmp_path) for _ in range(2)]
+    texts = {one.communicate(timeout=100)[0].split()[1] for one in both}
+    killed = process(tmp_path, 1000)
+    assert killed.stdout is not None
+    killed.stdout.readline()
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=100)
+    count, text = process(tmp_path).communicate(timeout=100)[0].split()
+    assert {*texts, text} == {text}
+    assert int(count) == 33
+
+
+def test_damaged_results_are_computed_again(tmp_path: Path):
+    found: list[int] = []
+    told = pytest.warns(SlowerRunWarning, match="damaged")
+    with told:  # all of it, as the filters of warnings are a setting
+        found.extend(_recalled_before_and_after_damage(tmp_path))
+    assert found == [3, 0]
+
+
+def _recalled_before_and_after_damage(folder: Path) -> Iterator[int]:
+    with open_runner(workers=0, cache=FunctionCache(folder)) as runner:
+        recalled(runner, relay.parse(TEXT))
+    for damage in (False, True):
+        if damage:
+            with sqlite3.connect(folder / "objects.sqlite") as table:
+                table.execute("update object set data = x'c0'")
+            table.close()
+        with open_runner(workers=0, cache=FunctionCache(folder)) as runner:
+            yield recalled(runner, relay.parse(TEXT))
+
+
+def test_results_of_a_form_that_is_not_known_are_as_if_there_were_none(tmp_path: Path):
+    cache = FunctionCache(tmp_path)
+    with open_runner(workers=0, cache=cache) as runner:
+        recalled(runner, relay.parse(TEXT))
+        assert cache.store is not None
+        with sqlite3.connect(tmp_path / "objects.sqlite") as table:
+            keys = [key for (key,) in table.execute("select key from object")]
+        table.close()
+        cache.store.put(dict.fromkeys(keys, b"\x93\x01\x02"))
+    with open_runner(workers=0, cache=FunctionCache(tmp_path)) as runner:
+        assert recalled(runner, relay.parse(TEXT)) == 0
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path):
+    tmp_path.chmod(0o777)
+    with open_runner(workers=0, cache=FunctionCache(tmp_path)) as runner:
+        with pytest.warns(SlowerRunWarning, match="written to by others"):
+            recalled(runner, relay.parse(TEXT))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            runner.run_sync(relay.parse(TEXT), PIPELINE)
+    assert not list(tmp_path.iterdir())
