@@ -45,14 +45,17 @@ _decoder = msgspec.msgpack.Decoder(_Portable)
 def encode(function: BaseFunc) -> bytes | None:
     """Return a function as bytes; None if a part of it has no JSON."""
     known = cached_inference(function)
-    used, nodes, types = ({}, None, {}) if known is None else known
+    used = {} if known is None else dict(known.used_globals)
     try:
         json = save_json((function, *used.values()))
     except Exception:  # noqa: BLE001 -- whatever it is, it stays in memory
         return None
     if len(json) > _MAX_CHARS:
         return None
-    return msgspec.msgpack.encode(_Portable(json, list(used), nodes, dict(types)))
+    if known is None:
+        return msgspec.msgpack.encode(_Portable(json, [], None, {}))
+    facts = list(used), known.nodes, dict(known.used_types)
+    return msgspec.msgpack.encode(_Portable(json, *facts))
 
 
 def decode(encoded: bytes, bind: Callable[[BaseFunc], BaseFunc]) -> BaseFunc:

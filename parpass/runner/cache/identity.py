@@ -20,7 +20,7 @@ import hashlib
 import logging
 import struct
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
@@ -159,7 +159,7 @@ class _Walk:
         return Identity(self._state.digest(), self._lines.digest())
 
     def add(self, value: Any) -> None:
-        kind = type(value)
+        kind: type[Any] = type(value)
         if kind in _PLAIN:
             _PLAIN[kind](self, value)
             return
@@ -225,7 +225,7 @@ class _Walk:
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
-        kind = type(value)
+        kind: type[Any] = type(value)
         reduce = copyreg.dispatch_table.get(kind)
         try:
             parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
@@ -240,8 +240,7 @@ class _Walk:
             self.tag("global", getattr(value, "__module__", ""), parts)
             return
         for part in parts:
-            is_listed = part is not None and hasattr(part, "__next__")
-            self.add(list(part) if is_listed else part)
+            self.add(list(part) if isinstance(part, Iterator) else part)
 
     def add_variable(self, value: ContextVar[Any]) -> None:
         self.tag("variable", value.name)

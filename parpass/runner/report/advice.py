@@ -114,7 +114,9 @@ def _unsendable(report: RunFigures) -> Iterator[Recommendation]:
 
 
 def _uncached(report: RunFigures) -> Iterator[Recommendation]:
-    for name, reason in (report.cache.uncached if report.cache else {}).items():
+    if report.cache is None:
+        return
+    for name, reason in report.cache.uncached.items():
         text = (
             f"results of pass '{name}' are not kept in the cache: {reason}; mend that, "
             "or give it a method cache_key"

@@ -90,14 +90,32 @@ def _memory(mod: ReadOnlyProgram) -> dict[str, int]:
     return memory
 
 
+def _stated(mod: ReadOnlyProgram, name: str) -> int:
+    return stated(mod, name) if name in mod.functions else 7
+
+
+def _read(mod: ReadOnlyProgram, name: str) -> int:
+    return sum(mod[name].values) if name in mod.functions else 8
+
+
+def _counted(mod: ReadOnlyProgram, name: str) -> int:
+    return len(mod.functions)
+
+
+def _listed(mod: ReadOnlyProgram, name: str) -> int:
+    return [*mod.functions, name].index(name)
+
+
+def _remembered(mod: ReadOnlyProgram, name: str) -> int:
+    return _memory(mod).get(name, 10)
+
+
 WAYS = {
-    "states": lambda mod, name: stated(mod, name) if name in mod.functions else 7,
-    "reads": lambda mod, name: sum(mod[name].values) if name in mod.functions else 8,
-    "counts": lambda mod, name: len(mod.functions),
-    "lists": lambda mod, name: (
-        list(mod.functions).index(name) if name in mod.functions else 9
-    ),
-    "remembers": lambda mod, name: _memory(mod).get(name, 10),
+    "states": _stated,
+    "reads": _read,
+    "counts": _counted,
+    "lists": _listed,
+    "remembers": _remembered,
 }
 
 _asking = st.builds(
