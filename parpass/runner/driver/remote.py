@@ -94,6 +94,7 @@ class RemoteStageExecutor:
                 transfer=state.metrics.new_transfer(
                     command.steps, stage.outcomes.names, was_warm=executor.is_warm
                 ),
+                memory=state.context.memory,
             )
             try:
                 await self._send(remote, executor)
