@@ -254,34 +254,6 @@ traceback: Any = showing(
     is_flag=True,
     help="Show where a failing pass failed.",
 )
-quiet: Any = showing(
-    "-q",
-    "--quiet",
-    is_flag=True,
-    help="Show nothing of what is being done, nor how far it is.",
-)
-
-
-remarks: Any = writing(
-    "--remarks",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-    help="Write what passes did, what they missed and why, and what they found: as "
-    "YAML in LLVM's format if FILE ends in .yaml or .yml, as JSON Lines if it ends in "
-    ".jsonl; - shows it on standard error.",
-)
-
-
-remarks_filter: Any = writing(
-    "--remarks-filter",
-    metavar="PATTERN",
-    multiple=True,
-    shell_complete=completion.names_of_passes,
-    help="Of the remarks, keep those of passes whose names these globs match, "
-    "separated by commas, such as 'Fuse*'.",
-)
-
-
 # Before click 8.4 the class takes no arguments.
 class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     """A number of bytes, such as `4096`, `512M` or `1.5G`; units are powers of 1024."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -44,6 +44,34 @@ def check_folder(path: str, option: str) -> None:
         raise click.BadParameter(
             f"directory '{directory}' does not exist", param_hint=f"'{option}'"
         )
+
+
+def check_outputs(outputs: Mapping[str, str | None]) -> None:
+    """Refuse, before anything is run, files of which one could not be written.
+
+    Args:
+        outputs: The path that each option was given; None, and `-`, for no file.
+
+    Raises:
+        click.BadParameter: A folder does not exist, or may not be written to; or two
+            options were given the same file. The message names the option.
+    """
+    taken: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == "-":
+            continue
+        check_folder(path, option)
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # a pipe, a device: nothing is replaced
+        folder = os.path.dirname(path) or "."
+        other = taken.setdefault(os.path.realpath(path), option)
+        why = ""
+        if not os.access(folder, os.W_OK | os.X_OK):
+            why = f"directory '{folder}' may not be written to"
+        elif other != option:
+            why = f"'{path}' is where {other} writes; give this file another name"
+        if why:
+            raise click.BadParameter(why, param_hint=f"'{option}'")
 
 
 def write_modules(

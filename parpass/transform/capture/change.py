@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.notebook_html import coloured_diff
+from parpass.fork_safety import fork_lock
 from parpass.transform.name_globs import matches_any, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -114,6 +114,9 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return "\n".join(list(lines)[2:])
 
     def _repr_html_(self) -> str:
+        with fork_lock:
+            from parpass.notebook_html import coloured_diff  # in notebooks alone
+
         return coloured_diff(f"{self.verb} {self.function}", self.diff())
 
 
