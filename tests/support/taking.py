@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import trio
+
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
 from tests.support.toy_ir import Fn, Program
 
@@ -53,3 +55,15 @@ class IsTracing(FunctionPass):
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         return func.with_values((*func.values, tracemalloc.is_tracing()))
+
+
+class TakeLater(ModulePass):
+    """Takes three megabytes over a wait on the event loop."""
+
+    pass_info = PassInfo(0, "TakeLater")
+
+    async def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        taken = bytes(3 * MEGABYTE)
+        await trio.lowlevel.checkpoint()
+        del taken
+        return mod

@@ -113,7 +113,7 @@ def build(
       parpass build model.onnx -o net.so -j 4
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-    from parpass.cli.files.writing import check_output, write_text
+    from parpass.cli.files.writing import check_suffix, write_text
     from parpass.cli.operations.pipeline import check_config, make_contexts
     from parpass.cli.operations.watching import Watching, WatchOptions
     from parpass.cli.output.tables import BuildTimes, print_build_times
@@ -121,7 +121,7 @@ def build(
     from parpass.transform import Sequential
 
     check_config(config)
-    check_output(output)
+    check_suffix(output)
     asked = WatchOptions(**watched)
     asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
     kernel_map = _new_map(emit_map)

@@ -51,9 +51,10 @@ def compare(
 ) -> None:
     """Compare the numbers of two profiles.
 
-    BEFORE and AFTER are files that parpass opt --profile writes; one of them may be -.
-    Times, and memory, of repeated runs are compared by their medians, and a change that may be due
-    to the noise of the runs is said to be so. The largest changes come first.
+    BEFORE and AFTER are files that --profile of parpass opt or build writes; one of
+    them may be -. Times, and memory, of repeated runs are compared by their medians,
+    and a change that may be due to the noise of the runs is said to be so. The largest
+    changes come first.
 
     \b
     Example:

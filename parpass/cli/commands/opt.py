@@ -152,7 +152,7 @@ def opt(
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.irs import load_irs
-    from parpass.cli.files.writing import check_folder, check_output
+    from parpass.cli.files.writing import check_folder, check_suffix
     from parpass.cli.operations import optimize
     from parpass.cli.operations.pipeline import check_config
     from parpass.cli.operations.watching import WatchOptions
@@ -168,7 +168,7 @@ def opt(
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     options.check_standard_input(inputs)
-    check_output(output)
+    check_suffix(output)
     if given["reproducer"] is not None:
         check_folder(given["reproducer"], "--reproducer")
     watching = WatchOptions(**watched)

@@ -16,14 +16,12 @@ from parpass.cli.output.failure import InputError
 from parpass.errors import UnreadFunctionError
 
 
-def check_output(output: str) -> None:
-    """Refuse, before anything is run, a place where nothing could be written.
+def check_suffix(output: str) -> None:
+    """Refuse, before anything is run, to write a format that is only read.
 
     Raises:
-        click.BadParameter: The folder does not exist, or the suffix is of a format that
-            is only read.
+        click.BadParameter: The suffix is of such a format.
     """
-    check_folder(output, "-o")
     suffix = _suffix(output)
     if suffix == ".onnx":
         raise click.BadParameter(

@@ -111,8 +111,9 @@ def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
 
 def end_body(begun: _Begun) -> None:
     """Tell the observers that a body ended."""
-    for observer, token in begun:
-        observer.end(token)
+    if begun:
+        for observer, token in begun:
+            observer.end(token)
 
 
 _NOTHING = contextlib.nullcontext()

@@ -13,7 +13,15 @@ from parpass.runner.report.profile import Profile, RunProfile, decoded_profile
 from parpass.transform import PassContext, Sequential
 from parpass.transform.capture.pass_memory import PassMemory
 from tests.support.pooled import pooled
-from tests.support.taking import MEGABYTE, SLACK, IsTracing, Read, Take, TakeTwice
+from tests.support.taking import (
+    MEGABYTE,
+    SLACK,
+    IsTracing,
+    Read,
+    Take,
+    TakeLater,
+    TakeTwice,
+)
 from tests.support.toy_ir import program
 from tests.support.toy_passes import Add, Duplicate
 
@@ -172,3 +180,11 @@ def test_a_file_of_the_first_version_has_no_memory():
     content = profile().encoded().replace(b'"version": 2', b'"version": 1')
     found = decoded_profile(content.replace(b'"runs": []', b'"runs": ' + runs), "a")
     assert found.runs == [RunProfile(1.0, {"A": 0.5})]
+
+
+def test_the_memory_of_an_async_pass_is_that_until_its_end():
+    context = PassContext()
+    with open_runner(workers=0) as here, here.profile(context, memory=True) as one:
+        here.run_sync(program(1), TakeLater(), context=context)
+    assert one.memory is not None
+    assert 3 * MEGABYTE <= one.memory.passes["TakeLater"] < 3 * MEGABYTE + SLACK
