@@ -256,10 +256,17 @@ traceback: Any = showing(
 )
 # Before click 8.4 the class takes no arguments.
 class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
-    """A number of bytes, such as `4096`, `512M` or `1.5G`; units are powers of 1024."""
+    """A number of bytes, such as `4096`, `512M` or `1.5G`.
+
+    Args:
+        kilo: What the units are powers of: 1024, as of memory, or 1000, as of files.
+    """
 
     name = "bytes"
     _form = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
+
+    def __init__(self, kilo: int = 1024) -> None:
+        self._kilo = kilo
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -267,7 +274,8 @@ class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         """Return the number."""
         found = self._form.fullmatch(str(value).strip())
         unit = ((found and found[2]) or "").upper()
-        size = int(float(found[1]) * 1024 ** " KMGT".find(unit or " ")) if found else 0
+        scale = self._kilo ** " KMGT".find(unit or " ")
+        size = round(float(found[1]) * scale) if found else 0
         if size <= 0:
             self.fail(f"expected bytes such as 4096, 512M or 2G, got '{value}'")
         return size

@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from parpass.cli.commands import completion
-from parpass.cli.commands.options import showing, writing
+from parpass.cli.commands.options import ByteSize, showing, writing
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 _file = click.Path(dir_okay=False, writable=True)
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _FORMATS = click.Choice(["", "text", "json", "csv"])
 
 
@@ -50,20 +48,6 @@ def _trace_path(
             f"expected a name that ends in .json or .json.gz, got '{path}'"
         )
     return path
-
-
-def _bytes(
-    _ctx: click.Context, _param: click.Parameter, text: str | None
-) -> int | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMG]?)B?", text.strip(), re.ASCII)
-    if found is None:
-        raise click.BadParameter(
-            f"expected a number of bytes, such as 500M or 2G, got '{text}'"
-        )
-    unit = found[2].replace("K", "k")
-    return round(float(found[1]) * _UNITS[unit])
 
 
 _OPTIONS: Sequence[Callable[[Any], Any]] = (
@@ -137,7 +121,7 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
     writing(
         "--dump-ir-limit",
         metavar="SIZE",
-        callback=_bytes,
+        type=ByteSize(1000),
         help="End the dump before it takes more than this, such as 500M; 1G by "
         "default.",
     ),

@@ -107,7 +107,7 @@ def test_filters_choose_what_is_dumped(program: Path, tmp_path: Path) -> None:
     [
         (["--dump-ir", "."], "expected an empty directory, and '.' has"),
         (["--dump-ir", "net.relay/x"], "no directory to write to: Not a directory"),
-        (["--dump-ir", "d", "--dump-ir-limit=3x"], "such as 500M or 2G, got '3x'"),
+        (["--dump-ir", "d", "--dump-ir-limit=3x"], "512M or 2G, got '3x'"),
         (["--dump-ir", "d", "--dump-ir-passes=FuseOp"], "did you mean 'FuseOps'"),
         (["--dump-ir-limit=1M"], "nothing is dumped without --dump-ir DIR"),
         (["--dump-ir-passes=FuseOps"], "nothing is dumped without --dump-ir DIR"),
