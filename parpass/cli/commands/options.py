@@ -254,6 +254,8 @@ traceback: Any = showing(
     is_flag=True,
     help="Show where a failing pass failed.",
 )
+
+
 # Before click 8.4 the class takes no arguments.
 class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     """A number of bytes, such as `4096`, `512M` or `1.5G`.

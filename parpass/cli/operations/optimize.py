@@ -105,7 +105,9 @@ def run(
                 shows_progress=bool(passes),
             )
         )
-        go = functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
+        go = (
+            functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
+        )
         go = _for_relay_only(go) if is_by_level else go
         try:
             if verify_diagnostics:

@@ -229,7 +229,9 @@ class Watching:
         self._note_functions(mod)
 
         def once(context: PassContext) -> Any:
-            if context is not self._contexts[0]:  # a repetition, of which little is told
+            if (
+                context is not self._contexts[0]
+            ):  # a repetition, of which little is told
                 return self._runner.run_sync(
                     mod, pipeline, context=context, progress=self._progress
                 )

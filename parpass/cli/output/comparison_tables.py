@@ -19,7 +19,6 @@ from parpass.runner.report.comparison import (
 )
 from parpass.runner.report.figures import size_text, time_text
 
-
 _Text = Callable[[float], str]  # of an amount
 
 

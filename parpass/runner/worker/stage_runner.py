@@ -217,9 +217,7 @@ class StageRunner:
         wrong = take_violations(self._spec.adapter)
         timeline = None if recorder is None else self._timeline(recorder)
         return encode_message(
-            JobResult(
-                outcomes, timer.times(), state.sample(), wrong, timeline, memory
-            )
+            JobResult(outcomes, timer.times(), state.sample(), wrong, timeline, memory)
         )
 
     def _measuring(self) -> AbstractContextManager[PassMemory | None]:

@@ -27,6 +27,7 @@ from parpass.transform.capture.bodies import (
 )
 from parpass.transform.capture.pass_memory import PassMemory
 
+
 class MeasuredContext(Protocol):
     """A `PassContext`, by what is used of it here."""
 
