@@ -167,6 +167,10 @@ class _LimitError(Exception):
     """The limit does not allow for another file."""
 
 
+class _OtherNameError(Exception):
+    """The text of a function has another name for it."""
+
+
 class _Version(msgspec.Struct, frozen=True):
     """The version of a function that was written last: a digest, and its file."""
 
@@ -218,12 +222,16 @@ def _shows_all(text: str, function: str, ir_name: str) -> bool:
     """Return whether the text of a function shows all of it; raise if not parsed."""
     mod = registered_programs()[ir_name].parse(text, function)
     adapter = adapter_of(mod, "DumpFunctions")
-    parsed = adapter.functions(mod)[function]
-    return adapter.function_text(function, parsed, mod) == text
+    functions = adapter.functions(mod)
+    if function not in functions:
+        raise _OtherNameError(", ".join(functions))
+    return adapter.function_text(function, functions[function], mod) == text
 
 
 def _reason(error: Exception) -> str:
     """Return what is missing in a text, in one line."""
+    if isinstance(error, _OtherNameError):
+        return f"the text calls it {_on_a_line(str(error))}"
     diagnostics = getattr(error, "diagnostics", ())
     if isinstance(error, ParpassError) and diagnostics:
         missing, _, _ = diagnostics[0].message.partition("; did you mean")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from parpass.cli.commands import completion
-from parpass.cli.commands.options import ByteSize, showing, writing
+from parpass.cli.commands.options import ByteSize, Option, showing, writing
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -35,8 +35,8 @@ def watching(command: CommandT) -> CommandT:
     before = len(getattr(run, "__click_params__", ()))
     for declare in reversed(_OPTIONS):
         declare(run)
-    declared: Sequence[click.Parameter] = getattr(run, "__click_params__", ())
-    names = [param.name for param in declared[before:] if param.name is not None]
+    declared: Sequence[Option] = getattr(run, "__click_params__", ())
+    names = [str(option.name) for option in declared[before:]]
     return run  # pyright: ignore[reportReturnType] -- it takes other keywords
 
 
