@@ -114,8 +114,7 @@ class WatchedRuns:
                 one that is current here.
             memory: Whether to measure the memory of passes under this context, too. It
                 is measured by `tracemalloc`, which runs in this process during the
-                block, and in workers during their jobs; passes take several times as
-                long then.
+                block, and in workers during their jobs; passes take longer then.
 
         Yields:
             The times and statistics, added up, and the largest memory. They are whole

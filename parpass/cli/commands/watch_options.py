@@ -94,7 +94,7 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
         "--profile-memory",
         is_flag=True,
         help="Have the profile tell how much memory each pass took on each function, "
-        "too; passes take several times as long then.",
+        "too; passes take longer then.",
     ),
     writing(
         "--repeat",
@@ -184,7 +184,7 @@ _OPTIONS: Sequence[Callable[[Any], Any]] = (
         multiple=True,
         type=_FORMATS,
         help="Show how much memory each pass took at most or, with =json and =csv, on "
-        "each function too; passes take several times as long then.",
+        "each function too; passes take longer then.",
     ),
     showing(
         "--statistics",

@@ -38,7 +38,7 @@ from parpass.transform.capture.pass_memory import PassMemory
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """What was given for the options that watch runs; see `commands/watch_options.py`.
+    """The arguments of the options that watch runs; see `commands/watch_options.py`.
 
     Attributes:
         remarks: Where to write the remarks of passes; `-` for standard error.

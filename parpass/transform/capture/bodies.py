@@ -1,8 +1,8 @@
-"""The bodies of passes that run in this process, and what observes them.
+"""The bodies of passes that run in this process, and their observers.
 
-A process may die in a body, and a body may take much memory. An observer is told of
-each body before it begins and after it ended, so that what it notes may outlive the
-process. Where nothing observes, a body costs a look at an empty tuple.
+A process may die in a body, and a body may take much memory. An observer is called
+before each body begins and after it ended, so that what it notes may outlive the
+process. Without observers that takes a look at an empty tuple.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ acquire_at_fork(_lock)
 
 
 def add_observer(observer: BodyObserver) -> None:
-    """Have an observer be told of the bodies that begin from now on."""
+    """Call an observer for the bodies that begin from now on."""
     global _observers
     with _lock:
         _observers = (*_observers, observer)
 
 
 def remove_observer(observer: BodyObserver) -> None:
-    """Have an observer be told of no other bodies; those that began still end."""
+    """Call an observer for no further bodies; it is called at the end of others."""
     global _observers
     with _lock:
         _observers = tuple(one for one in _observers if one is not observer)
@@ -82,27 +82,27 @@ def observing_bodies(
 
 
 class _CurrentBody(BodyObserver):
-    """Tells a callback which body runs."""
+    """Calls a callback with the body that runs."""
 
     def __init__(self, callback: Callable[[ActiveBody | None], object]) -> None:
         self._callback = callback
         self._current: ActiveBody | None = None
 
     def begin(self, body: ActiveBody, context: Any) -> ActiveBody | None:
-        """Tell that a body runs; return the enclosing one."""
+        """Report a body that begins; return the enclosing one."""
         del context
         outer, self._current = self._current, body
         self._callback(body)
         return outer
 
     def end(self, token: ActiveBody | None) -> None:
-        """Tell that the enclosing body runs on."""
+        """Report the enclosing body, which goes on."""
         self._current = token
         self._callback(token)
 
 
 def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
-    """Tell the observers that a body begins; return what `end_body` takes."""
+    """Call the observers as a body begins; return the argument of `end_body`."""
     if not _observers:
         return ()
     body = pass_name, function
@@ -110,7 +110,7 @@ def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
 
 
 def end_body(begun: _Begun) -> None:
-    """Tell the observers that a body ended."""
+    """Call the observers as a body ended."""
     if begun:
         for observer, token in begun:
             observer.end(token)

@@ -1,8 +1,8 @@
 """Meter of the memory that passes take: the peak of each call, by `tracemalloc`.
 
 tracemalloc knows one peak of the whole process. So at each beginning and end of a call
-that peak is noted for all calls under way, and reset: calls may be in several threads,
-and in one another. What other threads allocate during a call counts as well.
+that peak is noted for all calls in progress, and reset: calls may be in several
+threads, and in one another. What other threads allocate during a call counts as well.
 
 It is loaded for runs that ask for it alone, as tracemalloc takes time to load, and far
 more to run.
@@ -38,7 +38,7 @@ class MeasuredContext(Protocol):
 def measuring_memory(context: MeasuredContext) -> Generator[PassMemory]:
     """Measure the passes that run under a context in the block.
 
-    tracemalloc runs meanwhile, and this process is several times slower.
+    tracemalloc runs meanwhile, which slows this process down.
 
     Yields:
         What they took; it is added to as they end.
@@ -53,7 +53,7 @@ def measuring_memory(context: MeasuredContext) -> Generator[PassMemory]:
 
 
 class _Call:
-    """A call under way: what was allocated when it began, and the most since."""
+    """A call in progress: the memory allocated at its beginning, and the peak since."""
 
     __slots__ = ("base", "body", "context", "outer", "peak")
 
@@ -77,7 +77,7 @@ class _Meter(BodyObserver):
     def __init__(self) -> None:
         self._lock = threading.RLock()  # as that of `PassMemory`
         acquire_at_fork(self._lock)
-        self._under_way: list[_Call] = []
+        self._in_progress: list[_Call] = []
         self._highest = 0  # peak, of what whoever runs tracemalloc besides would see
 
     def start(self) -> Callable[[], None]:
@@ -106,7 +106,7 @@ class _Meter(BodyObserver):
             return None
         with self._lock:
             call = _Call(body, context, outer, self._note_peaks())
-            self._under_way.append(call)
+            self._in_progress.append(call)
         _current.set(call)
         return call
 
@@ -117,7 +117,7 @@ class _Meter(BodyObserver):
         _current.set(token.outer)
         with self._lock:
             self._note_peaks()
-            self._under_way.remove(token)
+            self._in_progress.remove(token)
             for one in token.context.memory:
                 one.add(*token.body, token.peak - token.base)
 
@@ -128,7 +128,7 @@ class _Meter(BodyObserver):
             return None
         with self._lock:
             allocated = self._note_peaks()
-            self._under_way.remove(call)
+            self._in_progress.remove(call)
         _current.set(None)
         return call, allocated
 
@@ -142,12 +142,12 @@ class _Meter(BodyObserver):
             kept = self._note_peaks() - allocated
             call.base += kept
             call.peak += kept
-            self._under_way.append(call)
+            self._in_progress.append(call)
 
     def _note_peaks(self) -> int:
         """Note the peak since the last time for all calls; return what is allocated."""
         now, peak = tracemalloc.get_traced_memory()
-        for call in self._under_way:
+        for call in self._in_progress:
             call.peak = max(call.peak, peak)
         self._highest = max(self._highest, peak)
         tracemalloc.reset_peak()
@@ -155,7 +155,7 @@ class _Meter(BodyObserver):
 
 
 def _give_back_peak(size: int) -> None:
-    """Have tracemalloc's peak be at least so many bytes, as it was.
+    """Raise the peak of tracemalloc to so many bytes again.
 
     It cannot be set. But a block of zeros counts with its whole size, and as nothing
     is written to it the system gives no memory for it.

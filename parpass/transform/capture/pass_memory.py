@@ -46,7 +46,7 @@ class PassMemory(msgspec.Struct):
                 _raise_to(self.functions.setdefault(pass_name, {}), function, size)
 
     def merge(self, other: PassMemory) -> None:
-        """Add the calls that another one has."""
+        """Add the calls of another `PassMemory`."""
         with _lock:
             for name, size in other.passes.items():
                 _raise_to(self.passes, name, size)
