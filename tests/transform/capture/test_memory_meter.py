@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -127,3 +128,12 @@ def test_who_runs_tracemalloc_besides_keeps_it_and_its_peak():
 
     measured(Take(), 12)
     assert megabytes(tracemalloc.get_traced_memory()[1] - 12 * MEGABYTE) == 0
+
+
+def test_a_child_that_is_forked_meanwhile_runs_no_tracemalloc():
+    with PassContext() as context, measuring_memory(context):
+        child = os.fork()
+        if not child:
+            os._exit(tracemalloc.is_tracing())
+        assert os.waitpid(child, 0)[1] == 0
+        assert tracemalloc.is_tracing()
