@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,6 +34,9 @@ from parpass.instrument import (
 from parpass.runner import Progress, Runner, RunReport
 from parpass.transform import Pass, PassContext, adapter_of
 from parpass.transform.capture.pass_memory import PassMemory
+
+if TYPE_CHECKING:
+    from parpass.runner.report.html.page import Recording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +192,7 @@ class Watching:
         pipeline: str,
         jobs: int | None,
         shows_progress: bool = True,
-    ) -> Generator[None]:
+    ) -> Generator[Recording | None]:
         """Record the runs of the block; what is recorded is written however it ends.
 
         Args:
@@ -198,13 +201,18 @@ class Watching:
             pipeline: What is run, as text, for a profile.
             jobs: How many worker processes were asked for.
             shows_progress: Whether to show how far a run is, unless that is not wanted.
+
+        Yields:
+            What is recorded for a page; None if there is no page.
         """
         options = self.options
         self._runner, self._contexts = runner, contexts
         with contextlib.ExitStack() as stack:
             if options.trace is not None:
                 stack.enter_context(runner.trace(options.trace))
-            stack.enter_context(writing_report(options.report, runner, contexts[0]))
+            recording = stack.enter_context(
+                writing_report(options.report, runner, contexts[0])
+            )
             self._numbers = stack.enter_context(
                 writing_profile(
                     options.profile,
@@ -217,7 +225,7 @@ class Watching:
             )
             is_quiet = options.quiet or not shows_progress
             self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
-            yield
+            yield recording
 
     def run(self, mod: Any, pipeline: Pass) -> Any:
         """Run a pipeline on a program, as often as is wanted; return the first result.

@@ -89,8 +89,8 @@ class RemoteStage:
         workers: The number of workers.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
-        transfer: The metrics of the transfer; by default new ones.
         memory: What the memory of passes is added to; see `PassContext.memory`.
+        transfer: The metrics of the transfer; by default new ones.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -119,8 +119,8 @@ class RemoteStage:
         is_last: bool,
         workers: int = 1,
         local_seconds: float | None = None,
-        transfer: TransferMetrics | None = None,
         memory: Sequence[PassMemory] = (),
+        transfer: TransferMetrics | None = None,
     ) -> None:
         self.local_seconds = local_seconds
         self.is_reclaimed = False
