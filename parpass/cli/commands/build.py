@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from parpass.relay.backend.kernel_map import KernelMap
     from parpass.relay.backend.network_library import PipelineRun
     from parpass.runner import Progress, Runner, RunReport
+    from parpass.runner.report.html.page import Recording
     from parpass.target.target import Target
     from parpass.transform import PassContext
 
@@ -147,7 +148,7 @@ def build(
         check_folder(header, "--header")
     watch_options.check_files(trace, report, output)
     watch_options.check_file(emit_map, "--emit-map", output)
-    kernel_map = _new_map(emit_map)
+    kernel_map = _new_map(emit_map, report)
     machine = _target(target)
     watching = replace(
         InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
@@ -165,7 +166,7 @@ def build(
         runner = stack.enter_context(open_runner(workers=jobs))
         if trace is not None:
             stack.enter_context(runner.trace(trace))
-        stack.enter_context(writing_report(report, runner, context))
+        recording = stack.enter_context(writing_report(report, runner, context))
         stack.enter_context(context)
         stack.enter_context(machine)
         progress = stack.enter_context(showing_progress(quiet=quiet))
@@ -186,12 +187,13 @@ def build(
             raise PassFailure(error, with_traceback=traceback) from None
         finally:
             watching.report()
+        origins = _origins(kernel_map, lib, recording)
     with times.files.writing():
         _write(lib, output)
         if header is not None:
             write_text(lib.c_header(), header)
-    if emit_map is not None and kernel_map is not None:
-        _write_map(kernel_map, lib, emit_map)
+    if emit_map is not None and origins is not None:
+        _write_map(origins, emit_map)
     _report_numpy(lib, tell)
     if explain_speed:
         print_build_times(times)
@@ -287,22 +289,43 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
-def _new_map(emit_map: str | None) -> KernelMap | None:
-    if emit_map is None:
+def _new_map(*wanted: str | None) -> KernelMap | None:
+    """Return a map to be filled in, if a file is wanted that shows it."""
+    if not any(wanted):
         return None
     from parpass.relay.backend.kernel_map import KernelMap
 
     return KernelMap()
 
 
-def _write_map(
-    kernel_map: KernelMap, lib: GraphExecutorFactoryModule, path: str
-) -> None:
+def _origins(
+    kernel_map: KernelMap | None,
+    lib: GraphExecutorFactoryModule,
+    recording: Recording | None,
+) -> dict[str, Any] | None:
+    """Return the map of a build as JSON has it, and add it to the page, if there is one.
+
+    None if none is wanted, or if it cannot be made, which is a warning.
+    """
+    if kernel_map is None:
+        return None
+    from parpass.cli.operations.kernel_chains import chains_of
+
+    try:
+        origins = kernel_map.exported(lib.module.image)
+    except Exception as error:  # noqa: BLE001 -- lowering rules may raise anything
+        click.echo(f"Warning: no map: {type(error).__name__}: {error}", err=True)
+        return None
+    if recording is not None:
+        recording.chains = chains_of(origins)
+    return origins
+
+
+def _write_map(origins: dict[str, Any], path: str) -> None:
     """Write the map; the library stands where that fails, which is a warning."""
     from parpass.cli.files.writing import write_text
 
     try:
-        text = json.dumps(kernel_map.exported(lib.module.image), indent=1)
-        write_text(f"{text}\n", path)
+        write_text(f"{json.dumps(origins, indent=1)}\n", path)
     except InputError as error:
         click.echo(f"Warning: no map: {error.message}", err=True)

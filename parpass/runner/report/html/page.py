@@ -94,6 +94,7 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
             for one in recording.remarks
             if one.span is not None and one.span.source_name in recording.sources
         },
+        chains=recording.chains,
         timeline=drawn,
         without_timeline=why_not,
         charts=chart_script() if drawn else "",

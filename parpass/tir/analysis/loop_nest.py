@@ -1,0 +1,71 @@
+"""The loop nest of a function: its loops in the order of its text."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from parpass.tir.function import PrimFunc
+from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.stmt import BufferStore, For, ForKind, Store, While
+from parpass.tir.stmt_expr_functor import statements_in
+from parpass.tir.stmt_functor import check_statement_tree_size
+
+
+class Loop(NamedTuple):
+    """A loop.
+
+    Attributes:
+        depth: How many loops it is nested in.
+        variable: The name of its variable; empty for a while loop.
+        extent: The number of its iterations, or the expression for it as text; of a
+            while loop its condition.
+        kind: `serial`, `parallel`, `vectorized`, `unrolled`, `thread_binding`, or
+            `while`.
+        writes: The names of the buffers written in it, outside of the loops in it.
+    """
+
+    depth: int
+    variable: str
+    extent: int | str
+    kind: str
+    writes: tuple[str, ...]
+
+
+def loop_nest(func: PrimFunc) -> list[Loop]:
+    """Return the loops of a function, each before those in it.
+
+    Raises:
+        SizeLimitError: Statements are shared by so many others that there are too many
+            places to look at.
+    """
+    check_statement_tree_size(func, "statements in a loop nest")
+    loops: list[Loop] = []
+    writes: list[dict[str, None]] = []  # of each loop, in order
+    # Of a statement, the loop that it is in: its index, and how deep it is.
+    stack: list[tuple[Any, int, int]] = [(func.body, -1, -1)]
+    while stack:
+        stmt, loop, depth = stack.pop()
+        if isinstance(stmt, For | While):
+            loop, depth = len(loops), depth + 1
+            loops.append(_loop(stmt, depth))
+            writes.append({})
+        elif isinstance(stmt, BufferStore | Store) and loop >= 0:
+            is_pointer = isinstance(stmt, Store)
+            name = stmt.buffer_var.name if is_pointer else stmt.buffer.name
+            writes[loop][name] = None
+        stack += [(one, loop, depth) for one in reversed(statements_in(stmt))]
+    return [
+        loop._replace(writes=tuple(names))
+        for loop, names in zip(loops, writes, strict=True)
+    ]
+
+
+def _loop(stmt: For | While, depth: int) -> Loop:
+    if isinstance(stmt, While):
+        return Loop(depth, "", str(stmt.condition), "while", ())
+    kind = ForKind(stmt.kind).name.lower()
+    return Loop(depth, stmt.loop_var.name, _extent(stmt.extent), kind, ())
+
+
+def _extent(extent: PrimExpr) -> int | str:
+    return extent.value if isinstance(extent, IntImm) else str(extent)
