@@ -45,6 +45,7 @@ def run(
     verify_diagnostics: bool,
     output: str,
     print_metadata: bool | None,
+    print_types: bool,
     dump_pass_pipeline: bool,
     traceback: bool,
     function_timeout: float | None,
@@ -133,7 +134,13 @@ def run(
                 watching.report()
     if not code or output == "-":
         with files.writing():
-            write_modules(modules, output, show_meta_data=print_metadata, split=split)
+            write_modules(
+                modules,
+                output,
+                show_meta_data=print_metadata,
+                show_types=print_types,
+                split=split,
+            )
     watching.report_files()
     click.get_current_context().exit(code)
 

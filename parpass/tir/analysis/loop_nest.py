@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from parpass.ir.text.printer import render_parts
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import BufferStore, For, ForKind, Store, While
 from parpass.tir.stmt_expr_functor import statements_in
 from parpass.tir.stmt_functor import check_statement_tree_size
+from parpass.tir.text.expr_printer import ExprPrinter, PrintedNames
 
 
 class Loop(NamedTuple):
@@ -62,10 +64,14 @@ def loop_nest(func: PrimFunc) -> list[Loop]:
 
 def _loop(stmt: For | While, depth: int) -> Loop:
     if isinstance(stmt, While):
-        return Loop(depth, "", str(stmt.condition), "while", ())
+        return Loop(depth, "", _text(stmt.condition), "while", ())
     kind = ForKind(stmt.kind).name.lower()
     return Loop(depth, stmt.loop_var.name, _extent(stmt.extent), kind, ())
 
 
 def _extent(extent: PrimExpr) -> int | str:
-    return extent.value if isinstance(extent, IntImm) else str(extent)
+    return extent.value if isinstance(extent, IntImm) else _text(extent)
+
+
+def _text(expr: PrimExpr) -> str:
+    return render_parts([ExprPrinter(PrintedNames()).expr(expr)])

@@ -36,6 +36,8 @@ class Origin(msgspec.Struct, frozen=True):
         ir_name: The IR's name; empty if its programs cannot be parsed.
         suffix: The suffix of files with such programs.
         line_comment: What begins a comment in them.
+        is_annotated: Whether texts of functions have what its programs are written
+            without, such as types that passes inferred.
     """
 
     pipeline: str | None
@@ -43,6 +45,7 @@ class Origin(msgspec.Struct, frozen=True):
     ir_name: str
     suffix: str
     line_comment: str
+    is_annotated: bool = False
 
 
 class FunctionChange(msgspec.Struct, frozen=True):

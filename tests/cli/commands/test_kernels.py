@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from parpass import build as parpass_build
+from parpass import relay
 from parpass.cli import main
+from parpass.target.elf_symbols import exported_functions
 from tests.support.commands import write_model
 
 TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
@@ -18,6 +21,21 @@ TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
   %2 = sort(%1);
   %3 = exp(%2);
   nn.relu(%3)
+}
+"""
+
+LOOPS = """def @main(%x: Tensor[(4,), float32]) {
+  @twice(%x)
+}
+
+@twice = primfn(a: handle, b: handle) -> ()
+  attr = {"global_symbol": "twice", "num_outputs": 1}
+  buffers = {A: Buffer(A_1: Pointer(float32), float32, [4], []),
+             B: Buffer(B_1: Pointer(float32), float32, [4], [])}
+  buffer_map = {a: A, b: B} {
+  for (i: int32, 0, 4) {
+    B[i] = (A[i]*2f32);
+  }
 }
 """
 
@@ -63,6 +81,31 @@ def test_a_map_leads_from_lines_to_code_and_back(folder: Path):
     assert everything[-1] == "fused_sort: computed by numpy"
 
 
+def test_a_kernel_shows_its_loops_and_their_text_is_what_was_compiled(folder: Path):
+    said = built("-j0")
+    (fused,) = (one for one in said["kernels"] if one["symbol"])
+    shown = parpass("kernels", "net.json", "--kernel", "fused_exp_nn_relu").stdout
+    (loop,) = fused["loops"]
+    assert (loop["depth"], loop["writes"]) == (0, ["out"])
+    assert f"\n  for {loop['variable']}: {loop['extent']} times" in shown
+    assert ", writes out\n  call 0\n" in shown
+    texts = parpass("kernels", "net.json", "--line", "2", "--text").stdout
+    assert f"\n    @{fused['symbol']} = primfn(" in texts
+    # The text is a program: compiled, it is the code of the library.
+    loops = relay.parse(fused["text"])
+    lib = parpass_build(loops, target=said["target"], workers=0)
+    (function,) = exported_functions(lib.image.code).values()
+    assert function[1] == fused["size"]
+
+
+def test_a_kernel_of_loops_that_a_program_calls_is_in_the_map(folder: Path):
+    (folder / "net.relay").write_text(LOOPS)
+    (kernel,) = built("-j0")["kernels"]
+    assert (kernel["function"], kernel["loops"][0]["extent"]) == ("twice", 4)
+    (operator,) = kernel["calls"][0]["operators"]
+    assert (operator["operator"], operator["span"]["line"]) == ("twice", 2)
+
+
 def test_map_and_library_are_the_same_with_workers_and_with_kept_kernels(folder: Path):
     first, library = built("-j0"), (folder / "net.so").read_bytes()
     for words in (("-j0",), ("-j2", "--no-cache")):
@@ -87,6 +130,7 @@ def test_nodes_of_onnx_are_found_by_their_results(folder: Path):
         (("--line", "99"), "expected a line of the source, 1 to 7, got 99"),
         (("--kernel", "fused_exp"), "did you mean 'fused_exp_nn_relu'"),
         (("--line", "1", "--node", "v"), "expected one of --node, --line and --kernel"),
+        (("--text",), "--text is for --node, --line or --kernel"),
     ],
 )
 def test_what_is_not_there_is_refused(words: tuple[str, ...], told: str):
