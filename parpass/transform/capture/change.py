@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.notebook_html import coloured_diff
+from parpass.notebook_html import coloured_diff, mime_bundle
 from parpass.transform.name_globs import matches_any, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -118,6 +118,11 @@ class FunctionChange(msgspec.Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         return coloured_diff(f"{self.verb} {self.function}", self.diff())
+
+    def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
+        del kinds
+        text = f"{self.verb} {self.function}\n{self.diff()}"
+        return mime_bundle(text, self._repr_html_())
 
 
 def _deflated(text: str | None) -> bytes | None:

@@ -9,11 +9,12 @@ import pytest
 
 from parpass.cli.output import progress_display
 from parpass.cli.output.progress_display import (
-    one_line,
+
     showing_progress,
     terminal_lines,
 )
 from parpass.runner import Progress, WorkerActivity
+from parpass.runner.report.progress_text import one_line
 
 FAST = WorkerActivity(11, "Fold", "main", 0.5)
 SLOW = WorkerActivity(12, "Fuse", "f7", 14.0)
