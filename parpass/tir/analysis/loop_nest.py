@@ -41,25 +41,21 @@ def loop_nest(func: PrimFunc) -> list[Loop]:
             places to look at.
     """
     check_statement_tree_size(func, "statements in a loop nest")
-    loops: list[Loop] = []
-    writes: list[dict[str, None]] = []  # of each loop, in order
-    # Of a statement, the loop that it is in: its index, and how deep it is.
-    stack: list[tuple[Any, int, int]] = [(func.body, -1, -1)]
+    found: list[tuple[Loop, dict[str, None]]] = []
+    # Statements, each with what the innermost loop around it writes, and its depth.
+    stack: list[tuple[Any, dict[str, None], int]] = [(func.body, {}, 0)]
     while stack:
-        stmt, loop, depth = stack.pop()
+        stmt, written, depth = stack.pop()
         if isinstance(stmt, For | While):
-            loop, depth = len(loops), depth + 1
-            loops.append(_loop(stmt, depth))
-            writes.append({})
-        elif isinstance(stmt, BufferStore | Store) and loop >= 0:
-            is_pointer = isinstance(stmt, Store)
-            name = stmt.buffer_var.name if is_pointer else stmt.buffer.name
-            writes[loop][name] = None
-        stack += [(one, loop, depth) for one in reversed(statements_in(stmt))]
-    return [
-        loop._replace(writes=tuple(names))
-        for loop, names in zip(loops, writes, strict=True)
-    ]
+            written = dict[str, None]()
+            found.append((_loop(stmt, depth), written))
+            depth += 1
+        elif isinstance(stmt, BufferStore):
+            written[stmt.buffer.name] = None
+        elif isinstance(stmt, Store):
+            written[stmt.buffer_var.name] = None
+        stack += [(one, written, depth) for one in reversed(statements_in(stmt))]
+    return [loop._replace(writes=tuple(written)) for loop, written in found]
 
 
 def _loop(stmt: For | While, depth: int) -> Loop:
