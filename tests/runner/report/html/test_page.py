@@ -170,7 +170,7 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     page.keyboard.press("6")
     arrived(opened, "kernels")
     assert page.locator("tbody tr").count() == 200
-    page.fill("#search", "of CONV7\n")
+    page.fill("#search", "M:7: ")
     (row,) = page.locator("tbody tr").all_inner_texts()
     for step in ("m:7: line of conv7", "f3", "for i: 8 times", "64 bytes at 0x1000"):
         assert step in row
