@@ -303,7 +303,7 @@ def _origins(
     lib: GraphExecutorFactoryModule,
     recording: Recording | None,
 ) -> dict[str, Any] | None:
-    """Return the map of a build as JSON has it, and add it to the page, if there is one.
+    """Return the map of a build as JSON has it, and add it to the page, if any.
 
     None if none is wanted, or if it cannot be made, which is a warning.
     """

@@ -167,9 +167,7 @@ def _lines(
         yield from found or ["  no kernel: folded into others, or not needed"]
 
 
-def _kernels_at(
-    said: dict[str, Any], place: _Place, *, as_text: bool
-) -> Iterator[str]:
+def _kernels_at(said: dict[str, Any], place: _Place, *, as_text: bool) -> Iterator[str]:
     for kernel in said["kernels"]:
         for call in kernel["calls"]:
             here = [

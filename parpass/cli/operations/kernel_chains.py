@@ -1,4 +1,4 @@
-"""Kernels of a map that `parpass build --emit-map` writes: as text, and for a report."""
+"""Kernels of a map of `parpass build --emit-map`: as text, and for a report."""
 
 from __future__ import annotations
 
@@ -29,8 +29,19 @@ def outline(kernel: Kernel) -> Iterator[str]:
         return
     if not kernel["loops"]:
         yield "no loops"
-    for loop in kernel["loops"]:
-        yield "  " * loop["depth"] + _loop_text(loop)
+    lines = ["  " * loop["depth"] + _loop_text(loop) for loop in kernel["loops"]]
+    depths = [loop["depth"] for loop in kernel["loops"]]
+    at = 0
+    while at < len(lines):
+        end = at + 1
+        while end < len(lines) and lines[end] == lines[at]:
+            end += 1
+        # The last of equal ones may have loops in it, which the others have not.
+        if end < len(lines) and depths[end] > depths[at]:
+            end = max(end - 1, at + 1)
+        alike = end - at
+        yield lines[at] + (f" ({alike} such loops)" if alike > 1 else "")
+        at = end
 
 
 def _loop_text(loop: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ class NotebookProgress:
 
 
 def _over(stage: Progress) -> Progress:
-    """Return the end of a stage that another one follows, which was not told."""
+    """Return a stage at its end, which the stage after it implies."""
     return stage._replace(
         done=stage.functions, eta=None, workers=(), slow=(), is_last=True
     )

@@ -1,4 +1,4 @@
-"""The progress of a run as text: of its stage, and of what its workers are at."""
+"""The progress of a run as text: of its stage, and the activity of its workers."""
 
 from __future__ import annotations
 

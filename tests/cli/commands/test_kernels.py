@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from parpass import build as parpass_build
 from parpass import relay
 from parpass.cli import main
+from parpass.cli.operations.kernel_chains import outline
 from parpass.target.elf_symbols import exported_functions
 from tests.support.commands import write_model
 
@@ -23,6 +24,8 @@ TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
   nn.relu(%3)
 }
 """
+
+NEST = [(0, "i"), (1, "j"), (1, "j"), (1, "j"), (2, "k"), (1, "j"), (1, "j"), (0, "i")]
 
 LOOPS = """def @main(%x: Tensor[(4,), float32]) {
   @twice(%x)
@@ -85,10 +88,11 @@ def test_a_kernel_shows_its_loops_and_their_text_is_what_was_compiled(folder: Pa
     said = built("-j0")
     (fused,) = (one for one in said["kernels"] if one["symbol"])
     shown = parpass("kernels", "net.json", "--kernel", "fused_exp_nn_relu").stdout
-    (loop,) = fused["loops"]
-    assert (loop["depth"], loop["writes"]) == (0, ["out"])
-    assert f"\n  for {loop['variable']}: {loop['extent']} times" in shown
-    assert ", writes out\n  call 0\n" in shown
+    outer, inner = fused["loops"]
+    assert outer["extent"] * inner["extent"] == 4 * 8
+    assert (outer["writes"], inner["writes"]) == ([], ["out"])
+    assert f"\n  for i0: {outer['extent']} times\n    for lane: " in shown
+    assert " times, vectorized, writes out\n  call 0\n" in shown
     texts = parpass("kernels", "net.json", "--line", "2", "--text").stdout
     assert f"\n    @{fused['symbol']} = primfn(" in texts
     # The text is a program: compiled, it is the code of the library.
@@ -96,6 +100,21 @@ def test_a_kernel_shows_its_loops_and_their_text_is_what_was_compiled(folder: Pa
     lib = parpass_build(loops, target=said["target"], workers=0)
     (function,) = exported_functions(lib.image.code).values()
     assert function[1] == fused["size"]
+
+
+def test_loops_that_are_alike_are_told_once():
+    loops: list[dict[str, Any]] = [
+        {"depth": depth, "variable": name, "extent": 2, "kind": "serial", "writes": []}
+        for depth, name in NEST
+    ]
+    assert [*outline({"symbol": "f", "loops": loops})] == [
+        "for i: 2 times",
+        "  for j: 2 times (2 such loops)",
+        "  for j: 2 times",
+        "    for k: 2 times",
+        "  for j: 2 times (2 such loops)",
+        "for i: 2 times",
+    ]
 
 
 def test_a_kernel_of_loops_that_a_program_calls_is_in_the_map(folder: Path):

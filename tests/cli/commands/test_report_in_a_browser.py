@@ -81,7 +81,10 @@ def test_the_page_of_a_build_leads_from_a_node_to_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
-    model, page = write_model(tmp_path / "net.onnx", "Relu", "Sqrt"), tmp_path / "p.html"
+    model, page = (
+        write_model(tmp_path / "net.onnx", "Relu", "Sqrt"),
+        tmp_path / "p.html",
+    )
     words = ["build", model, "-o", tmp_path / "net.so", "-j0", "-q", "--report", page]
     result = CliRunner().invoke(main, [*map(str, words)])
     assert (result.exit_code, result.output) == (0, "")

@@ -9,7 +9,6 @@ import pytest
 
 from parpass.cli.output import progress_display
 from parpass.cli.output.progress_display import (
-
     showing_progress,
     terminal_lines,
 )

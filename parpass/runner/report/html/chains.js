@@ -42,7 +42,7 @@ function kernels() {
     type: "search", id: "search", placeholder: "node, line, operator, function, or symbol", "aria-label": "search kernels", value: state.kernel,
     oninput: (event) => { state.kernel = event.target.value; fill(); },
   });
-  const heads = [["source", "name"], ["call", "number"], ["fused function", "name"], ["loops", "name"], ["machine code", "name"]];
+  const heads = [["source", "wide"], ["call", "number"], ["fused function", "wide"], ["loops", "wide"], ["machine code", "wide"]];
   function fill() {
     const query = state.kernel.toLowerCase();
     const chosen = calls.filter((one) => one.text.includes(query));
@@ -65,7 +65,7 @@ async function oneKernel(name) {
   if (at === undefined) return [element("p", {}, `There is no kernel named ${name}.`)];
   const chain = data.chains[at];
   const text = await itemOf("loop_chunks", at);
-  const heads = [["call", "number"], ["operator", "name"], ["source", "name"]];
+  const heads = [["call", "number"], ["operator", "name"], ["source", "wide"]];
   const sources = chain.calls.flatMap((call) => call.parts.map((part) => {
     const back = { href: "#kernels", onclick: () => { state.kernel = `${part.place}: `; } };
     const place = part.place ? [element("a", back, part.place), ` ${part.line}`] : "made by a pass";

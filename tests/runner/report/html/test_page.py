@@ -40,8 +40,10 @@ def chain(at: int) -> Chain:
     calls = [
         ChainCall(
             number,
-            [ChainPart("nn.conv2d", f"m:{number}", f"line of conv{number}")]
-            + [ChainPart("add", "", "")],
+            [
+                ChainPart("nn.conv2d", f"m:{number}", f"line of conv{number}"),
+                ChainPart("add", "", ""),
+            ],
         )
         for number in (2 * at, 2 * at + 1)
     ]
