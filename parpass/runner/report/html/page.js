@@ -7,6 +7,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.querySelector("main");
 const nav = document.querySelector("nav");
+const chart = document.getElementById("chart"); // of the timeline; it is drawn once, and kept
 const PARTS = { overview: "Overview", timeline: "Timeline", passes: "Passes", functions: "Functions", remarks: "Remarks" };
 if (data.chains.length) PARTS.kernels = "Kernels";
 const SHOWN_ROWS = 200; // of a table at once
@@ -96,12 +97,9 @@ function timesTable(rows) {
 
 function timeline() {
   if (!data.timeline) return [element("p", { class: "dim" }, data.without_timeline)];
-  const chart = element("div", { id: "chart" });
-  queueMicrotask(() => Bokeh.embed.embed_item(data.timeline.item, "chart"));
   const legend = data.timeline.legend.map((one) => element("li", {}, element("span", { style: `background:${one.colour}` }), one.name));
   return [
     element("p", { class: "dim" }, "A track for this process and one for each worker; a colour for each pass. Drag and zoom; a click on a slice opens its function."),
-    chart,
     element("ul", { class: "legend" }, legend),
   ];
 }
@@ -374,6 +372,7 @@ async function show() {
     ? await oneFunction(decodeURIComponent(name), version, view in VIEWS ? view : "diff")
     : isKernel ? await oneKernel(decodeURIComponent(name)) : builders[chosen]();
   main.replaceChildren(...made);
+  chart.classList.toggle("away", chosen !== "timeline");
   const link = main.querySelector(".versions [aria-current]");
   if (link) link.scrollIntoView({ block: "nearest" });
   document.body.dataset.shown = location.hash;
@@ -419,3 +418,5 @@ for (const [part, text] of Object.entries(PARTS)) {
   nav.append(element("a", { href: `#${part}`, "data-part": part }, text));
 }
 show();
+// Drawing takes longer than a click may, so it is done when the page is there.
+if (data.timeline) requestAnimationFrame(() => setTimeout(() => Bokeh.embed.embed_item(data.timeline.item, "chart")));
