@@ -15,6 +15,7 @@ from parpass.cli import main
 from parpass.cli.operations.kernel_chains import outline
 from parpass.target.elf_symbols import exported_functions
 from tests.support.commands import write_model
+from tests.support.registering import registering_for_a_while
 
 TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
   %0 = exp(%x);
@@ -40,6 +41,20 @@ LOOPS = """def @main(%x: Tensor[(4,), float32]) {
     B[i] = (A[i]*2f32);
   }
 }
+"""
+
+RULE = """
+from parpass.relay.backend.lowering import register_injective
+
+calls = []
+
+
+@register_injective("sort")
+def rule(call, at):
+    calls.append(call)
+    if call is not calls[0]:
+        raise RuntimeError("a rule that works once")
+    return call.sources[0].at(at)
 """
 
 
@@ -172,3 +187,23 @@ def test_a_map_over_the_library_is_refused():
     result = parpass(*build)
     assert result.exit_code == 2
     assert "give this file another name" in " ".join(result.stderr.split())
+
+
+def test_a_map_that_cannot_be_made_is_a_warning_and_the_library_stands(folder: Path):
+    (folder / "rule.py").write_text(RULE)
+    build = ("build", "net.relay", "-j0", "-q", "-o", "net.so", "--load", "rule.py")
+    with registering_for_a_while():
+        result = parpass(*build, "--emit-map", "net.json", "--report", "net.html")
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: no map: RuntimeError: a rule that works once\n"
+    assert (folder / "net.so").exists()
+    assert not (folder / "net.json").exists()
+    assert '"chains":[]' in (folder / "net.html").read_text()
+
+
+def test_the_page_of_a_build_has_the_chains_of_its_map(folder: Path):
+    said = built("-j0", "--report", "net.html")
+    page = (folder / "net.html").read_text()
+    for kernel in said["kernels"]:
+        assert f'"function":"{kernel["function"]}","symbol":"' in page
+    assert '"place":"net.relay:3","line":"%1 = nn.relu(%0);"' in page
