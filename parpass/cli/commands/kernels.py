@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any, cast
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.options import Command, Option
 from parpass.cli.operations.kernel_chains import code_text, outline, shown_line
 from parpass.cli.output.failure import InputError
 
 _FORMAT = 1
 _MOST_LOOPS = 20  # of an outline
+
+_choosing = functools.partial(click.option, cls=Option, section="What to show")
 
 
 @click.command(
@@ -27,26 +29,26 @@ _MOST_LOOPS = 20  # of an outline
 @click.argument(
     "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@options.showing(
+@_choosing(
     "--node",
     metavar="NODE",
     help="Show the kernels that compute a node: the name of an ONNX node, or of one of "
     "its results.",
 )
-@options.showing(
+@_choosing(
     "--line",
     metavar="LINE",
     type=click.IntRange(min=1),
     help="Show the kernels that compute a line of the source: of a program's text, or "
     "of the list of an ONNX model's nodes.",
 )
-@options.showing(
+@_choosing(
     "--kernel",
     metavar="NAME",
     help="Show where a kernel comes from: its function's name, or its symbol in the "
     "library.",
 )
-@options.showing(
+@_choosing(
     "--text",
     is_flag=True,
     help="Show the loops of the kernels as text, in place of their outline.",
