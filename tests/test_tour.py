@@ -37,7 +37,8 @@ def test_the_tour_runs_and_shows_module_pipeline_progress_report_and_network():
     code: list[Any] = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in code)  # what it shows is not kept
     nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
-    _, module, pipeline, run, report, network, bars = [cell.outputs for cell in code]
+    outputs = [cell.outputs for cell in code]
+    _, module, pipeline, run, report, change, network, bars = outputs
     assert module[0].data["text/html"].count("<details") == 40
     assert "<li><code>FoldConstant</code>" in pipeline[0].data["text/html"]
     assert "<code>CountCalls</code> level 0</li>" in pipeline[0].data["text/html"]
@@ -48,6 +49,8 @@ def test_the_tour_runs_and_shows_module_pipeline_progress_report_and_network():
     assert function.data["text/html"].startswith("<pre")
     assert "<table>" in report[0].data["text/html"]
     assert "What would help most: " in report[0].data["text/plain"]
+    assert change[0].data["text/plain"].startswith("changed f7\n@@ ")
+    assert "add(%x, 8f" in change[0].data["text/html"]
     assert network[0].data["text/plain"] == "array([[10., 10.]], dtype=float32)"
     text, html = bars[0].data["text/plain"].splitlines(), bars[0].data["text/html"]
     assert text[:2] == ["2 stages before", "stage 3: 2 of 2 functions, 0 s (Fold)"]
