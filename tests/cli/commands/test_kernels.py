@@ -207,3 +207,5 @@ def test_the_page_of_a_build_has_the_chains_of_its_map(folder: Path):
     for kernel in said["kernels"]:
         assert f'"function":"{kernel["function"]}","symbol":"' in page
     assert '"place":"net.relay:3","line":"%1 = nn.relu(%0);"' in page
+    # Remarks of the first of its runs are beside the source, which the last has not.
+    assert '"sources":{"net.relay":"def @main(' in page
