@@ -39,6 +39,7 @@ _FILES = {
     "networks": ("networks",),
     "outline": ("outline",),
     "watching": ("watching",),
+    "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 

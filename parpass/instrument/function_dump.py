@@ -140,7 +140,8 @@ class DumpFunctions(PassInstrument):
             pipeline = f"{origin.restoring},{pipeline}"
         ir = [] if origin.suffix != ".txt" else ["--ir", origin.ir_name]
         words = ["parpass", "opt", before, *ir, *self._arguments, "-p", pipeline]
-        line = shlex.join([*words, *_settings(info)])
+        types = ["--print-types"] if origin.is_annotated else []
+        line = shlex.join([*words, *_settings(info), *types])
         if not line.isprintable():
             return f"{_on_a_line(info.name)} made this; its command takes several lines"
         return line

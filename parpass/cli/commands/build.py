@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from parpass.relay.backend.kernel_map import KernelMap
     from parpass.relay.backend.network_library import PipelineRun
     from parpass.runner import RunReport
+    from parpass.runner.report.html.page import Recording
     from parpass.target.target import Target
     from parpass.transform import Pass
 
@@ -124,7 +125,7 @@ def build(
     check_suffix(output)
     asked = WatchOptions(**watched)
     asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
-    kernel_map = _new_map(emit_map)
+    kernel_map = _new_map(emit_map, asked.report)
     machine = _target(target)
     loaded = click.get_current_context().meta[options.LOADED]
     watching = Watching(asked, _passes(machine), loaded)
@@ -142,7 +143,9 @@ def build(
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(open_runner(workers=jobs))
         what = f"parpass build -O{level}"
-        stack.enter_context(watching.around(runner, contexts, pipeline=what, jobs=jobs))
+        recording = stack.enter_context(
+            watching.around(runner, contexts, pipeline=what, jobs=jobs)
+        )
         stack.enter_context(contexts[0])
         stack.enter_context(machine)
         try:
@@ -160,12 +163,13 @@ def build(
             raise PassFailure(error, with_traceback=traceback) from None
         finally:
             watching.report()
+        origins = _origins(kernel_map, lib, recording)
     with times.files.writing():
         _write(lib, output)
         if header is not None:
             write_text(lib.c_header(), header)
-    if emit_map is not None and kernel_map is not None:
-        _write_map(kernel_map, lib, emit_map)
+    if emit_map is not None and origins is not None:
+        _write_map(origins, emit_map)
     _report_numpy(lib, tell)
     if asked.explain_speed:
         print_build_times(times)
@@ -262,22 +266,43 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
-def _new_map(emit_map: str | None) -> KernelMap | None:
-    if emit_map is None:
+def _new_map(*wanted: str | None) -> KernelMap | None:
+    """Return a map to be filled in, if a file is wanted that shows it."""
+    if not any(wanted):
         return None
     from parpass.relay.backend.kernel_map import KernelMap
 
     return KernelMap()
 
 
-def _write_map(
-    kernel_map: KernelMap, lib: GraphExecutorFactoryModule, path: str
-) -> None:
+def _origins(
+    kernel_map: KernelMap | None,
+    lib: GraphExecutorFactoryModule,
+    recording: Recording | None,
+) -> dict[str, Any] | None:
+    """Return the map of a build as JSON has it, and add it to the page, if any.
+
+    None if none is wanted, or if it cannot be made, which is a warning.
+    """
+    if kernel_map is None:
+        return None
+    from parpass.cli.operations.kernel_chains import chains_of
+
+    try:
+        origins = kernel_map.exported(lib.module.image)
+    except Exception as error:  # noqa: BLE001 -- lowering rules may raise anything
+        click.echo(f"Warning: no map: {type(error).__name__}: {error}", err=True)
+        return None
+    if recording is not None:
+        recording.chains = chains_of(origins)
+    return origins
+
+
+def _write_map(origins: dict[str, Any], path: str) -> None:
     """Write the map; the library stands where that fails, which is a warning."""
     from parpass.cli.files.writing import write_text
 
     try:
-        text = json.dumps(kernel_map.exported(lib.module.image), indent=1)
-        write_text(f"{text}\n", path)
+        write_text(f"{json.dumps(origins, indent=1)}\n", path)
     except InputError as error:
         click.echo(f"Warning: no map: {error.message}", err=True)

@@ -91,6 +91,12 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "read again.",
 )
 @options.writing(
+    "--print-types",
+    is_flag=True,
+    help="Write the types that passes inferred, as comments, as --dump-ir does. They "
+    "are inferred again when the text is read.",
+)
+@options.writing(
     "--reproducer",
     metavar="PATH",
     help="When a pass fails, write what is needed to run it again to this file, or in "
@@ -169,6 +175,11 @@ def opt(
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     options.check_standard_input(inputs)
     check_suffix(output)
+    if given["print_types"] and output.endswith(".json"):
+        raise click.BadParameter(
+            f"types are comments in text, and '{output}' gets JSON, which has them",
+            param_hint="'--print-types'",
+        )
     if given["reproducer"] is not None:
         check_folder(given["reproducer"], "--reproducer")
     watching = WatchOptions(**watched)

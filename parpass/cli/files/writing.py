@@ -77,6 +77,7 @@ def write_modules(
     output: str,
     *,
     show_meta_data: bool | None = None,
+    show_types: bool = False,
     split: str = SPLIT,
 ) -> None:
     """Write modules to a file, or to standard output for `-`.
@@ -86,6 +87,8 @@ def write_modules(
         output: The path; JSON is written where it ends in `.json`, else text.
         show_meta_data: Whether text has the values of constants; by default in files,
             which are to be read again, and not on standard output.
+        show_types: Whether text has the types that passes inferred, as comments, where
+            it would be without.
         split: The line that parts several.
 
     Raises:
@@ -95,7 +98,10 @@ def write_modules(
     if _suffix(output) == ".json":
         text = _as_json(modules, output)
     else:
-        texts = [_as_text(mod, show_meta_data=shows) for mod in modules]
+        texts = [
+            _as_text(mod, show_meta_data=shows, show_types=show_types)
+            for mod in modules
+        ]
         text = f"\n{split}\n".join(one.rstrip("\n") for one in texts) + "\n"
     write_text(text, output)
 
@@ -121,11 +127,16 @@ def write_bytes(content: bytes, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
-def _as_text(mod: Any, *, show_meta_data: bool) -> str:
+def _as_text(mod: Any, *, show_meta_data: bool, show_types: bool) -> str:
     from parpass.transform import adapter_of
 
     programs = adapter_of(mod, "print").programs(mod)
     try:
+        if show_types:
+            from parpass.ir.module import IRModule  # others have them in their text
+
+            if isinstance(mod, IRModule):
+                return mod.text(show_meta_data=show_meta_data)
         return programs.astext(mod, show_meta_data=show_meta_data)
     except UnreadFunctionError:
         raise

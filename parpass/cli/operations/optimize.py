@@ -46,6 +46,7 @@ def run(
     verify_diagnostics: bool,
     output: str,
     print_metadata: bool | None,
+    print_types: bool,
     dump_pass_pipeline: bool,
     traceback: bool,
     function_timeout: float | None,
@@ -127,7 +128,13 @@ def run(
                 watching.report()
     if not code or output == "-":
         with files.writing():
-            write_modules(modules, output, show_meta_data=print_metadata, split=split)
+            write_modules(
+                modules,
+                output,
+                show_meta_data=print_metadata,
+                show_types=print_types,
+                split=split,
+            )
     if watched.explain_speed:
         from parpass.cli.output.tables import print_file_times
 

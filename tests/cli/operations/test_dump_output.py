@@ -59,8 +59,7 @@ def test_the_command_in_each_file_makes_that_file_again(
         assert (slashes, parpass) == ("//", "parpass")
         result = CliRunner().invoke(main, words)
         assert (result.exit_code, result.stderr) == (0, "")
-        again = relay.parse(result.stdout).astext()
-        assert again == relay.parse(one.read_text()).astext()
+        assert result.stdout_bytes == one.read_bytes().partition(b"\n")[2]
     assert "-O3 --config relay.FuseOps.max_depth=1" in made[1].read_text()
 
 
