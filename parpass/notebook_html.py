@@ -93,5 +93,24 @@ def item(name: str, detail: str = "", inside: Iterable[str] = ()) -> str:
     return f"{shown}<ol>{listed}</ol>" if listed else shown
 
 
+def mime_bundle(text: str, html: str) -> dict[str, str]:
+    """Return text and HTML by media type, as Jupyter's `_repr_mimebundle_` has them.
+
+    It is for objects whose `repr` is no text to read: where no HTML is shown, the text
+    is.
+    """
+    left_out = len(text) - _MAX_TEXT_CHARS
+    note = f"\n... {left_out:,} more characters" if left_out > 0 else ""
+    return {"text/plain": text[:_MAX_TEXT_CHARS] + note, "text/html": html}
+
+
+def progress_bar(text: str, done: int, whole: int, below: Iterable[str] = ()) -> str:
+    """Return a bar that is filled in part, a text beside it, and lines below it."""
+    bar = f'<progress value="{done}" max="{whole}"></progress>'
+    style = "font-family:monospace;text-align:left"
+    lines = [f"{bar} {escape(text)}", *(f"&emsp;{escape(line)}" for line in below)]
+    return "".join(f'<div style="{style}">{line}</div>' for line in lines)
+
+
 def _note(text: str) -> str:
     return f"<div><i>{escape(text)}</i></div>"

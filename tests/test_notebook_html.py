@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from html import unescape
 from html.parser import HTMLParser
+from importlib import import_module
+from typing import Any
 
 from parpass import IRModule, notebook_html, relay
-from parpass.notebook_html import folded_texts, preformatted
+from parpass.notebook_html import folded_texts, mime_bundle, preformatted
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import open_runner
 from parpass.runner.report.html.page import Recording
@@ -128,3 +130,20 @@ def test_a_recording_is_a_frame_with_its_page():
     inside = re.search(r'srcdoc="([^"]*)"', html)
     assert inside is not None
     assert unescape(inside[1]) == recording.to_html()
+
+
+def test_where_no_html_is_shown_they_are_text_to_read():
+    formatters: Any = import_module("IPython.core.formatters").DisplayFormatter()
+
+    def shown(one: object) -> str:
+        data, _ = formatters.format(one)
+        assert data.keys() == {"text/plain", "text/html"}
+        return data["text/plain"]
+
+    change = FunctionChange.of("f", "one\n<b>", "one\n<i>")
+    assert shown(change) == "changed f\n@@ -1,2 +1,2 @@\n one\n-<b>\n+<i>"
+    with open_runner(workers=0) as runner, runner.record() as recording:
+        runner.run_sync(relay.parse(PROGRAM), InferType())
+    assert shown(runner.last_report) == str(runner.last_report) == shown(recording)
+    long = mime_bundle("x" * 20_005, "")["text/plain"]
+    assert long == "x" * 20_000 + "\n... 5 more characters"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,50 @@ from nbformat import v4
 
 TOUR = Path(__file__).parents[1] / "examples" / "tour.ipynb"
 
+# Twelve stages, of which the last is told of from another thread and goes on.
+BARS = """
+import threading
+from parpass.runner import NotebookProgress, Progress, WorkerActivity
+
+def show():
+    for at in range(1, 13):
+        at_work = WorkerActivity(7, "Fold", f"<f{at}>", 5.0),
+        bars(Progress(at, ("Fold",), 1, 2, 0.0, 3.0, at_work, at_work, None, False))
+
+bars = NotebookProgress()
+thread = threading.Thread(target=show)
+thread.start()
+thread.join()
+"""
+
 
 @pytest.mark.slow
 def test_the_tour_runs_and_shows_module_pipeline_progress_report_and_network():
     reads: Any = getattr(v4, "reads")  # noqa: B009 -- it has no types
     notebook: Any = reads(TOUR.read_text(encoding="utf-8"))
+    notebook.cells.append(getattr(v4, "new_code_cell")(BARS))  # noqa: B009 -- as above
     code: list[Any] = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs for cell in code)  # what it shows is not kept
     nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
-    _, module, pipeline, run, report, network = [cell.outputs for cell in code]
+    outputs = [cell.outputs for cell in code]
+    _, module, pipeline, run, report, change, network, bars = outputs
     assert module[0].data["text/html"].count("<details") == 40
     assert "<li><code>FoldConstant</code>" in pipeline[0].data["text/html"]
     assert "<code>CountCalls</code> level 0</li>" in pipeline[0].data["text/html"]
     progress, counted, function = run
     assert "40 of 40 functions" in progress.data["text/plain"]
+    assert '<progress value="40" max="40">' in progress.data["text/html"]
     assert "'calls': 40" in counted.text
     assert function.data["text/html"].startswith("<pre")
     assert "<table>" in report[0].data["text/html"]
+    assert "What would help most: " in report[0].data["text/plain"]
+    assert change[0].data["text/plain"].startswith("changed f7\n@@ ")
+    assert "add(%x, 8f" in change[0].data["text/html"]
     assert network[0].data["text/plain"] == "array([[10., 10.]], dtype=float32)"
+    text, html = bars[0].data["text/plain"].splitlines(), bars[0].data["text/html"]
+    assert text[:2] == ["2 stages before", "stage 3: 2 of 2 functions, 0 s (Fold)"]
+    assert text[-1] == "stage 12: 1 of 2 functions, 0 s, about 3 s left (Fold)"
+    assert len(text) == 11
+    assert html.count('<progress value="2" max="2">') == 9
+    worker = escape("worker 7: Fold on '<f12>', 5.00 s, slow")
+    assert html.endswith(f"&emsp;{worker}</div>")

@@ -36,7 +36,7 @@ DOCS = Path(__file__).parents[1] / "docs"
         ("with-dask", 2, 0),
         ("with-opentelemetry", 1, 0),
         ("with-qiskit", 2, 0),
-        ("seeing", 7, 0),
+        ("seeing", 8, 0),
         ("writing-a-pass", 7, 3),
         ("writing-an-adapter", 11, 1),
     ],

@@ -40,6 +40,7 @@ _FILES = {
     "outline": ("outline",),
     "watching": ("watching",),
     "incremental": ("incremental",),
+    "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }
 

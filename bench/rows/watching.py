@@ -104,6 +104,16 @@ def _sides(
         with PassContext(config=USE_WORKERS), runner.record():
             return run()
 
+    def profiled(*, memory: bool) -> Callable[[], object]:
+        def watched() -> object:
+            with (
+                PassContext(config=USE_WORKERS) as context,
+                runner.profile(context, memory=memory),
+            ):
+                return run()
+
+        return watched
+
     def by(*instruments: PassInstrument) -> Callable[[], object]:
         def watched() -> object:
             with PassContext(config=USE_WORKERS, instruments=instruments):
@@ -117,6 +127,8 @@ def _sides(
         "changes, of which none is wanted": by(PrintChanged(functions=["none"])),
         "changes, which are printed": by(PrintChanged(stream=io.StringIO())),
         "remarks, of which there are none": by(RemarksInstrument()),
+        "a profile": profiled(memory=False),
+        "a profile with memory": profiled(memory=True),
         "what records for a page": recorded,
     }
 

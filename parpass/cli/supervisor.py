@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from parpass.transform.plan.invoke import ActiveBody
+    from parpass.transform.capture.bodies import ActiveBody
 
 _LENGTH = struct.Struct("<H")
 _NO_BODY = _LENGTH.pack(0)
@@ -80,7 +80,7 @@ def fork_supervised(*, shows_all: bool) -> AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _publishing_bodies(trail: mmap.mmap) -> Generator[None]:
-    from parpass.transform.plan.invoke import (
+    from parpass.transform.capture.bodies import (
         observing_bodies,  # the parent loads little
     )
 

@@ -140,7 +140,8 @@ class DumpFunctions(PassInstrument):
             pipeline = f"{origin.restoring},{pipeline}"
         ir = [] if origin.suffix != ".txt" else ["--ir", origin.ir_name]
         words = ["parpass", "opt", before, *ir, *self._arguments, "-p", pipeline]
-        line = shlex.join([*words, *_settings(info)])
+        types = ["--print-types"] if origin.is_annotated else []
+        line = shlex.join([*words, *_settings(info), *types])
         if not line.isprintable():
             return f"{_on_a_line(info.name)} made this; its command takes several lines"
         return line
@@ -165,6 +166,10 @@ class DumpFunctions(PassInstrument):
 
 class _LimitError(Exception):
     """The limit does not allow for another file."""
+
+
+class _OtherNameError(Exception):
+    """The text of a function has another name for it."""
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -218,12 +223,16 @@ def _shows_all(text: str, function: str, ir_name: str) -> bool:
     """Return whether the text of a function shows all of it; raise if not parsed."""
     mod = registered_programs()[ir_name].parse(text, function)
     adapter = adapter_of(mod, "DumpFunctions")
-    parsed = adapter.functions(mod)[function]
-    return adapter.function_text(function, parsed, mod) == text
+    functions = adapter.functions(mod)
+    if function not in functions:
+        raise _OtherNameError(", ".join(functions))
+    return adapter.function_text(function, functions[function], mod) == text
 
 
 def _reason(error: Exception) -> str:
     """Return what is missing in a text, in one line."""
+    if isinstance(error, _OtherNameError):
+        return f"the text calls it {_on_a_line(str(error))}"
     diagnostics = getattr(error, "diagnostics", ())
     if isinstance(error, ParpassError) and diagnostics:
         missing, _, _ = diagnostics[0].message.partition("; did you mean")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
 from parpass.ir.module import IRModule
 from parpass.object_store import ObjectStore
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
-from parpass.relay.backend.kernel_map import KernelMap
 from parpass.relay.backend.network_library import PipelineRun, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
@@ -25,6 +24,9 @@ from parpass.runner import Runner, RunReport, open_runner
 from parpass.runtime.compiled_module import Module
 from parpass.target.target import Target
 from parpass.transform import Pass, PassContext, Sequential
+
+if TYPE_CHECKING:
+    from parpass.relay.backend.kernel_map import KernelMap  # few builds have one
 
 __all__ = [
     "bind_params_by_name",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         NoWorkersError,
     )
     from parpass.runner.ipc.propagation import propagate
+    from parpass.runner.report.notebook_progress import NotebookProgress
     from parpass.runner.report.report import RunReport
     from parpass.runner.stage.progress import (
         Progress,
@@ -40,6 +41,7 @@ __all__ = [
     "JobCancelledError",
     "JobLostError",
     "NoWorkersError",
+    "NotebookProgress",
     "Progress",
     "RunReport",
     "Runner",
@@ -60,6 +62,7 @@ _HOMES = {
     "JobCancelledError": "executor",
     "JobLostError": "executor",
     "NoWorkersError": "executor",
+    "NotebookProgress": "report.notebook_progress",
     "Progress": "stage.progress",
     "RunReport": "report.report",
     "WorkerActivity": "stage.progress",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from parpass.fork_safety import fork_lock
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from parpass.runner.report.report import RunReport
     from parpass.runner.report.timeline import Recorded, Tracing
     from parpass.transform import PassContext
+    from parpass.transform.capture.pass_memory import PassMemory
 
 
 class WatchedRuns:
@@ -102,15 +104,21 @@ class WatchedRuns:
             recording.report = self.last_report
 
     @contextlib.contextmanager
-    def profile(self, context: PassContext | None = None) -> Generator[RunProfile]:
+    def profile(
+        self, context: PassContext | None = None, *, memory: bool = False
+    ) -> Generator[RunProfile]:
         """Measure the runs that begin in the block, by pass and by function.
 
         Args:
             context: The context of the runs, whose statistics are taken; by default the
                 one that is current here.
+            memory: Whether to measure the memory of passes under this context, too. It
+                is measured by `tracemalloc`, which runs in this process during the
+                block, and in workers during their jobs; passes take longer then.
 
         Yields:
-            The times and statistics, added up. They are whole when the block is left.
+            The times and statistics, added up, and the largest memory. They are whole
+            when the block is left.
         """
         with fork_lock:
             # For profiles alone.
@@ -119,9 +127,14 @@ class WatchedRuns:
             # As above.
             from parpass.transform.context import PassContext as Contexts
 
-        recorder = ProfileRecorder(context or Contexts.current())
+        context = context or Contexts.current()
+        recorder = ProfileRecorder(context)
         try:
-            with self.traced_to(recorder.add_slices):
+            with contextlib.ExitStack() as stack:
+                if memory:
+                    measured = stack.enter_context(_measuring_memory(context))
+                    recorder.profile.memory = measured
+                stack.enter_context(self.traced_to(recorder.add_slices))
                 yield recorder.profile
         finally:
             recorder.end()
@@ -153,3 +166,11 @@ class WatchedRuns:
             tracing.sinks.remove(sink)
             if not tracing.sinks:  # blocks of several tasks end in any order
                 self.tracing = None
+
+
+def _measuring_memory(context: PassContext) -> AbstractContextManager[PassMemory]:
+    with fork_lock:
+        # For those that ask for it alone.
+        from parpass.transform.capture.memory_meter import measuring_memory
+
+    return measuring_memory(context)

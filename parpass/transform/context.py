@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -28,6 +28,9 @@ from parpass.transform.instrument_hooks import (
     wanted_changes,
     wants_remarks,
 )
+
+if TYPE_CHECKING:
+    from parpass.transform.capture.pass_memory import PassMemory
 
 MAX_SHIPPED_LEVEL = 4  # of shipped passes, as TVM's; a program's may have more
 
@@ -105,6 +108,10 @@ class PassContext:
         instruments: Called around each pass, in this order.
         config: Values of registered options by key.
 
+    Attributes:
+        memory: What the memory of passes is added to, while `measuring_memory` measures
+            it; else empty.
+
     Raises:
         ArgumentError: An argument is of the wrong kind.
         ConfigError: An option is unknown or its value ill-typed.
@@ -133,6 +140,7 @@ class PassContext:
         # What instruments are told of; None if that is not found out yet.
         self._remarks_enabled: bool | None = None
         self._change_watch: ChangeWatch | None = None
+        self.memory: tuple[PassMemory, ...] = ()
 
     @classmethod
     def restored(

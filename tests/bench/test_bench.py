@@ -22,7 +22,11 @@ def run_bench(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-PEERS_ARE_MISSING = {"not installed", "this version of TVM has no such visitors"}
+ARE_MISSING = {
+    *("not installed", "this version of TVM has no such visitors"),
+    "Chromium is not installed",
+    "Playwright is not installed: pip install 'parpass[browser]'",
+}
 
 # Rows of each kind: one in this process, one of fresh processes and of their workers.
 FEW = ["infrastructure", "cold"]
@@ -51,7 +55,7 @@ def test_the_command_shows_its_rows_and_writes_what_it_measured(
         assert {line["verdict"] for line in lines} <= {"met", "missed", ""}
         without = [line for line in lines if not line["curves"]]
         missing = [line["note"] for line in without if line["figure"] is None]
-        assert set(missing) <= PEERS_ARE_MISSING
+        assert set(missing) <= ARE_MISSING
 
 
 def test_an_unknown_row_is_refused_and_the_known_ones_are_named():

@@ -88,6 +88,11 @@ class OpenedPage:
         picture.convert("RGB").quantize(_COLOURS).save(file, optimize=True)
 
 
+def chromium() -> str | None:
+    """Return the path of the system's Chromium; None if there is none."""
+    return next((path for path in map(shutil.which, _NAMES) if path), None)
+
+
 @contextlib.contextmanager
 def opened_page(
     url: str,
@@ -106,7 +111,7 @@ def opened_page(
         height: Likewise.
         scheme: `light` or `dark`.
     """
-    found = next((path for path in map(shutil.which, _NAMES) if path), None)
+    found = chromium()
     assert found is not None, f"none of {', '.join(_NAMES)} is installed"
     origin = "/".join(url.split("/")[:3])
     sync_playwright = import_module("playwright.sync_api").sync_playwright

@@ -87,7 +87,6 @@ def bisect(
     from parpass.cli.files.reading import read_module
     from parpass.cli.operations.bisection import Bisection, InconclusiveError
     from parpass.cli.operations.executors import opening_runner
-    from parpass.cli.operations.instrument_options import InstrumentOptions
     from parpass.cli.operations.pipeline import make_context, read_pipeline
     from parpass.transform import adapter_of
 
@@ -96,9 +95,7 @@ def bisect(
     pipeline = read_pipeline(passes)
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
     settings = limits | _settings(jobs)
-    context = make_context(
-        pipeline, level, config, InstrumentOptions.nothing(), settings
-    )
+    context = make_context(pipeline, level, config, (), settings)
     mod = read_module(file, ir=ir)
     programs = adapter_of(mod, "bisect").programs(mod)
     is_good, why_none = _check(check, mod, programs, seed)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +16,16 @@ from parpass.cli.commands.options import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
+    from parpass.cli.operations.watching import Watching
     from parpass.cli.output.tables import BuildTimes
     from parpass.ir.module import IRModule
     from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
     from parpass.relay.backend.kernel_map import KernelMap
     from parpass.relay.backend.network_library import PipelineRun
-    from parpass.runner import Progress, Runner, RunReport
+    from parpass.runner import RunReport
+    from parpass.runner.report.html.page import Recording
     from parpass.target.target import Target
-    from parpass.transform import PassContext
+    from parpass.transform import Pass
 
 Tell = Callable[[str], None]
 
@@ -85,17 +86,7 @@ _SLOW_SECONDS = 1.0  # seconds
     help="Write which lines of the source each kernel comes from, and where in the "
     "library its code is, as JSON; see parpass kernels.",
 )
-@options.remarks
-@options.remarks_filter
-@watch_options.trace
-@watch_options.report
-@options.quiet
-@options.showing(
-    "--explain-speed",
-    is_flag=True,
-    help="Show where the time went: lowering, passes on loops, LLVM, linking; and what "
-    "would make the build faster.",
-)
+@watch_options.watching
 @options.traceback
 def build(
     *,
@@ -109,12 +100,7 @@ def build(
     output: str,
     header: str | None,
     emit_map: str | None,
-    remarks: str | None,
-    remarks_filter: Sequence[str],
-    trace: str | None,
-    report: str | None,
-    quiet: bool,
-    explain_speed: bool,
+    watched: Mapping[str, Any],
     traceback: bool,
 ) -> None:
     """Compile a network to a library, on every core.
@@ -128,75 +114,65 @@ def build(
       parpass build model.onnx -o net.so -j 4
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
-    from parpass.cli.files.writing import check_folder, check_output, write_text
-    from parpass.cli.operations.html_report import writing_report
-    from parpass.cli.operations.instrument_options import InstrumentOptions
-    from parpass.cli.operations.pipeline import check_config, make_context
-    from parpass.cli.output.progress_display import showing_progress
-    from parpass.cli.output.tables import (
-        BuildTimes,
-        print_build_times,
-        print_speed_report,
-    )
+    from parpass.cli.files.writing import check_suffix, write_text
+    from parpass.cli.operations.pipeline import check_config, make_contexts
+    from parpass.cli.operations.watching import Watching, WatchOptions
+    from parpass.cli.output.tables import BuildTimes, print_build_times
     from parpass.runner import open_runner
     from parpass.transform import Sequential
 
     check_config(config)
-    check_output(output)
-    if header is not None:
-        check_folder(header, "--header")
-    watch_options.check_files(trace, report, output)
-    watch_options.check_file(emit_map, "--emit-map", output)
-    kernel_map = _new_map(emit_map)
+    check_suffix(output)
+    asked = WatchOptions(**watched)
+    asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
+    kernel_map = _new_map(emit_map, asked.report)
     machine = _target(target)
-    watching = replace(
-        InstrumentOptions.nothing(), remarks=remarks, remarks_filter=remarks_filter
+    loaded = click.get_current_context().meta[options.LOADED]
+    watching = Watching(asked, _passes(machine), loaded)
+    contexts = make_contexts(
+        asked.repeat or 1, Sequential([]), level, config, watching.instruments, {}
     )
-    context = make_context(Sequential([]), level, config, watching, {})
-    times = BuildTimes()
+    times = BuildTimes(reports=watching.reports)
     with times.files.reading():
         mod = _network(file, dict(shapes))
 
     def tell(text: str) -> None:
-        if not quiet:
+        if not asked.quiet:
             click.echo(text, err=True)
 
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(open_runner(workers=jobs))
-        if trace is not None:
-            stack.enter_context(runner.trace(trace))
-        stack.enter_context(writing_report(report, runner, context))
-        stack.enter_context(context)
+        what = f"parpass build -O{level}"
+        recording = stack.enter_context(
+            watching.around(runner, contexts, pipeline=what, jobs=jobs)
+        )
+        stack.enter_context(contexts[0])
         stack.enter_context(machine)
-        progress = stack.enter_context(showing_progress(quiet=quiet))
         try:
             lib = _compile(
                 mod,
                 machine,
-                runner,
-                context,
+                watching,
                 times,
                 tell,
                 is_c=header is not None,
                 cache=cache,
                 kernel_map=kernel_map,
-                progress=progress,
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
             raise PassFailure(error, with_traceback=traceback) from None
         finally:
             watching.report()
+        origins = _origins(kernel_map, lib, recording)
     with times.files.writing():
         _write(lib, output)
         if header is not None:
             write_text(lib.c_header(), header)
-    if emit_map is not None and kernel_map is not None:
-        _write_map(kernel_map, lib, emit_map)
+    if emit_map is not None and origins is not None:
+        _write_map(origins, emit_map)
     _report_numpy(lib, tell)
-    if explain_speed:
+    if asked.explain_speed:
         print_build_times(times)
-        for one in times.reports:
-            print_speed_report(one)
 
 
 def _target(text: str) -> Target:
@@ -207,6 +183,16 @@ def _target(text: str) -> Target:
         return Target(text).resolved()
     except TargetError as error:
         raise click.BadParameter(str(error), param_hint="'--target'") from None
+
+
+def _passes(machine: Target) -> Pass:
+    """Return the passes of builds, for their names."""
+    from parpass.relay.backend.lowering.lower_te import LowerTE
+    from parpass.relay.build_module import network_pipeline
+    from parpass.target.build_library import lowering
+    from parpass.transform import Sequential
+
+    return Sequential([network_pipeline(), LowerTE(machine), lowering(machine)])
 
 
 def _network(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
@@ -222,20 +208,19 @@ def _network(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
 def _compile(
     mod: IRModule,
     machine: Target,
-    runner: Runner,
-    context: PassContext,
+    watching: Watching,
     times: BuildTimes,
     tell: Tell,
     *,
     is_c: bool,
     cache: bool,
     kernel_map: KernelMap | None,
-    progress: Callable[[Progress], object] | None,
 ) -> GraphExecutorFactoryModule:
-    """Return the library; the runner runs its pipelines, one after the other."""
+    """Return the library, whose pipelines are run one after the other."""
     from parpass.relay.backend.lowering import left_to_numpy
     from parpass.relay.build_module import network_runs
     from parpass.target.code_gen import long_kernels
+    from parpass.transform import PassContext
 
     executor = "aot" if is_c else "graph"
     runs: Generator[PipelineRun, Any, GraphExecutorFactoryModule]
@@ -249,16 +234,10 @@ def _compile(
             wanted = runs.send(made)
         except StopIteration as end:
             times.link = time.perf_counter() - began
-            times.long_kernels = long_kernels(context)
+            times.long_kernels = long_kernels(PassContext.current())
             return end.value
         tell(f"{wanted.what}...")
-        made = runner.run_sync(
-            wanted.mod,
-            wanted.pipeline,
-            context=context,
-            report=times.reports.append,
-            progress=progress,
-        )
+        made = watching.run(wanted.mod, wanted.pipeline)
         times.left_to_numpy |= left_to_numpy(made)
         _report_if_slow(times.reports[-1], tell)
 
@@ -287,22 +266,43 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
-def _new_map(emit_map: str | None) -> KernelMap | None:
-    if emit_map is None:
+def _new_map(*wanted: str | None) -> KernelMap | None:
+    """Return a map to be filled in, if a file is wanted that shows it."""
+    if not any(wanted):
         return None
     from parpass.relay.backend.kernel_map import KernelMap
 
     return KernelMap()
 
 
-def _write_map(
-    kernel_map: KernelMap, lib: GraphExecutorFactoryModule, path: str
-) -> None:
+def _origins(
+    kernel_map: KernelMap | None,
+    lib: GraphExecutorFactoryModule,
+    recording: Recording | None,
+) -> dict[str, Any] | None:
+    """Return the map of a build as JSON has it, and add it to the page, if any.
+
+    None if none is wanted, or if it cannot be made, which is a warning.
+    """
+    if kernel_map is None:
+        return None
+    from parpass.cli.operations.kernel_chains import chains_of
+
+    try:
+        origins = kernel_map.exported(lib.module.image)
+    except Exception as error:  # noqa: BLE001 -- lowering rules may raise anything
+        click.echo(f"Warning: no map: {type(error).__name__}: {error}", err=True)
+        return None
+    if recording is not None:
+        recording.chains = chains_of(origins)
+    return origins
+
+
+def _write_map(origins: dict[str, Any], path: str) -> None:
     """Write the map; the library stands where that fails, which is a warning."""
     from parpass.cli.files.writing import write_text
 
     try:
-        text = json.dumps(kernel_map.exported(lib.module.image), indent=1)
-        write_text(f"{text}\n", path)
+        write_text(f"{json.dumps(origins, indent=1)}\n", path)
     except InputError as error:
         click.echo(f"Warning: no map: {error.message}", err=True)

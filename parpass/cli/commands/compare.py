@@ -51,9 +51,10 @@ def compare(
 ) -> None:
     """Compare the numbers of two profiles.
 
-    BEFORE and AFTER are files that parpass opt --profile writes; one of them may be -.
-    Times of repeated runs are compared by their medians, and a change that may be due
-    to the noise of the runs is said to be so. The largest changes come first.
+    BEFORE and AFTER are files that --profile of parpass opt or build writes; one of
+    them may be -. Times, and memory, of repeated runs are compared by their medians,
+    and a change that may be due to the noise of the runs is said to be so. The largest
+    changes come first.
 
     \b
     Example:
@@ -88,7 +89,7 @@ def compare(
     for one in slower:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
         what = "the run" if one is found.run else f"pass '{one.name}'"
-        text = f"{what} became slower by {time_text(one.seconds)}{percent}"
+        text = f"{what} became slower by {time_text(one.difference)}{percent}"
         click.echo(f"Error: {text}; --fail-above={fail_above:g} allows less", err=True)
     click.get_current_context().exit(1 if slower else 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any, cast
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.options import Command, Option
+from parpass.cli.operations.kernel_chains import code_text, outline, shown_line
 from parpass.cli.output.failure import InputError
 
 _FORMAT = 1
+_MOST_LOOPS = 20  # of an outline
+
+_choosing = functools.partial(click.option, cls=Option, section="What to show")
 
 
 @click.command(
@@ -25,29 +29,39 @@ _FORMAT = 1
 @click.argument(
     "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@options.showing(
+@_choosing(
     "--node",
     metavar="NODE",
     help="Show the kernels that compute a node: the name of an ONNX node, or of one of "
     "its results.",
 )
-@options.showing(
+@_choosing(
     "--line",
     metavar="LINE",
     type=click.IntRange(min=1),
     help="Show the kernels that compute a line of the source: of a program's text, or "
     "of the list of an ONNX model's nodes.",
 )
-@options.showing(
+@_choosing(
     "--kernel",
     metavar="NAME",
     help="Show where a kernel comes from: its function's name, or its symbol in the "
     "library.",
 )
+@_choosing(
+    "--text",
+    is_flag=True,
+    help="Show the loops of the kernels as text, in place of their outline.",
+)
 def kernels(
-    *, file: Path, node: str | None, line: int | None, kernel: str | None
+    *,
+    file: Path,
+    node: str | None,
+    line: int | None,
+    kernel: str | None,
+    text: bool,
 ) -> None:
-    """Show which kernels a node of a network became, or where a kernel comes from.
+    """Show which kernels a node became, their loops and code, or where they come from.
 
     FILE is what parpass build --emit-map has written. Without options it shows the
     kernels, the largest first.
@@ -59,13 +73,15 @@ def kernels(
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     if sum(one is not None for one in (node, line, kernel)) > 1:
         raise click.UsageError("expected one of --node, --line and --kernel, got more")
+    if text and node is line is kernel is None:
+        raise click.UsageError("--text is for --node, --line or --kernel")
     said = _read(file)
     if node is not None:
-        shown = _lines(said, _places_of_node(said, node))
+        shown = _lines(said, _places_of_node(said, node), as_text=text)
     elif line is not None:
-        shown = _lines(said, _places_of_line(said, line))
+        shown = _lines(said, _places_of_line(said, line), as_text=text)
     elif kernel is not None:
-        shown = _sources(said, _kernel(said, kernel))
+        shown = _sources(said, _kernel(said, kernel), as_text=text)
     else:
         by_size = sorted(said["kernels"], key=lambda one: -(one["size"] or 0))
         shown = (_title(one) for one in by_size)
@@ -144,14 +160,16 @@ def _unknown(
     )
 
 
-def _lines(said: dict[str, Any], places: list[_Place]) -> Iterator[str]:
+def _lines(
+    said: dict[str, Any], places: list[_Place], *, as_text: bool
+) -> Iterator[str]:
     for place in places:
-        yield _shown(said, *place)
-        found = list(_kernels_at(said, place))
+        yield ": ".join(shown_line(said, *place))
+        found = list(_kernels_at(said, place, as_text=as_text))
         yield from found or ["  no kernel: folded into others, or not needed"]
 
 
-def _kernels_at(said: dict[str, Any], place: _Place) -> Iterator[str]:
+def _kernels_at(said: dict[str, Any], place: _Place, *, as_text: bool) -> Iterator[str]:
     for kernel in said["kernels"]:
         for call in kernel["calls"]:
             here = [
@@ -161,30 +179,34 @@ def _kernels_at(said: dict[str, Any], place: _Place) -> Iterator[str]:
             ]
             if here:
                 yield f"  {', '.join(here)}: call {call['call']} of {_title(kernel)}"
+                yield from _loops(kernel, "    ", as_text=as_text)
 
 
-def _sources(said: dict[str, Any], kernel: dict[str, Any]) -> Iterator[str]:
+def _sources(
+    said: dict[str, Any], kernel: dict[str, Any], *, as_text: bool
+) -> Iterator[str]:
     yield _title(kernel)
+    yield from _loops(kernel, "  ", as_text=as_text)
     for call in kernel["calls"]:
         yield f"  call {call['call']}"
         for one in call["operators"]:
             span = one["span"]
             where = "made by a pass"
             if span is not None:
-                where = _shown(said, span["source"], span["line"])
+                where = ": ".join(shown_line(said, span["source"], span["line"]))
             yield f"    {one['operator']}: {where}"
 
 
 def _title(kernel: dict[str, Any]) -> str:
-    if kernel["symbol"] is None:
-        return f"{kernel['function']}: computed by numpy"
-    code = "an object of the library"
-    if kernel["offset"] is not None:
-        code = f"{kernel['size']:,} bytes at {kernel['offset']:#x}"
-    return f"{kernel['function']}: {kernel['symbol']}, {code}"
+    return f"{kernel['function']}: {code_text(kernel)}"
 
 
-def _shown(said: dict[str, Any], source: str, line: int) -> str:
-    lines = said["sources"].get(source, ())
-    text = lines[line - 1].strip() if line <= len(lines) else ""
-    return f"{source}:{line}: {text}"
+def _loops(kernel: dict[str, Any], indent: str, *, as_text: bool) -> Iterator[str]:
+    """Yield the loops of a kernel: their text, or the first of their outline."""
+    if as_text and kernel["text"] is not None:
+        yield from (f"{indent}{line}" for line in kernel["text"].splitlines())
+        return
+    lines = list(outline(kernel))
+    yield from (f"{indent}{line}" for line in lines[:_MOST_LOOPS])
+    if len(lines) > _MOST_LOOPS:
+        yield f"{indent}and {len(lines) - _MOST_LOOPS} more loops; --text shows all"

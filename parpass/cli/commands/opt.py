@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,95 +91,28 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "read again.",
 )
 @options.writing(
+    "--print-types",
+    is_flag=True,
+    help="Write the types that passes inferred, as comments, as --dump-ir does. They "
+    "are inferred again when the text is read.",
+)
+@options.writing(
     "--reproducer",
     metavar="PATH",
     help="When a pass fails, write what is needed to run it again to this file, or in "
     "this folder. See parpass replay.",
 )
-@options.remarks
-@options.remarks_filter
-@watch_options.trace
-@watch_options.report
-@watch_options.profile
-@watch_options.repeat
-@watch_options.dump_ir
-@watch_options.dump_ir_passes
-@watch_options.dump_ir_limit
-@options.showing(
-    "--print-ir-before",
-    metavar="[=NAMES]",
-    multiple=True,
-    shell_complete=completion.names_of_passes,
-    help="Print the IR before these passes, separated by commas; without names, "
-    "before each pass.",
-)
-@options.showing(
-    "--print-ir-after",
-    metavar="[=NAMES]",
-    multiple=True,
-    shell_complete=completion.names_of_passes,
-    help="Print the IR after these passes.",
-)
-@options.showing(
-    "--print-ir-before-all",
-    is_flag=True,
-    help="Print the IR before each pass.",
-)
-@options.showing(
-    "--print-ir-after-all",
-    is_flag=True,
-    help="Print the IR after each pass.",
-)
-@options.showing(
-    "--print-ir-after-change",
-    metavar="[=PASSES]",
-    multiple=True,
-    shell_complete=completion.names_of_passes,
-    help="Print a diff of each function that a pass changed; of these passes alone, "
-    "globs separated by commas, if some are given.",
-)
-@options.showing(
-    "--filter-print-funcs",
-    metavar="FUNCTIONS",
-    multiple=True,
-    help="Show and dump changes of these functions alone: globs, separated by commas.",
-)
+@watch_options.watching
 @options.showing(
     "--dump-pass-pipeline",
     is_flag=True,
     help="Print the passes and their options, as text for -p.",
 )
 @options.showing(
-    "--verify-each",
-    is_flag=True,
-    help="Check that the IR is well formed before and after each pass.",
-)
-@options.showing(
     "--check-contract",
     is_flag=True,
     help="Check that function passes change nothing but what they return, and depend "
     "on neither hash seed nor process nor order.",
-)
-@options.showing(
-    "--timing",
-    metavar="[=FORMAT]",
-    multiple=True,
-    type=click.Choice(["", "text", "json", "csv"]),
-    help="Show how long each pass took, as a table or, with =json and =csv, as those.",
-)
-@options.quiet
-@options.showing(
-    "--explain-speed",
-    is_flag=True,
-    help="Show where the time went, what the workers did, and what would make the run "
-    "faster.",
-)
-@options.showing(
-    "--statistics",
-    metavar="[=FORMAT]",
-    multiple=True,
-    type=click.Choice(["", "text", "json", "csv"]),
-    help="Show what passes counted or, with =json and =csv, on each function too.",
 )
 @options.traceback
 @_listing("--list-passes", "lists", flag_value="passes", help="List the passes.")
@@ -207,6 +140,7 @@ def opt(
     dask: str | None,
     isolate: bool,
     jobs: int | None,
+    watched: Mapping[str, Any],
     **given: Any,
 ) -> None:
     """Run PASSES on models and write the module that comes out.
@@ -224,9 +158,10 @@ def opt(
       parpass opt resnet50.onnx -p InferType,SimplifyInference,FoldConstant
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.irs import load_irs
-    from parpass.cli.files.writing import check_folder, check_output
+    from parpass.cli.files.writing import check_folder, check_suffix
     from parpass.cli.operations import optimize
     from parpass.cli.operations.pipeline import check_config
+    from parpass.cli.operations.watching import WatchOptions
 
     load_irs(given["ir"], [path.suffix for path in inputs])
     check_config(config)
@@ -239,11 +174,16 @@ def opt(
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     options.check_standard_input(inputs)
-    check_output(output)
+    check_suffix(output)
+    if given["print_types"] and output.endswith(".json"):
+        raise click.BadParameter(
+            f"types are comments in text, and '{output}' gets JSON, which has them",
+            param_hint="'--print-types'",
+        )
     if given["reproducer"] is not None:
         check_folder(given["reproducer"], "--reproducer")
-    watch_options.check_files(given["trace"], given["report"], output)
-    watch_options.check_profile(given["profile"], given["repeat"], output)
+    watching = WatchOptions(**watched)
+    watching.check({"-o": output})
     options.check_executor(jobs, executor, dask)
     if isolate and jobs == 0:
         raise click.BadParameter(
@@ -260,6 +200,7 @@ def opt(
         dask=dask,
         isolate=isolate,
         jobs=jobs,
+        watched=watching,
         loaded=click.get_current_context().meta[options.LOADED],
         **given,
     )

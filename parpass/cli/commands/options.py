@@ -254,40 +254,21 @@ traceback: Any = showing(
     is_flag=True,
     help="Show where a failing pass failed.",
 )
-quiet: Any = showing(
-    "-q",
-    "--quiet",
-    is_flag=True,
-    help="Show nothing of what is being done, nor how far it is.",
-)
-
-
-remarks: Any = writing(
-    "--remarks",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-    help="Write what passes did, what they missed and why, and what they found: as "
-    "YAML in LLVM's format if FILE ends in .yaml or .yml, as JSON Lines if it ends in "
-    ".jsonl; - shows it on standard error.",
-)
-
-
-remarks_filter: Any = writing(
-    "--remarks-filter",
-    metavar="PATTERN",
-    multiple=True,
-    shell_complete=completion.names_of_passes,
-    help="Of the remarks, keep those of passes whose names these globs match, "
-    "separated by commas, such as 'Fuse*'.",
-)
 
 
 # Before click 8.4 the class takes no arguments.
 class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
-    """A number of bytes, such as `4096`, `512M` or `1.5G`; units are powers of 1024."""
+    """A number of bytes, such as `4096`, `512M` or `1.5G`.
+
+    Args:
+        kilo: What the units are powers of: 1024, as of memory, or 1000, as of files.
+    """
 
     name = "bytes"
     _form = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?", re.IGNORECASE)
+
+    def __init__(self, kilo: int = 1024) -> None:
+        self._kilo = kilo
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -295,7 +276,8 @@ class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         """Return the number."""
         found = self._form.fullmatch(str(value).strip())
         unit = ((found and found[2]) or "").upper()
-        size = int(float(found[1]) * 1024 ** " KMGT".find(unit or " ")) if found else 0
+        scale = self._kilo ** " KMGT".find(unit or " ")
+        size = round(float(found[1]) * scale) if found else 0
         if size <= 0:
             self.fail(f"expected bytes such as 4096, 512M or 2G, got '{value}'")
         return size

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,14 +16,12 @@ from parpass.cli.output.failure import InputError
 from parpass.errors import UnreadFunctionError
 
 
-def check_output(output: str) -> None:
-    """Refuse, before anything is run, a place where nothing could be written.
+def check_suffix(output: str) -> None:
+    """Refuse, before anything is run, to write a format that is only read.
 
     Raises:
-        click.BadParameter: The folder does not exist, or the suffix is of a format that
-            is only read.
+        click.BadParameter: The suffix is of such a format.
     """
-    check_folder(output, "-o")
     suffix = _suffix(output)
     if suffix == ".onnx":
         raise click.BadParameter(
@@ -46,11 +44,40 @@ def check_folder(path: str, option: str) -> None:
         )
 
 
+def check_outputs(outputs: Mapping[str, str | None]) -> None:
+    """Refuse, before anything is run, files of which one could not be written.
+
+    Args:
+        outputs: The path that each option was given; None, and `-`, for no file.
+
+    Raises:
+        click.BadParameter: A folder does not exist, or may not be written to; or two
+            options were given the same file. The message names the option.
+    """
+    taken: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None or path == "-":
+            continue
+        check_folder(path, option)
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # a pipe, a device: nothing is replaced
+        folder = os.path.dirname(path) or "."
+        other = taken.setdefault(os.path.realpath(path), option)
+        why = ""
+        if not os.access(folder, os.W_OK | os.X_OK):
+            why = f"directory '{folder}' may not be written to"
+        elif other != option:
+            why = f"'{path}' is where {other} writes; give this file another name"
+        if why:
+            raise click.BadParameter(why, param_hint=f"'{option}'")
+
+
 def write_modules(
     modules: Sequence[Any],
     output: str,
     *,
     show_meta_data: bool | None = None,
+    show_types: bool = False,
     split: str = SPLIT,
 ) -> None:
     """Write modules to a file, or to standard output for `-`.
@@ -60,6 +87,8 @@ def write_modules(
         output: The path; JSON is written where it ends in `.json`, else text.
         show_meta_data: Whether text has the values of constants; by default in files,
             which are to be read again, and not on standard output.
+        show_types: Whether text has the types that passes inferred, as comments, where
+            it would be without.
         split: The line that parts several.
 
     Raises:
@@ -69,7 +98,10 @@ def write_modules(
     if _suffix(output) == ".json":
         text = _as_json(modules, output)
     else:
-        texts = [_as_text(mod, show_meta_data=shows) for mod in modules]
+        texts = [
+            _as_text(mod, show_meta_data=shows, show_types=show_types)
+            for mod in modules
+        ]
         text = f"\n{split}\n".join(one.rstrip("\n") for one in texts) + "\n"
     write_text(text, output)
 
@@ -95,11 +127,16 @@ def write_bytes(content: bytes, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
-def _as_text(mod: Any, *, show_meta_data: bool) -> str:
+def _as_text(mod: Any, *, show_meta_data: bool, show_types: bool) -> str:
     from parpass.transform import adapter_of
 
     programs = adapter_of(mod, "print").programs(mod)
     try:
+        if show_types:
+            from parpass.ir.module import IRModule  # others have them in their text
+
+            if isinstance(mod, IRModule):
+                return mod.text(show_meta_data=show_meta_data)
         return programs.astext(mod, show_meta_data=show_meta_data)
     except UnreadFunctionError:
         raise

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def writing_report(
     path: str | None, runner: Runner, context: PassContext
-) -> Generator[None]:
+) -> Generator[Recording | None]:
     """Record the runs of the block, and write what was recorded, however it ends.
 
     A page that cannot be written is a warning, and the result of the runs stands.
@@ -29,14 +29,17 @@ def writing_report(
         path: The page; None for none.
         runner: What carries the runs out.
         context: The settings that they have.
+
+    Yields:
+        The recording; None if there is no page.
     """
     if path is None:
-        yield
+        yield None
         return
     recording: Recording | None = None
     try:
         with runner.record(context) as recording:
-            yield
+            yield recording
     finally:
         if recording is not None:
             _write(recording, path)

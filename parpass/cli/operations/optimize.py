@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,16 @@ from parpass.cli.files.reading import SPLIT, Program, read_modules, read_program
 from parpass.cli.files.writing import write_modules
 from parpass.cli.operations.executors import opening_runner
 from parpass.cli.operations.expectations import Expectations, capturing
-from parpass.cli.operations.html_report import writing_report
-from parpass.cli.operations.instrument_options import InstrumentOptions
-from parpass.cli.operations.pipeline import dump_pipeline, make_context, read_pipeline
+from parpass.cli.operations.pipeline import (
+    dump_pipeline,
+    make_contexts,
+    read_pipeline,
+)
 from parpass.cli.operations.preload import modules_to_preload
-from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
+from parpass.cli.operations.watching import Watching, WatchOptions
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
-from parpass.cli.output.progress_display import showing_progress
 from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
-from parpass.runner import Progress, Runner
 from parpass.transform import Pass, PassContext, Sequential
 
 # Runs a pipeline on a module.
@@ -45,6 +46,7 @@ def run(
     verify_diagnostics: bool,
     output: str,
     print_metadata: bool | None,
+    print_types: bool,
     dump_pass_pipeline: bool,
     traceback: bool,
     function_timeout: float | None,
@@ -55,12 +57,8 @@ def run(
     reproducer: str | None,
     check_contract: bool,
     isolate: bool,
-    trace: str | None,
-    report: str | None,
-    profile: str | None,
-    repeat: int | None,
-    quiet: bool,
-    **shown: Any,
+    watched: WatchOptions,
+    loaded: Sequence[str],
 ) -> None:
     """Do what the options of `parpass opt` say.
 
@@ -68,8 +66,7 @@ def run(
         click.ClickException: Something of it failed.
     """
     split = split_input_file or SPLIT
-    watching = InstrumentOptions(**shown)
-    files = watching.files
+    files = FileTimes()
     settings = {
         "function_timeout": function_timeout,
         "memory_limit": memory_limit,
@@ -88,31 +85,29 @@ def run(
     if is_by_level:
         passes = f"DefaultPipeline{{opt-level={level}}}"
     pipeline = Sequential([]) if passes is None else read_pipeline(passes)
-    context = make_context(pipeline, level, config, watching, settings)
-    unwatched = InstrumentOptions.nothing()
-    repeated = [
-        make_context(pipeline, level, config, unwatched, settings)
-        for _ in range(1, repeat or 1)
-    ]
+    watching = Watching(watched, pipeline, loaded)
+    contexts = make_contexts(
+        watched.repeat or 1, pipeline, level, config, watching.instruments, settings
+    )
     if dump_pass_pipeline and passes is not None:
         dump_pipeline(pipeline)
-    _note_skipped(pipeline, context)
+    _note_skipped(pipeline, contexts[0])
     code = 0
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(
             opening_runner(jobs, executor, dask=dask, preload=modules if passes else ())
         )
-        if trace is not None:
-            stack.enter_context(runner.trace(trace))
-        stack.enter_context(writing_report(report, runner, context))
-        numbers = stack.enter_context(
-            writing_profile(profile, runner, [context, *repeated], passes or "", jobs)
+        stack.enter_context(
+            watching.around(
+                runner,
+                contexts,
+                pipeline=passes or "",
+                jobs=jobs,
+                shows_progress=bool(passes),
+            )
         )
-        progress = stack.enter_context(showing_progress(quiet=quiet or not passes))
         go = (
-            _running(runner, pipeline, context, watching, numbers, progress)
-            if passes
-            else _unchanged
+            functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
         )
         go = _for_relay_only(go) if is_by_level else go
         try:
@@ -133,34 +128,22 @@ def run(
                 watching.report()
     if not code or output == "-":
         with files.writing():
-            write_modules(modules, output, show_meta_data=print_metadata, split=split)
-    watching.report_files()
+            write_modules(
+                modules,
+                output,
+                show_meta_data=print_metadata,
+                show_types=print_types,
+                split=split,
+            )
+    if watched.explain_speed:
+        from parpass.cli.output.tables import print_file_times
+
+        print_file_times(files, sum(one.seconds for one in watching.reports))
     click.get_current_context().exit(code)
 
 
 def _unchanged(mod: Any) -> Any:
     return mod
-
-
-def _running(
-    runner: Runner,
-    pipeline: Sequential,
-    context: PassContext,
-    watching: InstrumentOptions,
-    numbers: ProfileOutput | None,
-    progress: Callable[[Progress], object] | None,
-) -> Run:
-    def go(mod: Any) -> Any:
-        def once(context: PassContext) -> Any:
-            return runner.run_sync(mod, pipeline, context=context, progress=progress)
-
-        watching.note_functions(mod)
-        try:
-            return once(context) if numbers is None else numbers.run(once)
-        finally:
-            watching.take(runner.last_report)
-
-    return go
 
 
 def _for_relay_only(go: Run) -> Run:

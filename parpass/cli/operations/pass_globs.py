@@ -1,38 +1,49 @@
-"""Globs of passes, as options are given them."""
+"""Names of passes, and globs of them, as options are given them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import click
 
 from parpass.errors.core import did_you_mean
+from parpass.transform import Pass, Sequential, registered_passes
 from parpass.transform.name_globs import matches_pass
+
+
+def known_passes(pipeline: Pass) -> set[str]:
+    """Return the names of all passes: those in a pipeline, and the registered ones."""
+    return {one.info.name for one in flat_passes(pipeline)} | registered_passes().keys()
+
+
+def flat_passes(pipeline: Pass | None) -> Iterator[Pass]:
+    """Yield a pass, and those in it."""
+    if pipeline is not None:
+        yield pipeline
+    if isinstance(pipeline, Sequential):
+        for child in pipeline.passes:
+            yield from flat_passes(child)
+
+
+def split_globs(given: Iterable[str]) -> list[str]:
+    """Return globs that an option was given, separated by commas; `*` for no text."""
+    return [one.strip() or "*" for text in given for one in text.split(",")]
 
 
 def checked_pass_globs(
     given: Iterable[str], known: Collection[str], option: str
 ) -> list[str]:
-    """Return the globs of an option, which is given them separated by commas.
+    """Return the globs of passes that an option was given, as `split_globs`.
 
     Raises:
-        click.BadParameter: One matches no pass.
+        click.BadParameter: One matches no pass; the nearest names are in the message.
     """
-    globs = [one.strip() for text in given for one in text.split(",")]
-    for one in globs:
-        check_pass_glob(one, known, option)
+    globs = split_globs(given)
+    for glob in globs:
+        if glob != "*" and not any(matches_pass(glob, name) for name in known):
+            short = {name.rpartition(".")[2] for name in known}
+            raise click.BadParameter(
+                f"no pass matches '{glob}'{did_you_mean(glob, short)}",
+                param_hint=f"'{option}'",
+            )
     return globs
-
-
-def check_pass_glob(glob: str, known: Collection[str], option: str) -> None:
-    """Raise if a glob that an option was given matches no pass.
-
-    Raises:
-        click.BadParameter: It matches none; the nearest names are in the message.
-    """
-    if not any(matches_pass(glob, name) for name in known):
-        short = {name.rpartition(".")[2] for name in known}
-        raise click.BadParameter(
-            f"no pass matches '{glob}'{did_you_mean(glob, short)}",
-            param_hint=f"'{option}'",
-        )

@@ -10,9 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from parpass.cli.operations.instrument_options import InstrumentOptions
 from parpass.cli.output.failure import InputError
 from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassError
+from parpass.instrument import PassInstrument
 from parpass.ir.dialect import load_dialects
 from parpass.transform import (
     Pass,
@@ -58,14 +58,14 @@ def check_config(config: Sequence[str]) -> None:
     """
     if config:
         import_module("parpass.relay")  # makes its options known
-        make_context(Sequential([]), 0, config, InstrumentOptions.nothing(), {})
+        make_context(Sequential([]), 0, config, (), {})
 
 
 def make_context(
     pipeline: Sequential,
     level: int,
     config: Sequence[str],
-    watching: InstrumentOptions,
+    instruments: Sequence[PassInstrument],
     settings: Mapping[str, Any],
 ) -> PassContext:
     """Return the context for a run.
@@ -74,7 +74,7 @@ def make_context(
         pipeline: The pipeline.
         level: The optimization level.
         config: What was given for `--config`, each as KEY=VALUE.
-        watching: Has the instruments.
+        instruments: The instruments.
         settings: parpass's own options that have a flag, None for those not given.
 
     Raises:
@@ -89,7 +89,6 @@ def make_context(
             param_hint="'-O'",
         )
     import_module("parpass.runner.driver.session")  # makes its options known
-    instruments = watching.instruments(pipeline)
     values = dict(_key_and_value(one) for one in config)
     given = {f"parpass.{k}": one for k, one in settings.items() if one is not None}
     try:
@@ -100,6 +99,31 @@ def make_context(
         flag = f"--{option.replace('_', '-')}" if option in settings else "--config"
         raise click.BadParameter(str(error), param_hint=f"'{flag}'") from None
     return context
+
+
+def make_contexts(
+    count: int,
+    pipeline: Sequential,
+    level: int,
+    config: Sequence[str],
+    instruments: Sequence[PassInstrument],
+    settings: Mapping[str, Any],
+) -> list[PassContext]:
+    """Return the contexts of a run and its repetitions, which have no instruments.
+
+    Args:
+        count: How many runs there are.
+        pipeline: As for `make_context`, and so are the others.
+        level: Likewise.
+        config: Likewise.
+        instruments: Likewise, of the first run.
+        settings: Likewise.
+
+    Raises:
+        click.BadParameter: As for `make_context`.
+    """
+    of_runs = [instruments, *[()] * (count - 1)]
+    return [make_context(pipeline, level, config, one, settings) for one in of_runs]
 
 
 def _levels(a_pass: Pass | None) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The options `--profile` and `--repeat`: the numbers of runs, in a file."""
+"""The options `--profile`, `--profile-memory` and `--repeat`: numbers in a file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ class ProfileOutput:
         path: The file.
         runner: What carries the runs out.
         contexts: The settings of each run. On each program a run of every one is made.
+        memory: Whether to measure the memory of passes, too.
     """
 
     def __init__(
-        self, path: str, runner: Runner, contexts: Sequence[PassContext]
+        self,
+        path: str,
+        runner: Runner,
+        contexts: Sequence[PassContext],
+        *,
+        memory: bool,
     ) -> None:
         self._path, self._runner, self._contexts = path, runner, contexts
+        self._memory = memory
         self._runs = [RunProfile() for _ in contexts]
 
     def run(self, once: Callable[[PassContext], Any]) -> Any:
@@ -41,7 +48,7 @@ class ProfileOutput:
         for at, context in enumerate(self._contexts):
             measured = RunProfile()
             try:
-                with self._runner.profile(context) as measured:
+                with self._runner.profile(context, memory=self._memory) as measured:
                     results.append(once(context))
             except BaseException as error:
                 failure = f"{type(error).__name__}: {error}"
@@ -71,6 +78,8 @@ def writing_profile(
     contexts: Sequence[PassContext],
     pipeline: str,
     jobs: int | None,
+    *,
+    memory: bool = False,
 ) -> Generator[ProfileOutput | None]:
     """Give what measures runs, and write what it measured, however the block ends.
 
@@ -80,11 +89,12 @@ def writing_profile(
         contexts: The settings of each run.
         pipeline: The pipeline, as text.
         jobs: How many worker processes were asked for.
+        memory: Whether to measure the memory of passes, too.
     """
     if path is None:
         yield None
         return
-    output = ProfileOutput(path, runner, contexts)
+    output = ProfileOutput(path, runner, contexts, memory=memory)
     try:
         yield output
     finally:

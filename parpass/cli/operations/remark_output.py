@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import click
 
@@ -29,12 +28,12 @@ class RemarkOutput:
         instrument: What collects them.
 
     Raises:
-        click.BadParameter: The file cannot be written, or its suffix is of no format,
-            or a glob matches no pass.
+        click.BadParameter: The suffix of the file is of no format, or a glob matches no
+            pass.
     """
 
     def __init__(
-        self, output: str | None, patterns: Sequence[str], known: Iterable[str]
+        self, output: str | None, patterns: Sequence[str], known: Collection[str]
     ) -> None:
         if output is None:
             raise click.BadParameter(
@@ -44,8 +43,8 @@ class RemarkOutput:
             )
         self._output = output
         if output != STDERR:
-            _check(output)
-        globs = checked_pass_globs(patterns, set(known), "--remarks-filter")
+            _check_suffix(output)
+        globs = checked_pass_globs(patterns, known, "--remarks-filter")
         self.instrument = RemarksInstrument(globs or ["*"])
 
     def write(self) -> None:
@@ -60,16 +59,9 @@ class RemarkOutput:
             click.echo(f"{message}; remarks are lost", err=True)
 
 
-def _check(output: str) -> None:
+def _check_suffix(output: str) -> None:
     try:
         remark_writer(output)
     except ArgumentError as error:
         message = f"{error}; '-' is for standard error"
         raise click.BadParameter(message, param_hint="'--remarks'") from None
-    folder = os.path.dirname(output) or "."
-    is_there = os.path.isdir(folder)
-    if not is_there or not os.access(folder, os.W_OK | os.X_OK):
-        problem = "is not writable" if is_there else "does not exist"
-        raise click.BadParameter(
-            f"directory '{folder}' {problem}", param_hint="'--remarks'"
-        )

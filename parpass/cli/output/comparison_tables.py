@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -12,24 +12,27 @@ from rich.table import Column
 from parpass.cli.output.tables import name_column, print_table
 from parpass.runner.report.comparison import (
     MIN_RUNS,
+    Change,
     Comparison,
     CountChange,
-    TimeChange,
     Verdict,
 )
-from parpass.runner.report.figures import time_text
+from parpass.runner.report.figures import size_text, time_text
+
+_Text = Callable[[float], str]  # of an amount
 
 
 def print_comparison(found: Comparison, most: int) -> None:
     """Print a comparison as tables, each with so many rows at the most."""
     for note in found.notes:
         click.echo(f"Note: {note}")
-    for what, changes in (("pass", found.passes), ("function", found.functions)):
-        rows = [found.run, *changes] if what == "pass" else changes
-        if not rows:
-            continue
-        _print_times(f"Time by {what}", what, rows[:most])
-        _print_left_out(len(rows) - most, "smaller changes")
+    for title, what, changes, text in (
+        ("Time by pass", "pass", [found.run, *found.passes], _time_text),
+        ("Time by function", "function", found.functions, _time_text),
+        ("Memory by pass", "pass", found.memory, size_text),
+    ):
+        if changes:
+            _print_changes(title, what, changes, most, text)
     if found.counters:
         _print_counters(found.counters[:most])
         _print_left_out(len(found.counters) - most, "changes")
@@ -48,19 +51,23 @@ def _print_left_out(count: int, what: str) -> None:
         click.echo(f"And {count:,} more {what}; --limit shows them, --json has all.")
 
 
-def _print_times(title: str, what: str, changes: Sequence[TimeChange]) -> None:
+def _print_changes(
+    title: str, what: str, changes: Sequence[Change], most: int, text: _Text
+) -> None:
     verdict = Column("which is", min_width=max(map(len, Verdict)))
     headings = [name_column(what), "before", "after", "change", "noise", "", verdict]
-    print_table(title, headings, [list(_cells(one)) for one in changes], stderr=False)
+    rows = [list(_cells(one, text)) for one in changes[:most]]
+    print_table(title, headings, rows, stderr=False)
+    _print_left_out(len(changes) - most, "smaller changes")
 
 
-def _cells(change: TimeChange) -> Iterator[str]:
+def _cells(change: Change, text: _Text) -> Iterator[str]:
     yield change.name
-    for seconds in (change.before, change.after):
-        yield "" if seconds is None else _time_text(seconds)
-    sign = "-" if change.seconds < 0 else "+"
-    yield f"{sign}{_time_text(abs(change.seconds))}"
-    yield "" if change.noise is None else _time_text(change.noise)
+    for amount in (change.before, change.after):
+        yield "" if amount is None else text(amount)
+    sign = "-" if change.difference < 0 else "+"
+    yield f"{sign}{text(abs(change.difference))}"
+    yield "" if change.noise is None else text(change.noise)
     is_one_sided = change.before is None or change.after is None
     percent = None if is_one_sided else change.percent
     yield "" if percent is None else f"{percent:+.1f}%"
@@ -100,9 +107,13 @@ def print_comparison_json(found: Comparison) -> None:
 
 def _as_json(found: Comparison) -> dict[str, Any]:
     plain = msgspec.to_builtins(found)
-    pairs = [(plain["run"], found.run)]
-    pairs += zip(plain["passes"], found.passes, strict=True)
-    pairs += zip(plain["functions"], found.functions, strict=True)
-    for made, change in pairs:
-        made["seconds"], made["percent"] = change.seconds, change.percent
+    _complete([plain["run"]], [found.run], "seconds")
+    _complete(plain["passes"], found.passes, "seconds")
+    _complete(plain["functions"], found.functions, "seconds")
+    _complete(plain["memory"], found.memory, "bytes")
     return plain
+
+
+def _complete(plain: list[dict[str, Any]], changes: list[Change], unit: str) -> None:
+    for made, change in zip(plain, changes, strict=True):
+        made[unit], made["percent"] = change.difference, change.percent

@@ -1,4 +1,4 @@
-"""The output of `parpass opt --timing` and `--statistics`, as text, JSON or CSV.
+"""The output of `--timing`, `--peak-memory` and `--statistics`, as text, JSON or CSV.
 
 It is written to standard error.
 """
@@ -13,8 +13,13 @@ from typing import Any
 import click
 import msgspec
 
-from parpass.cli.output.tables import flat_profiles, print_timing_table
+from parpass.cli.output.tables import (
+    flat_profiles,
+    print_memory_table,
+    print_timing_table,
+)
 from parpass.instrument import PassProfile, PassStatisticsInstrument
+from parpass.transform.capture.pass_memory import PassMemory
 
 
 def format_of(given: Sequence[str]) -> str:
@@ -48,6 +53,29 @@ def _timing_as_json(profile: PassProfile) -> dict[str, Any]:
         "self_seconds": profile.self_seconds,
         "passes": [_timing_as_json(child) for child in profile.children],
     }
+
+
+def print_memory(memory: PassMemory, form: str) -> None:
+    """Print the largest memory of passes; as JSON and CSV, that on functions, too.
+
+    Args:
+        memory: The memory.
+        form: The format.
+    """
+    # Workers end in any order, so functions are sorted.
+    functions = {name: sorted(of.items()) for name, of in memory.functions.items()}
+    if form == "json":
+        found = [
+            {"name": name, "bytes": size, "functions": dict(functions.get(name, ()))}
+            for name, size in memory.passes.items()
+        ]
+        _print_json(found)
+    elif form == "csv":
+        rows = [(name, "", size) for name, size in memory.passes.items()]
+        rows += [(name, *one) for name, sizes in functions.items() for one in sizes]
+        _print_csv(("pass", "function", "bytes"), rows)
+    else:
+        print_memory_table(memory)
 
 
 def print_statistics(statistics: PassStatisticsInstrument, form: str) -> None:

@@ -16,15 +16,13 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, TextIO
 
-from parpass.runner import Progress, WorkerActivity
-from parpass.runner.report.figures import time_text
+from parpass.runner import Progress
+from parpass.runner.report.progress_text import one_line, stage_text, worker_lines
 
 _FIRST_SECONDS = 1.0  # of a command, in which a terminal shows nothing
 _LINE_SECONDS = (
     10.0  # before the first line and between two, where there is no terminal
 )
-_MAX_WORKER_LINES = 8
-_MAX_PASSES_CHARS = 60
 _BAR_CHARS = 20
 _ERASE_BELOW = "\r\x1b[J"
 
@@ -133,53 +131,11 @@ class _Display:
             self._stream.flush()
 
 
-def one_line(progress: Progress) -> str:
-    """Return how far a run is as one line, which names what is slow."""
-    text = _stage_text(progress)
-    if progress.slow:
-        slow = [f"{_activity_text(one)}" for one in progress.slow]
-        text += f"; slow: {'; '.join(slow)}"
-    elif len(progress.workers) == 1:
-        text += f"; at {_activity_text(progress.workers[0])}"
-    return text
-
-
 def terminal_lines(progress: Progress) -> list[str]:
     """Return how far a run is as lines: of the stage, and of each worker."""
     bar = ""
     if progress.functions:
         full = _BAR_CHARS * progress.done // progress.functions
         bar = "#" * full + "." * (_BAR_CHARS - full) + " "
-    lines = [bar + _stage_text(progress)]
-    # Those that are slow are shown, however many workers there are.
-    workers = sorted(progress.workers, key=lambda one: one not in progress.slow)
-    for one in workers[:_MAX_WORKER_LINES]:
-        mark = ", slow" if one in progress.slow else ""
-        where = "here" if one.worker is None else f"worker {one.worker}"
-        lines.append(f"  {where}: {_activity_text(one)}{mark}")
-    if len(workers) > _MAX_WORKER_LINES:
-        lines.append(f"  and {len(workers) - _MAX_WORKER_LINES} more workers")
-    return lines
-
-
-def _stage_text(progress: Progress) -> str:
-    text = f"stage {progress.stage}: "
-    if progress.functions:
-        text += f"{progress.done} of {progress.functions} functions, "
-    text += f"{progress.seconds:.0f} s"
-    if progress.eta is not None:
-        text += f", about {progress.eta:.0f} s left"
-    passes = ", ".join(progress.passes)
-    if len(passes) > _MAX_PASSES_CHARS:
-        passes = f"{passes[: _MAX_PASSES_CHARS - 3]}..."
-    return f"{text} ({passes})"
-
-
-def _activity_text(one: WorkerActivity) -> str:
-    if one.function is None:
-        what = one.pass_name or "starting"
-    elif one.pass_name is None:
-        what = f"'{one.function}'"
-    else:
-        what = f"{one.pass_name} on '{one.function}'"
-    return f"{what}, {time_text(one.seconds) if one.seconds >= 1 else 'now'}"
+    workers = [f"  {line}" for line in worker_lines(progress)]
+    return [bar + stage_text(progress), *workers]

@@ -1,8 +1,8 @@
 """Tables, whose numbers are whole however narrow the terminal is.
 
-The table of `parpass opt --timing`.
+The tables of `--timing` and `--peak-memory`.
 
-The account of `parpass opt --explain-speed`.
+The account of `--explain-speed`.
 
 Where the time of `parpass build` went.
 """
@@ -20,7 +20,8 @@ from parpass.cli.output.failure import command_text
 from parpass.cli.output.file_times import FileTimes
 from parpass.instrument import PassProfile
 from parpass.runner import RunReport
-from parpass.runner.report.figures import time_text
+from parpass.runner.report.figures import size_text, time_text
+from parpass.transform.capture.pass_memory import PassMemory
 
 _MIN_WIDTH = 8  # characters that names and remarks keep
 
@@ -80,6 +81,17 @@ def print_timing_table(profiles: Sequence[PassProfile]) -> None:
         for depth, profile in flat_profiles(profiles)
     ]
     print_table("Time of passes", [name_column("pass"), "total", "self", "share"], rows)
+
+
+def print_memory_table(memory: PassMemory) -> None:
+    """Print the largest memory of passes to standard error, the largest first."""
+    rows: list[tuple[str, str, str]] = []
+    for name, size in sorted(memory.passes.items(), key=lambda one: -one[1]):
+        functions = memory.functions.get(name)
+        largest = max(functions, key=functions.__getitem__) if functions else ""
+        rows.append((name, size_text(size), largest))
+    headings = [name_column("pass"), "at most", Column("on function")]
+    print_table("Memory of passes", headings, rows)
 
 
 def flat_profiles(

@@ -176,7 +176,7 @@ def _written_emission(emission: Emission) -> _Emission:
             return _Reset(*where)
         case BufferedWarning(message=bytes() as packed):
             message = unpickle_from_worker(packed)  # which our own worker sent
-            kind: type[Warning] = type(message)
+            kind = cast("type[Warning]", type(message))
             if kind.__module__ != "builtins" or message.args != (str(message),):
                 raise _NotPortableError
             return _Warning(

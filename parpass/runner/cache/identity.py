@@ -159,7 +159,7 @@ class _Walk:
         return Identity(self._state.digest(), self._lines.digest())
 
     def add(self, value: Any) -> None:
-        kind: type[Any] = type(value)
+        kind = cast("type[Any]", type(value))
         if kind in _PLAIN:
             _PLAIN[kind](self, value)
             return
@@ -225,7 +225,7 @@ class _Walk:
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
-        kind: type[Any] = type(value)
+        kind = cast("type[Any]", type(value))
         reduce = copyreg.dispatch_table.get(kind)
         try:
             parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
@@ -240,7 +240,8 @@ class _Walk:
             self.tag("global", getattr(value, "__module__", ""), parts)
             return
         for part in parts:
-            self.add(list(part) if isinstance(part, Iterator) else part)
+            is_listed = isinstance(part, Iterator)
+            self.add(list(cast("Iterator[Any]", part)) if is_listed else part)
 
     def add_variable(self, value: ContextVar[Any]) -> None:
         self.tag("variable", value.name)

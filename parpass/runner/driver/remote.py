@@ -91,6 +91,7 @@ class RemoteStageExecutor:
                 is_last=command.is_last,
                 workers=executor.workers,
                 local_seconds=local_seconds,
+                memory=state.context.memory,
                 transfer=state.metrics.new_transfer(
                     command.steps, stage.outcomes.names, was_warm=executor.is_warm
                 ),

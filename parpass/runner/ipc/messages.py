@@ -11,7 +11,7 @@ import enum
 import pickle
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,9 @@ from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, any_limit
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
+
+if TYPE_CHECKING:
+    from parpass.transform.capture.pass_memory import PassMemory
 
 # Of a function and a step that killed a worker or hung: the error to raise in place of
 # the call, or, if the call is to be skipped, the reason.
@@ -344,6 +347,7 @@ class JobResult(msgspec.Struct, frozen=True):
         written: The attributes that passes changed: pass name and attribute.
         violations: Faults of adapter methods on which no result depends.
         timeline: What the worker did when; None unless the stage is traced.
+        memory: The memory that passes took; None unless it is measured.
     """
 
     outcomes: Sequence[EncodedOutcome]
@@ -351,6 +355,7 @@ class JobResult(msgspec.Struct, frozen=True):
     written: Sequence[tuple[str, str]]
     violations: Sequence[AdapterError] = ()
     timeline: JobTimeline | None = None
+    memory: PassMemory | None = None
 
 
 def encode_message(message: Any) -> bytes:

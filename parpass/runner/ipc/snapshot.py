@@ -128,6 +128,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     logging: LoggingState
     remarks_enabled: bool = False
     wanted_changes: Sequence[Wanted] = ()
+    measures_memory: bool = False
 
     @classmethod
     def take(cls, context: PassContext) -> Snapshot:
@@ -141,6 +142,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             LoggingState.take(),
             context.remarks_enabled,
             () if context.change_watch is None else context.change_watch.wanted,
+            bool(context.memory),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -153,6 +155,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             self.logging.encode(),
             self.remarks_enabled,
             self.wanted_changes,
+            self.measures_memory,
         )
 
     def find_unpicklable(self) -> str | None:
@@ -195,7 +198,8 @@ def _load_snapshot(
     logging: bytes,
     remarks_enabled: bool,
     wanted_changes: Sequence[Wanted],
+    measures_memory: bool,
 ) -> Snapshot:
     loaded = LoggingState.decode(logging)
     settings = opt_level, required, disabled, config, contextvars, loaded
-    return Snapshot(*settings, remarks_enabled, wanted_changes)
+    return Snapshot(*settings, remarks_enabled, wanted_changes, measures_memory)

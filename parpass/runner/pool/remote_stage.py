@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
@@ -52,6 +52,9 @@ from parpass.transform.by_value import unpickle
 from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT
 
+if TYPE_CHECKING:
+    from parpass.transform.capture.pass_memory import PassMemory
+
 _EMPTY_INDEX = FunctionIndex.private(0)
 
 # Of encoding in one slice: short at first, so that workers begin early, and doubled
@@ -86,6 +89,7 @@ class RemoteStage:
         workers: The number of workers.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
+        memory: What the memory of passes is added to; see `PassContext.memory`.
         transfer: The metrics of the transfer; by default new ones.
         records_reads: Whether outcomes have what passes read of the rest of the module.
 
@@ -116,6 +120,7 @@ class RemoteStage:
         is_last: bool,
         workers: int = 1,
         local_seconds: float | None = None,
+        memory: Sequence[PassMemory] = (),
         transfer: TransferMetrics | None = None,
         records_reads: bool = False,
     ) -> None:
@@ -133,6 +138,7 @@ class RemoteStage:
         self._keeps_bytes = retains and not (self.wanted and is_last)
         self.written: dict[tuple[str, str], None] = {}
         self._workers = workers
+        self._memory = memory
         self._mod = mod
         self._snapshot = snapshot
         self._store = store
@@ -243,6 +249,9 @@ class RemoteStage:
         add_violations(self.adapter, result.violations)
         if result.timeline is not None:
             self.transfer.add_timeline(result.timeline)
+        if result.memory is not None:
+            for one in self._memory:
+                one.merge(result.memory)
         new: list[FunctionHandle] = []
         for outcome in result.outcomes:
             held = self._mod.handles[self.names[outcome.function]]

@@ -1,7 +1,7 @@
-"""The differences between two profiles: times, and counters of passes.
+"""The differences between two profiles: times, memory, and counters of passes.
 
-Times of repeated runs are compared by their medians. A change is within the noise if
-the intervals overlap in which the medians are likely to be: 1.57 times the
+Times, and memory, of repeated runs are compared by their medians. A change is within
+the noise if the intervals overlap in which the medians are likely to be: 1.57 times the
 interquartile range over the square root of the number of runs, to both sides, as the
 notches of a box plot show it.
 """
@@ -23,25 +23,31 @@ _NOTCH = 1.57
 
 
 class Verdict(enum.StrEnum):
-    """The kind of a change of a time."""
+    """The kind of a change of a time, or of memory."""
 
     SLOWER = "slower"
     FASTER = "faster"
+    MORE = "more"
+    LESS = "less"
     NOISE = "within the noise"
     SAME = "same"
     ONLY_BEFORE = "only before"
     ONLY_AFTER = "only after"
 
 
-class TimeChange(msgspec.Struct, frozen=True):
-    """The time of a run, a pass or a function, before and after.
+_Verdicts = tuple[Verdict, Verdict]  # of an increase, and of a decrease
+_OF_TIME: _Verdicts = (Verdict.SLOWER, Verdict.FASTER)
+_OF_MEMORY: _Verdicts = (Verdict.MORE, Verdict.LESS)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A time, or the memory of a pass, before and after.
 
     Attributes:
-        name: The name; of the whole run, `run`.
-        before: The median of the seconds before; None if it is not there.
+        name: That of the pass or function; of the whole run, `run`.
+        before: The median of the seconds, or bytes, before; None if it is not there.
         after: Likewise.
-        noise: The seconds that a change must exceed; None if that is not known, for
-            want of runs.
+        noise: What a change must exceed; None if that is not known, for want of runs.
         verdict: The kind of the change.
     """
 
@@ -52,14 +58,14 @@ class TimeChange(msgspec.Struct, frozen=True):
     verdict: Verdict
 
     @property
-    def seconds(self) -> float:
-        """The change in seconds; what is not there has taken none."""
+    def difference(self) -> float:
+        """The change in seconds, or bytes; what is not there has taken none."""
         return (self.after or 0.0) - (self.before or 0.0)
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the time before; None where it took none."""
-        return self.seconds / self.before * 100 if self.before else None
+        """The change in percent of that before; None where it took none."""
+        return self.difference / self.before * 100 if self.before else None
 
 
 class CountChange(msgspec.Struct, frozen=True):
@@ -89,15 +95,17 @@ class Comparison(msgspec.Struct, frozen=True):
         run: The whole run.
         passes: Each pass.
         functions: Each function.
+        memory: The memory of each pass, if both profiles have it.
         counters: The counters that differ, by pass and by function.
         notes: Other differences, and runs that were left out, as sentences.
     """
 
     runs_before: int
     runs_after: int
-    run: TimeChange
-    passes: list[TimeChange]
-    functions: list[TimeChange]
+    run: Change
+    passes: list[Change]
+    functions: list[Change]
+    memory: list[Change]
     counters: list[CountChange]
     notes: list[str]
 
@@ -106,7 +114,7 @@ class Comparison(msgspec.Struct, frozen=True):
         """Whether there are runs enough on both sides."""
         return self.run.noise is not None
 
-    def slower_than(self, percent: float) -> list[TimeChange]:
+    def slower_than(self, percent: float) -> list[Change]:
         """Return the run, and passes, that became slower by more than a percentage."""
         return [
             one
@@ -131,19 +139,33 @@ def compare_profiles(
     notes = list(_notes(before, after, names))
     old, new = _usable(before, names[0]), _usable(after, names[1])
 
-    def changes(of: Callable[[RunProfile], Mapping[str, float]]) -> list[TimeChange]:
-        return _time_changes([of(one) for one in old], [of(one) for one in new])
+    def changes(
+        of: Callable[[RunProfile], Mapping[str, float]], verdicts: _Verdicts = _OF_TIME
+    ) -> list[Change]:
+        return _changes([of(one) for one in old], [of(one) for one in new], verdicts)
 
     (run,) = changes(lambda one: {"run": one.seconds})
+    memory: list[Change] = []
+    if _has_memory(old) and _has_memory(new):
+        memory = changes(_memory_of, _OF_MEMORY)
     return Comparison(
         runs_before=len(old),
         runs_after=len(new),
         run=run,
         passes=changes(lambda one: one.passes),
         functions=changes(lambda one: one.functions),
+        memory=memory,
         counters=_count_changes(old[0], new[0]),
         notes=notes,
     )
+
+
+def _has_memory(runs: Sequence[RunProfile]) -> bool:
+    return any(one.memory is not None for one in runs)
+
+
+def _memory_of(run: RunProfile) -> Mapping[str, float]:
+    return {} if run.memory is None else run.memory.passes
 
 
 def _usable(profile: Profile, name: str) -> list[RunProfile]:
@@ -169,36 +191,44 @@ def _notes(before: Profile, after: Profile, names: tuple[str, str]) -> Iterator[
     ):
         if old != new:
             yield f"the {what} differ: {old or '(none)'}, then {new or '(none)'}"
+    measured = [_has_memory(profile.runs) for profile in (before, after)]
+    if measured[0] != measured[1]:
+        where = names[measured.index(True)]
+        yield f"memory was measured for '{where}' alone, which makes passes slower"
 
 
 def _jobs(profile: Profile) -> str:
     return "one per core" if profile.jobs is None else str(profile.jobs)
 
 
-def _time_changes(
-    before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]]
-) -> list[TimeChange]:
+def _changes(
+    before: Sequence[Mapping[str, float]],
+    after: Sequence[Mapping[str, float]],
+    verdicts: _Verdicts,
+) -> list[Change]:
     """Return the changes of all names, the largest first."""
-    names = dict.fromkeys(name for times in (*before, *after) for name in times)
+    names = dict.fromkeys(name for amounts in (*before, *after) for name in amounts)
     found = [
-        _time_change(name, _times_of(name, before), _times_of(name, after))
+        _change(name, _amounts_of(name, before), _amounts_of(name, after), verdicts)
         for name in names
     ]
-    return sorted(found, key=lambda one: -abs(one.seconds))
+    return sorted(found, key=lambda one: -abs(one.difference))
 
 
-def _times_of(name: str, runs: Sequence[Mapping[str, float]]) -> list[float]:
-    """Return a time of each run; an empty list if it is in none."""
-    if not any(name in times for times in runs):
+def _amounts_of(name: str, runs: Sequence[Mapping[str, float]]) -> list[float]:
+    """Return the time, or memory, in each run; an empty list if it is in none."""
+    if not any(name in amounts for amounts in runs):
         return []
-    return [times.get(name, 0.0) for times in runs]
+    return [amounts.get(name, 0.0) for amounts in runs]
 
 
-def _time_change(name: str, before: list[float], after: list[float]) -> TimeChange:
+def _change(
+    name: str, before: list[float], after: list[float], verdicts: _Verdicts
+) -> Change:
     if not before:
-        return TimeChange(name, None, median(after), None, Verdict.ONLY_AFTER)
+        return Change(name, None, median(after), None, Verdict.ONLY_AFTER)
     if not after:
-        return TimeChange(name, median(before), None, None, Verdict.ONLY_BEFORE)
+        return Change(name, median(before), None, None, Verdict.ONLY_BEFORE)
     old, new = median(before), median(after)
     noise = None
     if min(len(before), len(after)) >= MIN_RUNS:
@@ -208,14 +238,14 @@ def _time_change(name: str, before: list[float], after: list[float]) -> TimeChan
     elif noise is not None and abs(new - old) <= noise:
         verdict = Verdict.NOISE
     else:
-        verdict = Verdict.SLOWER if new > old else Verdict.FASTER
-    return TimeChange(name, old, new, noise, verdict)
+        verdict = verdicts[0] if new > old else verdicts[1]
+    return Change(name, old, new, noise, verdict)
 
 
-def _notch(times: Sequence[float]) -> float:
+def _notch(amounts: Sequence[float]) -> float:
     """Return how far to each side of their median that of more runs is likely to be."""
-    low, _, high = quantiles(times, n=4, method="inclusive")
-    return _NOTCH * (high - low) / math.sqrt(len(times))
+    low, _, high = quantiles(amounts, n=4, method="inclusive")
+    return _NOTCH * (high - low) / math.sqrt(len(amounts))
 
 
 def _count_changes(before: RunProfile, after: RunProfile) -> list[CountChange]:

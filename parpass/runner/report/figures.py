@@ -185,3 +185,11 @@ def time_text(seconds: float) -> str:
 def ratio(part: float, whole: float, *, none: float = 1.0) -> float:
     """Return `part / whole`; `none` if the whole is zero."""
     return part / whole if whole > 0 else none
+
+
+def size_text(size: float) -> str:
+    """Return bytes as text, in powers of 1000: 310 B, 12.5 kB, 3.1 MB."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size:.0f} B"

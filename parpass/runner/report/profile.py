@@ -1,4 +1,4 @@
-"""Profiles: the seconds and the statistics of runs, by pass and by function.
+"""Profiles: seconds, memory and statistics of runs, by pass and by function.
 
 A profile is a file of JSON that `parpass opt --profile` writes and `parpass compare`
 reads.
@@ -15,8 +15,9 @@ import msgspec
 from parpass.errors import ArgumentError
 from parpass.runner.report.timeline import Category, Recorded, function_calls
 from parpass.transform import PassContext
+from parpass.transform.capture.pass_memory import PassMemory
 
-VERSION = 1  # of the format
+VERSION = 2  # of the format; the first one had no memory
 
 # Counters by name.
 Counts = dict[str, int]
@@ -32,6 +33,7 @@ class RunProfile(msgspec.Struct):
         statistics: The counters of each pass.
         function_statistics: The counters of each function, by pass, then function.
         failure: The error that ended the run, as text; None if it succeeded.
+        memory: The memory of passes; None unless it was measured.
     """
 
     seconds: float = 0.0
@@ -42,9 +44,10 @@ class RunProfile(msgspec.Struct):
         default_factory=dict[str, dict[str, Counts]]
     )
     failure: str | None = None
+    memory: PassMemory | None = None
 
     def add(self, other: RunProfile) -> None:
-        """Add the numbers of a run on another program."""
+        """Add the numbers of a run on another program; of memory the larger stays."""
         self.seconds += other.seconds
         for name, seconds in other.passes.items():
             _add_seconds(self.passes, name, seconds)
@@ -56,6 +59,9 @@ class RunProfile(msgspec.Struct):
             known = self.function_statistics.setdefault(name, {})
             for function, counts in functions.items():
                 _add_counts(known.setdefault(function, {}), counts)
+        if other.memory is not None:
+            self.memory = self.memory or PassMemory()
+            self.memory.merge(other.memory)
         self.failure = self.failure or other.failure
 
 
@@ -105,10 +111,11 @@ def decoded_profile(content: bytes, name: str) -> Profile:
             f"'{name}' is no profile; expected what 'parpass opt --profile' writes: "
             f"{error}"
         ) from None
-    if header.version != VERSION:
+    if not 1 <= header.version <= VERSION:
         raise ArgumentError(
-            f"expected a profile of version {VERSION}, got version {header.version} in "
-            f"'{name}'; write it anew by 'parpass opt --profile' of this version"
+            f"expected a profile of version 1 to {VERSION}, got version "
+            f"{header.version} in '{name}'; write it anew by 'parpass opt "
+            "--profile' of this version"
         )
     try:
         return msgspec.json.decode(content, type=Profile)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from parpass.fork_safety import fork_lock
 from parpass.runner.report.advice import recommend
@@ -131,6 +131,14 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             rows,
             [self.counts, f"What would help most: {best}", *others],
         )
+
+    def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
+        """Return text and table for a notebook."""
+        del kinds
+        with fork_lock:
+            from parpass.notebook_html import mime_bundle  # in notebooks alone
+
+        return mime_bundle(str(self), self._repr_html_())
 
 
 def _lines(kind: str, parts: Mapping[str, float]) -> list[Line]:

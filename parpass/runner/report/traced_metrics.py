@@ -233,7 +233,8 @@ class _TracedTransfer(TransferMetrics):
             shift = now - timeline.ended  # the clock of another machine
         key = timeline.host, timeline.process, timeline.thread
         track = self._worker(key, timeline.began + shift)
-        self._wait_until(track, timeline.began + shift)
+        if not self._tracing.has_others:  # whose job there may not have come back yet
+            self._wait_until(track, timeline.began + shift)
         track.until = timeline.ended + shift
         self._jobs.append((track, timeline, shift))
 

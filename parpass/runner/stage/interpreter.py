@@ -42,6 +42,7 @@ from parpass.runner.stage.module_view import FunctionView
 from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, report_skipped
+from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import Recorder, recording
 from parpass.transform.config import OnFailure, optimizations_in
@@ -316,7 +317,7 @@ class StageInterpreter:
         if self._slot is not None:
             outer = self._slot.enter(self._index[name], step, phase)
         try:
-            with lift_memory_limit():
+            with lift_memory_limit(), pausing_body():
                 yield
         finally:
             if self._slot is not None and outer is not None:

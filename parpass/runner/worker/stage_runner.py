@@ -11,10 +11,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from parpass.errors import InternalError
-from parpass.fork_safety import cached_property
+from parpass.fork_safety import cached_property, fork_lock
 from parpass.replicated_tables import take_missing
 from parpass.runner.ipc.batch import BatchDecodeError, EncodedFunction, FunctionEncoder
 from parpass.runner.ipc.blobs import NullBlobStore, WorkerBlobStore
@@ -46,6 +47,9 @@ from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.checked_adapter import overrides, take_violations
 from parpass.transform.config import optimizations_in
+
+if TYPE_CHECKING:
+    from parpass.transform.capture.pass_memory import PassMemory
 
 _BATCH_BYTES = 131_072  # of small functions that go through a step together
 
@@ -192,7 +196,7 @@ class StageRunner:
             self._spec.adapter, self._run.values, together=together
         )
         self._accept(job)
-        with self._in_force():
+        with self._in_force(), self._measuring() as memory:
             for batch in _batches(self._entries(job)):
                 cursors = self._begin_all(batch)
                 # On the first function passes may set attributes lazily. If there are
@@ -214,8 +218,18 @@ class StageRunner:
         wrong = take_violations(self._spec.adapter)
         timeline = None if recorder is None else self._timeline(recorder)
         return encode_message(
-            JobResult(outcomes, timer.times(), state.sample(), wrong, timeline)
+            JobResult(outcomes, timer.times(), state.sample(), wrong, timeline, memory)
         )
+
+    def _measuring(self) -> AbstractContextManager[PassMemory | None]:
+        """Return a block that measures the memory of passes, if that is asked for."""
+        if not self._spec.snapshot.measures_memory:
+            return contextlib.nullcontext()
+        with fork_lock:
+            # Few ask for it.
+            from parpass.transform.capture.memory_meter import measuring_memory
+
+        return measuring_memory(self._context)
 
     def _begin_recording(self) -> CallRecorder | None:
         """Return the recorder of a job; None unless the stage is traced."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.notebook_html import coloured_diff
+from parpass.fork_safety import fork_lock
 from parpass.transform.name_globs import matches_any, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -36,6 +36,8 @@ class Origin(msgspec.Struct, frozen=True):
         ir_name: The IR's name; empty if its programs cannot be parsed.
         suffix: The suffix of files with such programs.
         line_comment: What begins a comment in them.
+        is_annotated: Whether texts of functions have what its programs are written
+            without, such as types that passes inferred.
     """
 
     pipeline: str | None
@@ -43,6 +45,7 @@ class Origin(msgspec.Struct, frozen=True):
     ir_name: str
     suffix: str
     line_comment: str
+    is_annotated: bool = False
 
 
 class FunctionChange(msgspec.Struct, frozen=True):
@@ -114,7 +117,18 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return "\n".join(list(lines)[2:])
 
     def _repr_html_(self) -> str:
+        with fork_lock:
+            from parpass.notebook_html import coloured_diff  # in notebooks alone
+
         return coloured_diff(f"{self.verb} {self.function}", self.diff())
+
+    def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
+        del kinds
+        with fork_lock:
+            from parpass.notebook_html import mime_bundle  # in notebooks alone
+
+        text = f"{self.verb} {self.function}\n{self.diff()}"
+        return mime_bundle(text, self._repr_html_())
 
 
 def _deflated(text: str | None) -> bytes | None:

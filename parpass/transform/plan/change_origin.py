@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import FunctionChange, Origin
+from parpass.transform.checked_adapter import overrides
 from parpass.transform.passes import Pass
 from parpass.transform.pipeline.printer import print_pipeline
 
@@ -45,6 +46,7 @@ def _origin(pass_: Pass, adapter: ModuleAdapter, mod: Any) -> Origin:
         ir_name=programs.ir_name,
         suffix=next(iter(programs.suffixes), ".txt"),
         line_comment=programs.line_comment,
+        is_annotated=overrides(adapter, "function_text"),
     )
 
 

@@ -6,9 +6,6 @@ pass has to keep a copy, which may take as long as the pass. That is so if other
 functions read it, if the pass is retried or skipped on failure, and in a serial run,
 whose modules are values. Otherwise, mostly in workers, the pass owns its argument (move
 semantics).
-
-A process may die in a body. `observing_bodies` reports each body before it begins and
-after it ends, so that the report outlives the process.
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ from parpass.transform.adapter import (
     round_trip_changed,
 )
 from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
+from parpass.transform.capture.bodies import begin_body, end_body
 from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import tagging_log_records
 from parpass.transform.capture.recorder import (
@@ -66,47 +64,6 @@ def transferring(function: Any) -> Generator[None]:
         yield
     finally:
         _owned.reset(token)
-
-
-# The pass, and the function that it is on; None for a module pass.
-ActiveBody = tuple[str, str | None]
-
-_observer: Callable[[ActiveBody | None], object] | None = None
-_current: ActiveBody | None = None
-
-
-@contextlib.contextmanager
-def observing_bodies(
-    callback: Callable[[ActiveBody | None], object],
-) -> Generator[None]:
-    """Call `callback` at the start of each body of this process in the block.
-
-    At the end of a body it is called with the enclosing body, or with None.
-    """
-    global _observer
-    before, _observer = _observer, callback
-    try:
-        yield
-    finally:
-        _observer = before
-
-
-def begin_body(pass_name: str, function: str | None) -> ActiveBody | None:
-    """Report the start of a body; return the token for `end_body`."""
-    global _current
-    if _observer is None:
-        return None
-    outer, _current = _current, (pass_name, function)
-    _observer(_current)
-    return outer
-
-
-def end_body(outer: ActiveBody | None) -> None:
-    """Report the end of a body."""
-    global _current
-    if _observer is not None:
-        _current = outer
-        _observer(outer)
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
@@ -151,7 +108,7 @@ def transform_function(
         owned = function if transfers_ownership else None
         return _call_body(pass_, name, function, mod, context, adapter, owned)
 
-    outer = begin_body(pass_.info.name, name)
+    begun = begin_body(pass_.info.name, name, context)
     try:
         if budget == UNLIMITED:  # not `is`: it may have been unpickled
             result = call_body()
@@ -164,7 +121,7 @@ def transform_function(
             raise
         raise fault from error
     finally:
-        end_body(outer)
+        end_body(begun)
     if result is not function and adapter.round_trip_between_passes:
         result = round_trip(adapter, result, mod)
     watch_changes = context.change_watch
@@ -260,13 +217,13 @@ def run_module_pass(
     failure: BaseException | None = None
     began = time.perf_counter()
     token = start_recording(recorder)
-    outer = begin_body(name, None)
+    begun = begin_body(name, None, context)
     try:
         result = cast("ModulePass", pass_).transform_module(mod, context)
     except BaseException as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:
-        end_body(outer)
+        end_body(begun)
         stop_recording(token)
     is_module = adapter.is_module(result)
     is_plain = not (watched or watch or adapter.round_trip_between_passes)
@@ -348,12 +305,12 @@ def _wait_for(
 @calls_user_code
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
     # It is awaited in a task of its own, where the context may not be the current one.
-    outer = begin_body(recorder.pass_name or "", None)
+    begun = begin_body(recorder.pass_name or "", None, context)
     try:
         with recording(recorder), tagging_log_records, in_force(context):
             return await body
     finally:
-        end_body(outer)
+        end_body(begun)
 
 
 def _content(mod: Any, adapter: ModuleAdapter) -> tuple[list[Any], bytes]:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
+from parpass.runner.report.profile import decoded_profile
 from parpass.target import code_gen
 from tests.support.commands import write_model
 
@@ -116,3 +117,45 @@ def test_what_is_wrong_is_told(
     result = parpass(*words)
     assert result.exit_code == code
     assert told in " ".join(result.stderr.split())
+
+
+def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
+    build = ("build", "model.onnx", "-j0", "-q", "--no-cache", "-o")
+    assert parpass(*build, "plain.so").output == ""
+    files = ("--profile=p.json", "--profile-memory", "--repeat=2", "--dump-ir=dump")
+    shown = ("--timing=csv", "--statistics", "--print-ir-after=tir.VectorizeLoop")
+    result = parpass(*build, "net.so", *files, *shown, "--filter-print-funcs=fused*")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (folder / "net.so").read_bytes() == (folder / "plain.so").read_bytes()
+
+    profile = decoded_profile((folder / "p.json").read_bytes(), "p.json")
+    assert (profile.pipeline, len(profile.runs)) == ("parpass build -O3", 2)
+    for run in profile.runs:
+        assert {"FuseOps", "LowerTE", "target.CodeGen"} <= run.passes.keys()
+        assert run.memory is not None
+        assert run.memory.passes["LowerTE"] > 1000
+    before, kernel = sorted((folder / "dump").iterdir())
+    assert kernel.name.startswith(f"{before.name}_")
+    lowered = (kernel / "001_LowerTE.relay").read_text()
+    assert f"by itself: the text calls it {before.name}\n" in lowered
+    assert result.stderr.count("// IR Dump After tir.VectorizeLoop") == 1
+    assert "\nLowerTE,1," in result.stderr
+    assert "pass  " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--print-ir-after=FuseOp", "no pass named 'FuseOp'; did you mean 'FuseOps'"),
+        ("--dump-ir-limit=1M", "nothing is dumped without --dump-ir DIR"),
+        ("--header=net.so", "'net.so' is where -o writes; give this file another"),
+        ("--repeat=2", "runs are repeated for --profile OUT, which is not given"),
+    ],
+)
+def test_options_that_cannot_be_are_told_before_anything_is_built(
+    folder: Path, option: str, told: str
+):
+    result = parpass("build", "model.onnx", "-o", "net.so", option)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+    assert not (folder / "net.so").exists()

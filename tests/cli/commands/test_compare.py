@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from parpass.cli import main
 from parpass.runner.report.profile import Profile, RunProfile
+from parpass.transform.capture.pass_memory import PassMemory
 
 IN_NOISE = "within the noise"
 FAST, SLOW = [2.0, 2.01, 2.02, 2.01, 2.0], [4.0, 4.01, 4.02, 4.01, 4.0]
@@ -100,7 +101,7 @@ def test_other_files_are_refused(files: tuple[Path, Path], tmp_path: Path):
     assert (result.exit_code, result.stdout) == (2, "")
     assert "is no profile" in result.stderr
     newer = tmp_path / "newer.json"
-    newer.write_bytes(files[0].read_bytes().replace(b'"version": 1', b'"version": 7'))
+    newer.write_bytes(files[0].read_bytes().replace(b'"version": 2', b'"version": 7'))
     assert "got version 7" in compare(newer, files[1]).stderr
     assert compare(files[0], tmp_path / "nowhere.json").exit_code == 2
     failed = write(tmp_path / "failed.json", [RunProfile(failure="ValueError: no")])
@@ -131,3 +132,16 @@ def test_counters_that_differ_are_shown(files: tuple[Path, Path]):
     result = compare(write(names[0], runs), write(names[1], [other]))
     assert result.stdout.count("-1,200") == 2
     assert "(all)" in result.stdout
+
+
+def test_memory_is_a_table_of_its_own_and_in_json(files: tuple[Path, Path]):
+    memories = [PassMemory({"A": 1_200_000}), PassMemory({"A": 3_000})]
+    names = [files[0].with_name(name) for name in ("x.json", "y.json")]
+    for name, memory in zip(names, memories, strict=True):
+        write(name, [RunProfile(1.0, {"A": 1.0}, memory=memory)])
+    shown = compare(*names).stdout.partition("Memory by pass")[2]
+    (row,) = [line for line in shown.splitlines() if line.startswith("│")]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells == ["A", "1.2 MB", "3.0 kB", "-1.2 MB", "", "-99.8%", "less"]
+    (found,) = json.loads(compare(*names, "--json").stdout)["memory"]
+    assert (found["bytes"], found["verdict"]) == (-1_197_000, "less")

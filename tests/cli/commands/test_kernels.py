@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from parpass import build as parpass_build
+from parpass import relay
 from parpass.cli import main
+from parpass.cli.operations.kernel_chains import outline
+from parpass.target.elf_symbols import exported_functions
 from tests.support.commands import write_model
+from tests.support.registering import registering_for_a_while
 
 TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
   %0 = exp(%x);
@@ -19,6 +24,37 @@ TEXT = """def @main(%x: Tensor[(4, 8), float32]) {
   %3 = exp(%2);
   nn.relu(%3)
 }
+"""
+
+NEST = [(0, "i"), (1, "j"), (1, "j"), (1, "j"), (2, "k"), (1, "j"), (1, "j"), (0, "i")]
+
+LOOPS = """def @main(%x: Tensor[(4,), float32]) {
+  @twice(%x)
+}
+
+@twice = primfn(a: handle, b: handle) -> ()
+  attr = {"global_symbol": "twice", "num_outputs": 1}
+  buffers = {A: Buffer(A_1: Pointer(float32), float32, [4], []),
+             B: Buffer(B_1: Pointer(float32), float32, [4], [])}
+  buffer_map = {a: A, b: B} {
+  for (i: int32, 0, 4) {
+    B[i] = (A[i]*2f32);
+  }
+}
+"""
+
+RULE = """
+from parpass.relay.backend.lowering import register_injective
+
+calls = []
+
+
+@register_injective("sort")
+def rule(call, at):
+    calls.append(call)
+    if call is not calls[0]:
+        raise RuntimeError("a rule that works once")
+    return call.sources[0].at(at)
 """
 
 
@@ -63,6 +99,47 @@ def test_a_map_leads_from_lines_to_code_and_back(folder: Path):
     assert everything[-1] == "fused_sort: computed by numpy"
 
 
+def test_a_kernel_shows_its_loops_and_their_text_is_what_was_compiled(folder: Path):
+    said = built("-j0")
+    (fused,) = (one for one in said["kernels"] if one["symbol"])
+    shown = parpass("kernels", "net.json", "--kernel", "fused_exp_nn_relu").stdout
+    outer, inner = fused["loops"]
+    assert outer["extent"] * inner["extent"] == 4 * 8
+    assert (outer["writes"], inner["writes"]) == ([], ["out"])
+    assert f"\n  for i0: {outer['extent']} times\n    for lane: " in shown
+    assert " times, vectorized, writes out\n  call 0\n" in shown
+    texts = parpass("kernels", "net.json", "--line", "2", "--text").stdout
+    assert f"\n    @{fused['symbol']} = primfn(" in texts
+    # The text is a program: compiled, it is the code of the library.
+    loops = relay.parse(fused["text"])
+    lib = parpass_build(loops, target=said["target"], workers=0)
+    (function,) = exported_functions(lib.image.code).values()
+    assert function[1] == fused["size"]
+
+
+def test_loops_that_are_alike_are_told_once():
+    loops: list[dict[str, Any]] = [
+        {"depth": depth, "variable": name, "extent": 2, "kind": "serial", "writes": []}
+        for depth, name in NEST
+    ]
+    assert [*outline({"symbol": "f", "loops": loops})] == [
+        "for i: 2 times",
+        "  for j: 2 times (2 such loops)",
+        "  for j: 2 times",
+        "    for k: 2 times",
+        "  for j: 2 times (2 such loops)",
+        "for i: 2 times",
+    ]
+
+
+def test_a_kernel_of_loops_that_a_program_calls_is_in_the_map(folder: Path):
+    (folder / "net.relay").write_text(LOOPS)
+    (kernel,) = built("-j0")["kernels"]
+    assert (kernel["function"], kernel["loops"][0]["extent"]) == ("twice", 4)
+    (operator,) = kernel["calls"][0]["operators"]
+    assert (operator["operator"], operator["span"]["line"]) == ("twice", 2)
+
+
 def test_map_and_library_are_the_same_with_workers_and_with_kept_kernels(folder: Path):
     first, library = built("-j0"), (folder / "net.so").read_bytes()
     for words in (("-j0",), ("-j2", "--no-cache")):
@@ -87,6 +164,7 @@ def test_nodes_of_onnx_are_found_by_their_results(folder: Path):
         (("--line", "99"), "expected a line of the source, 1 to 7, got 99"),
         (("--kernel", "fused_exp"), "did you mean 'fused_exp_nn_relu'"),
         (("--line", "1", "--node", "v"), "expected one of --node, --line and --kernel"),
+        (("--text",), "--text is for --node, --line or --kernel"),
     ],
 )
 def test_what_is_not_there_is_refused(words: tuple[str, ...], told: str):
@@ -109,3 +187,25 @@ def test_a_map_over_the_library_is_refused():
     result = parpass(*build)
     assert result.exit_code == 2
     assert "give this file another name" in " ".join(result.stderr.split())
+
+
+def test_a_map_that_cannot_be_made_is_a_warning_and_the_library_stands(folder: Path):
+    (folder / "rule.py").write_text(RULE)
+    build = ("build", "net.relay", "-j0", "-q", "-o", "net.so", "--load", "rule.py")
+    with registering_for_a_while():
+        result = parpass(*build, "--emit-map", "net.json", "--report", "net.html")
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: no map: RuntimeError: a rule that works once\n"
+    assert (folder / "net.so").exists()
+    assert not (folder / "net.json").exists()
+    assert '"chains":[]' in (folder / "net.html").read_text()
+
+
+def test_the_page_of_a_build_has_the_chains_of_its_map(folder: Path):
+    said = built("-j0", "--report", "net.html")
+    page = (folder / "net.html").read_text()
+    for kernel in said["kernels"]:
+        assert f'"function":"{kernel["function"]}","symbol":"' in page
+    assert '"place":"net.relay:3","line":"%1 = nn.relu(%0);"' in page
+    # Remarks of the first of its runs are beside the source, which the last has not.
+    assert '"sources":{"net.relay":"def @main(' in page

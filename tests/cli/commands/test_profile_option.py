@@ -47,6 +47,19 @@ def test_a_profile_has_each_run_and_the_result_stays_the_same(model: Path):
         assert run.failure is None
 
 
+def test_memory_is_in_it_where_that_is_asked_for(model: Path):
+    file = model.with_name("out.json")
+    options = (model, "-p", PASSES, "--profile", file, "--repeat=2")
+    assert opt(*options).exit_code == 0
+    assert [run.memory for run in read(file).runs] == [None, None]
+    assert opt(*options, "--profile-memory").exit_code == 0
+    for run in read(file).runs:
+        assert run.memory is not None
+        assert run.memory.functions["FoldConstant"].keys() == {"main", "other"}
+        assert run.memory.functions["FoldConstant"]["main"] > 100
+        assert run.memory.passes.keys() == run.passes.keys()
+
+
 def test_programs_of_one_input_are_one_run(model: Path):
     model.write_text(f"{MODEL}// -----\n{MODEL}")
     file = model.with_name("out.json")
@@ -71,9 +84,11 @@ def test_runs_that_fail_are_in_it_with_the_error(model: Path):
     ("options", "message"),
     [
         (["--repeat=2"], "runs are repeated for --profile OUT, which is not given"),
+        (["--profile-memory"], "memory is measured for --profile OUT, which is not"),
+        (["--profile=p.json", "--trace=p.json"], "'p.json' is where --trace writes"),
         (["--profile=p.json", "--repeat=0"], "0 is not in the range x>=1"),
         (["--profile=nowhere/p.json"], "directory 'nowhere' does not exist"),
-        (["--profile=result.json"], "'result.json' is where -o writes the result"),
+        (["--profile=result.json"], "'result.json' is where -o writes"),
     ],
 )
 def test_a_profile_that_cannot_be_is_told_before_anything_runs(

@@ -9,11 +9,14 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from parpass import IRModule
+from parpass.cli import main
 from parpass.runner import open_runner
 from parpass.transform import PassContext
 from tests.support.browser import OpenedPage, opened_page
+from tests.support.commands import write_model
 from tests.support.pooled import POOLED
 from tests.support.relay_networks import mobilenet, resnet
 
@@ -71,4 +74,31 @@ def test_a_fused_network_is_shown_as_diff_and_graph(report: str):
         assert opened.page.locator(".graph g.block").count() > 3
         go(opened, "remarks")
         assert "fused operators" in opened.page.inner_text("main")
+        assert opened.errors == []
+
+
+def test_the_page_of_a_build_leads_from_a_node_to_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
+    model, page = (
+        write_model(tmp_path / "net.onnx", "Relu", "Sqrt"),
+        tmp_path / "p.html",
+    )
+    words = ["build", model, "-o", tmp_path / "net.so", "-j0", "-q", "--report", page]
+    result = CliRunner().invoke(main, [*map(str, words)])
+    assert (result.exit_code, result.output) == (0, "")
+    with opened_page(page.as_uri()) as opened:
+        go(opened, "kernels")
+        opened.page.fill("#search", "v1 = Sqrt(v0)")
+        opened.page.click("tbody tr")
+        opened.page.wait_for_function("location.hash.startsWith('#kernel/')")
+        opened.page.wait_for_selector("details")
+        shown = opened.page.inner_text("main")
+        for step in ("net.onnx:1 v0 = Relu(x)", "fused_nn_relu_sqrt", "for lane: "):
+            assert step in shown
+        assert " bytes at 0x" in shown
+        opened.page.click("text=passes on fused_nn_relu_sqrt_")
+        opened.page.wait_for_function("location.hash.startsWith('#function/')")
+        opened.page.wait_for_selector("text=LowerTE")
         assert opened.errors == []

@@ -59,8 +59,7 @@ def test_the_command_in_each_file_makes_that_file_again(
         assert (slashes, parpass) == ("//", "parpass")
         result = CliRunner().invoke(main, words)
         assert (result.exit_code, result.stderr) == (0, "")
-        again = relay.parse(result.stdout).astext()
-        assert again == relay.parse(one.read_text()).astext()
+        assert result.stdout_bytes == one.read_bytes().partition(b"\n")[2]
     assert "-O3 --config relay.FuseOps.max_depth=1" in made[1].read_text()
 
 
@@ -107,7 +106,7 @@ def test_filters_choose_what_is_dumped(program: Path, tmp_path: Path) -> None:
     [
         (["--dump-ir", "."], "expected an empty directory, and '.' has"),
         (["--dump-ir", "net.relay/x"], "no directory to write to: Not a directory"),
-        (["--dump-ir", "d", "--dump-ir-limit=3x"], "such as 500M or 2G, got '3x'"),
+        (["--dump-ir", "d", "--dump-ir-limit=3x"], "512M or 2G, got '3x'"),
         (["--dump-ir", "d", "--dump-ir-passes=FuseOp"], "did you mean 'FuseOps'"),
         (["--dump-ir-limit=1M"], "nothing is dumped without --dump-ir DIR"),
         (["--dump-ir-passes=FuseOps"], "nothing is dumped without --dump-ir DIR"),

@@ -9,11 +9,11 @@ import pytest
 
 from parpass.cli.output import progress_display
 from parpass.cli.output.progress_display import (
-    one_line,
     showing_progress,
     terminal_lines,
 )
 from parpass.runner import Progress, WorkerActivity
+from parpass.runner.report.progress_text import one_line
 
 FAST = WorkerActivity(11, "Fold", "main", 0.5)
 SLOW = WorkerActivity(12, "Fuse", "f7", 14.0)
@@ -38,15 +38,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def test_a_line_says_how_far_a_stage_is_and_names_what_is_slow():
-    assert one_line(HALF) == (
-        "stage 3: 5 of 10 functions, 20 s, about 20 s left (Fold, Fuse); "
-        "slow: Fuse on 'f7', 14.00 s"
-    )
-    alone = HALF._replace(workers=(FAST,), slow=())
-    assert one_line(alone).endswith("; at Fold on 'main', now")
-
-
 def test_a_terminal_has_a_line_for_each_worker_slow_ones_first():
     text = "stage 3: 5 of 10 functions, 20 s, about 20 s left (Fold, Fuse)"
     assert terminal_lines(HALF) == [
@@ -54,9 +45,6 @@ def test_a_terminal_has_a_line_for_each_worker_slow_ones_first():
         "  worker 12: Fuse on 'f7', 14.00 s, slow",
         "  worker 11: Fold on 'main', now",
     ]
-    many = HALF._replace(workers=(FAST,) * 50 + (SLOW,))
-    assert len(terminal_lines(many)) == 10
-    assert terminal_lines(many)[-1] == "  and 43 more workers"
 
 
 @pytest.mark.usefixtures("at_once")

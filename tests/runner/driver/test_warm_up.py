@@ -163,11 +163,12 @@ from tests.support.toy_passes import Add
 
 mod = program(*range(30))
 assert parpass.run_pipeline_sync(mod, [Add(1), Add(2)], workers=2) == Add(3)(mod)
-print([name for name in ("trio", "asyncio") if name in sys.modules])
+late = "trio", "asyncio", "tracemalloc", "parpass.notebook_html"
+print([name for name in late if name in sys.modules])
 """
 
 
-def test_a_run_that_needs_no_workers_loads_no_event_loop():
+def test_a_run_that_needs_no_workers_loads_no_event_loop_nor_what_few_ask_for():
     ran = subprocess.run(
         [sys.executable, "-c", SMALL],
         text=True,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from parpass.errors import ArgumentError
 from parpass.runner.report.comparison import Verdict, compare_profiles
 from parpass.runner.report.profile import Profile, RunProfile
+from parpass.transform.capture.pass_memory import PassMemory
 
 NAMES = ("a.json", "b.json")
 times = st.lists(st.floats(0, 1e3), min_size=1, max_size=9)
@@ -43,7 +44,7 @@ def test_a_change_counts_if_it_is_more_than_the_noise(
 def test_the_other_way_round_all_is_reversed(before: list[float], after: list[float]):
     there = compare_profiles(profile(*before), profile(*after), NAMES).run
     back = compare_profiles(profile(*after), profile(*before), NAMES).run
-    assert (there.seconds, there.noise) == (-back.seconds, back.noise)
+    assert (there.difference, there.noise) == (-back.difference, back.noise)
     swapped = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
     assert there.verdict == swapped.get(back.verdict, back.verdict)
 
@@ -104,3 +105,24 @@ def test_what_became_too_slow_is_the_run_or_a_pass():
     found = compare_profiles(profile(1.0), profile(1.2), NAMES)
     assert [one.name for one in found.slower_than(10)] == ["run", "A"]
     assert not found.slower_than(30)
+
+
+def test_memory_is_compared_where_both_have_it_and_never_slow():
+    def taking(*sizes: int) -> Profile:
+        memories = [PassMemory({"A": size, "B": 1000}) for size in sizes]
+        return profile(runs=[RunProfile(1.0, memory=one) for one in memories])
+
+    found = compare_profiles(taking(1000, 1000, 1100), taking(2000, 2100, 2000), NAMES)
+    assert [(one.name, one.verdict) for one in found.memory] == [
+        ("A", Verdict.MORE),
+        ("B", Verdict.SAME),
+    ]
+    assert (found.memory[0].before, found.memory[0].difference) == (1000, 1000)
+    assert not found.slower_than(0)
+    back = compare_profiles(taking(2000), taking(1000), NAMES)
+    assert (back.memory[0].verdict, back.memory[0].noise) == (Verdict.LESS, None)
+
+    found = compare_profiles(profile(1.0), taking(1000), NAMES)
+    assert not found.memory
+    (note,) = found.notes
+    assert note == "memory was measured for 'b.json' alone, which makes passes slower"

@@ -11,7 +11,17 @@ from parpass.errors import ArgumentError
 from parpass.runner import Runner, open_runner
 from parpass.runner.report.profile import Profile, RunProfile, decoded_profile
 from parpass.transform import PassContext, Sequential
+from parpass.transform.capture.pass_memory import PassMemory
 from tests.support.pooled import pooled
+from tests.support.taking import (
+    MEGABYTE,
+    SLACK,
+    IsTracing,
+    Read,
+    Take,
+    TakeLater,
+    TakeTwice,
+)
 from tests.support.toy_ir import program
 from tests.support.toy_passes import Add, Duplicate
 
@@ -103,8 +113,8 @@ def test_a_file_is_read_as_it_was_written():
         (b"\xff\xfe", r"'a\.json' is no profile"),
         (b'{"traceEvents": []}', r"'a\.json' is no profile"),
         (
-            profile().encoded().replace(b'"version": 1', b'"version": 2'),
-            r"expected a profile of version 1, got version 2 in 'a\.json'",
+            profile().encoded().replace(b'"version": 2', b'"version": 3'),
+            r"expected a profile of version 1 to 2, got version 3 in 'a\.json'",
         ),
         (
             profile().encoded().replace(b'"runs": []', b'"runs": 3'),
@@ -115,3 +125,66 @@ def test_a_file_is_read_as_it_was_written():
 def test_another_file_is_refused(content: bytes, message: str):
     with pytest.raises(ArgumentError, match=message):
         decoded_profile(content, "a.json")
+
+
+TAKING = Sequential([Take(), Read("f0"), TakeTwice()])
+SIZES = (6, 1, 2, 1, 1, 1, 1, 1)
+
+
+def test_memory_is_that_of_a_run_without_workers(runner: Runner):
+    serial, context = PassContext(), pooled()
+    mod = program(*SIZES)
+    with open_runner(workers=0) as here, here.profile(serial, memory=True) as alone:
+        made = here.run_sync(mod, TAKING, context=serial)
+    with runner.profile(context, memory=True) as measured:
+        assert runner.run_sync(mod, TAKING, context=context) == made
+    for one in (alone, measured):
+        assert one.memory is not None
+        assert one.memory.functions.keys() == {"Take", "Read"}
+        for at, size in enumerate(SIZES):
+            name = f"f{at}"
+            taken = one.memory.functions["Take"][name]
+            assert size * MEGABYTE <= taken < size * MEGABYTE + SLACK
+            # A worker makes f0 for it first, which is no part of it.
+            assert one.memory.functions["Read"][name] < SLACK
+        assert one.memory.passes["Take"] == max(one.memory.functions["Take"].values())
+        assert 8 * MEGABYTE <= one.memory.passes["TakeTwice"] < 8 * MEGABYTE + SLACK
+
+
+def test_memory_is_measured_where_it_is_asked_for_and_workers_stop_it(runner: Runner):
+    context, mod = pooled(), program(1, 2, 3)
+
+    def tracing() -> set[int]:
+        made = runner.run_sync(mod, IsTracing(), context=context)
+        return {function.values[-1] for function in made.functions.values()}
+
+    with runner.profile(context) as plain:
+        assert tracing() == {False}
+    assert plain.memory is None
+    with runner.profile(context, memory=True):
+        assert tracing() == {True}
+    assert tracing() == {False}
+
+
+def test_of_runs_on_several_programs_the_larger_memory_counts():
+    one, both = RunProfile(memory=PassMemory({"A": 3}, {"A": {"f": 3}})), RunProfile()
+    both.add(one)
+    both.add(RunProfile(memory=PassMemory({"A": 2, "B": 1}, {"A": {"g": 2}})))
+    both.add(RunProfile())
+    assert both.memory == PassMemory({"A": 3, "B": 1}, {"A": {"f": 3, "g": 2}})
+    assert one.memory == PassMemory({"A": 3}, {"A": {"f": 3}})
+
+
+def test_a_file_of_the_first_version_has_no_memory():
+    runs = b'[{"seconds": 1.0, "passes": {"A": 0.5}}]'
+    content = profile().encoded().replace(b'"version": 2', b'"version": 1')
+    found = decoded_profile(content.replace(b'"runs": []', b'"runs": ' + runs), "a")
+    assert found.runs == [RunProfile(1.0, {"A": 0.5})]
+
+
+def test_the_memory_of_an_async_pass_is_that_until_its_end():
+    context = PassContext()
+    with open_runner(workers=0) as here, here.profile(context, memory=True) as one:
+        here.run_sync(program(1), TakeLater(), context=context)
+    assert one.memory is not None
+    assert 3 * MEGABYTE <= one.memory.passes["TakeLater"] < 3 * MEGABYTE + SLACK

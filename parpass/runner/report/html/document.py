@@ -1,7 +1,7 @@
 """The HTML file: its data, packed into it, and the parts that it is put together from.
 
-The data is JSON. The texts of functions are most of it: they are in chunks, each
-deflated (RFC 1950) and in base64, which the page unpacks when a function of one is
+The data is JSON. The texts of functions and loops are most of it: they are in chunks,
+each deflated (RFC 1950) and in base64, which the page unpacks when a function of one is
 looked at. Style, scripts and charts are in the file, so it needs no network.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-CHUNK_SIZE = 25  # functions, which a click unpacks in a few milliseconds
+CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
 
 
 class TimeRow(msgspec.Struct, frozen=True):
@@ -74,6 +74,47 @@ class RemarkRow(msgspec.Struct, frozen=True):
     line: int | None = None
 
 
+class ChainPart(msgspec.Struct, frozen=True):
+    """A part of a compiled function, such as an operator, and the place it comes from.
+
+    Attributes:
+        name: Its name.
+        place: The source, and the line in it; empty for what a pass made.
+        line: The text of the line.
+    """
+
+    name: str
+    place: str
+    line: str
+
+
+class ChainCall(msgspec.Struct, frozen=True):
+    """A call of a compiled function: its number among all calls, and its parts."""
+
+    number: int
+    parts: Sequence[ChainPart]
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    """The way from the source to a compiled function: calls, function, loops, code.
+
+    Attributes:
+        function: The name of the function.
+        symbol: Its symbol in the library; empty if it has none.
+        code: Where its machine code is, or what computes it instead.
+        outline: The lines of an outline of its loops.
+        text: The text of its loops; empty if it is not known.
+        calls: Its calls.
+    """
+
+    function: str
+    symbol: str
+    code: str
+    outline: Sequence[str]
+    text: str
+    calls: Sequence[ChainCall]
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the page.
 
@@ -90,6 +131,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         versions: The versions of each function, in that order, the first one first.
         remarks: The remarks, in serial order.
         sources: Source texts by name, which remarks are shown in.
+        chains: How compiled functions came from the source; none of other runs than a
+            build's.
         timeline: The chart of the timeline, as `chart` returns it; None if there is
             none.
         without_timeline: Why there is none, and how to get one.
@@ -108,13 +151,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     versions: Sequence[Sequence[Version]]
     remarks: Sequence[RemarkRow]
     sources: Mapping[str, str]
+    chains: Sequence[Chain] = ()
     timeline: Any = None
     without_timeline: str = ""
     charts: str = ""
 
     def to_html(self) -> str:
         """Return the file."""
-        script = "\n".join(map(_part, ("graph.js", "page.js")))
+        script = "\n".join(map(_part, ("graph.js", "chains.js", "page.js")))
         return string.Template(_part("page.html")).substitute(
             title=escape(self.title),
             style=_part("page.css"),
@@ -134,19 +178,24 @@ def _part(name: str) -> str:
 
 def _json(document: Document) -> str:
     shown = msgspec.structs.asdict(document)
-    versions = shown.pop("versions")
-    del shown["charts"]
-    starts = range(0, len(versions), CHUNK_SIZE)
-    chunks = [_packed(versions[at : at + CHUNK_SIZE]) for at in starts]
-    made = msgspec.json.encode({**shown, "chunks": chunks, "chunk_size": CHUNK_SIZE})
+    del shown["charts"], shown["versions"]
+    shown["chains"] = [msgspec.structs.replace(one, text="") for one in document.chains]
+    shown["chunks"] = _chunks(document.versions)
+    shown["loop_chunks"] = _chunks([one.text for one in document.chains])
+    made = msgspec.json.encode({**shown, "chunk_size": CHUNK_SIZE})
     # A script ends at "</script", whatever it holds, and "<!--" begins a comment.
     return made.decode().replace("<", "\\u003c")
 
 
-def _packed(versions: Sequence[Sequence[Version]]) -> str | None:
-    if not any(versions):
+def _chunks(items: Sequence[Any]) -> list[str | None]:
+    starts = range(0, len(items), CHUNK_SIZE)
+    return [_packed(items[at : at + CHUNK_SIZE]) for at in starts]
+
+
+def _packed(items: Sequence[Any]) -> str | None:
+    if not any(items):
         return None
-    return base64.b64encode(zlib.compress(msgspec.json.encode(versions))).decode()
+    return base64.b64encode(zlib.compress(msgspec.json.encode(items))).decode()
 
 
 def _in_script(text: str) -> str:

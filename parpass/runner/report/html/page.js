@@ -1,16 +1,19 @@
 "use strict";
 // The report of a run. What is shown follows from the address after "#":
 //   #overview  #timeline  #passes  #functions  #function/NAME/VERSION/VIEW
+// and what chains.js shows.
 // Versions of functions are in chunks, deflated, and unpacked when one is looked at.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.querySelector("main");
 const nav = document.querySelector("nav");
+const chart = document.getElementById("chart"); // of the timeline; it is drawn once, and kept
 const PARTS = { overview: "Overview", timeline: "Timeline", passes: "Passes", functions: "Functions", remarks: "Remarks" };
+if (data.chains.length) PARTS.kernels = "Kernels";
 const SHOWN_ROWS = 200; // of a table at once
 const SHOWN_LINES = 5000; // of a text
 const indexOf = new Map(data.functions.map((one, at) => [one.name, at]));
-const state = { query: "", order: "seconds", remark: "", view: "diff" };
+const state = { query: "", order: "seconds", remark: "", kernel: "", view: "diff" };
 
 // ---------------------------------------------------------------- elements
 
@@ -77,7 +80,7 @@ function overview() {
     element(
       "p",
       { class: "dim" },
-      "Keys: ", element("kbd", {}, "/"), " search, ", element("kbd", {}, "1"), "–", element("kbd", {}, "5"),
+      "Keys: ", element("kbd", {}, "/"), " search, ", element("kbd", {}, "1"), "–", element("kbd", {}, Object.keys(PARTS).length),
       " parts; in a function ", element("kbd", {}, "j"), " ", element("kbd", {}, "k"), " next and previous version, ",
       element("kbd", {}, "n"), " ", element("kbd", {}, "p"), " next and previous function, ",
       element("kbd", {}, "d"), " ", element("kbd", {}, "t"), " ", element("kbd", {}, "g"), " ", element("kbd", {}, "r"), " diff, text, graph, remarks.",
@@ -94,12 +97,9 @@ function timesTable(rows) {
 
 function timeline() {
   if (!data.timeline) return [element("p", { class: "dim" }, data.without_timeline)];
-  const chart = element("div", { id: "chart" });
-  queueMicrotask(() => Bokeh.embed.embed_item(data.timeline.item, "chart"));
   const legend = data.timeline.legend.map((one) => element("li", {}, element("span", { style: `background:${one.colour}` }), one.name));
   return [
     element("p", { class: "dim" }, "A track for this process and one for each worker; a colour for each pass. Drag and zoom; a click on a slice opens its function."),
-    chart,
     element("ul", { class: "legend" }, legend),
   ];
 }
@@ -186,17 +186,20 @@ function remarks() {
 
 // ---------------------------------------------------------------- one function
 
-const unpacked = new Map(); // chunks by number
+const unpacked = new Map(); // chunks, by what they are of and their number
 
-async function versionsOf(at) {
-  const chunk = Math.floor(at / data.chunk_size);
-  if (!data.chunks[chunk]) return [];
-  if (!unpacked.has(chunk)) {
-    const bytes = Uint8Array.from(atob(data.chunks[chunk]), (char) => char.charCodeAt(0));
+// The item at an index of what is in chunks; null if its chunk is empty.
+async function itemOf(which, at) {
+  const number = Math.floor(at / data.chunk_size);
+  const chunk = data[which][number];
+  if (!chunk) return null;
+  const key = `${which}/${number}`;
+  if (!unpacked.has(key)) {
+    const bytes = Uint8Array.from(atob(chunk), (char) => char.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    unpacked.set(chunk, JSON.parse(await new Response(stream).text()));
+    unpacked.set(key, JSON.parse(await new Response(stream).text()));
   }
-  return unpacked.get(chunk)[at % data.chunk_size];
+  return unpacked.get(key)[at % data.chunk_size];
 }
 
 const VIEWS = { diff: "Diff", text: "Text", graph: "Graph", remarks: "Remarks" };
@@ -204,7 +207,7 @@ const VIEWS = { diff: "Diff", text: "Text", graph: "Graph", remarks: "Remarks" }
 async function oneFunction(name, wanted, view) {
   const at = indexOf.get(name);
   if (at === undefined) return [element("p", {}, `There is no function named ${name}.`)];
-  const versions = await versionsOf(at);
+  const versions = (await itemOf("chunks", at)) ?? [];
   const version = wanted === "last" ? versions.length - 1 : Math.min(Number(wanted) || 0, versions.length - 1);
   const own = data.remarks.filter((one) => one.function === name);
   state.view = view;
@@ -226,6 +229,7 @@ async function oneFunction(name, wanted, view) {
   const count = changes ? `changed by ${changes} ${changes > 1 ? "passes" : "pass"}` : "not changed";
   return [
     element("h2", {}, name, " ", element("span", { class: "dim" }, `${shortTime(data.functions[at].seconds)}, ${count}`)),
+    ...(chainAt(name) === undefined ? [] : [element("p", {}, element("a", { href: kernelAddress(name) }, "where it comes from"))]),
     element("div", { class: "columns" },
       element("ol", { class: "versions", "aria-label": "versions" }, list),
       element("div", {}, element("div", { class: "controls" }, buttons), shown)),
@@ -357,16 +361,18 @@ function current() {
 async function show() {
   const [part, name, version, view] = current();
   const isFunction = part === "function";
-  const chosen = isFunction ? "functions" : part in PARTS ? part : "overview";
+  const isKernel = part === "kernel";
+  const chosen = isFunction ? "functions" : isKernel ? "kernels" : part in PARTS ? part : "overview";
   for (const link of nav.children) {
     if (link.dataset.part === chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const builders = { overview, timeline, passes, functions, remarks };
+  const builders = { overview, timeline, passes, functions, remarks, kernels };
   const made = isFunction
     ? await oneFunction(decodeURIComponent(name), version, view in VIEWS ? view : "diff")
-    : builders[chosen]();
+    : isKernel ? await oneKernel(decodeURIComponent(name)) : builders[chosen]();
   main.replaceChildren(...made);
+  chart.classList.toggle("away", chosen !== "timeline");
   const link = main.querySelector(".versions [aria-current]");
   if (link) link.scrollIntoView({ block: "nearest" });
   document.body.dataset.shown = location.hash;
@@ -412,3 +418,5 @@ for (const [part, text] of Object.entries(PARTS)) {
   nav.append(element("a", { href: `#${part}`, "data-part": part }, text));
 }
 show();
+// Drawing takes longer than a click may, so it is done when the page is there.
+if (data.timeline) requestAnimationFrame(() => setTimeout(() => Bokeh.embed.embed_item(data.timeline.item, "chart")));

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from parpass.notebook_html import page
+from parpass.notebook_html import mime_bundle, page
 from parpass.runner.report.figures import time_text
 from parpass.runner.report.html.chart import Slices, chart, chart_script
 from parpass.runner.report.html.document import (
@@ -53,6 +54,11 @@ class Recording(RecordedRuns):
     def _repr_html_(self) -> str:
         return page(self.to_html())
 
+    def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
+        del kinds
+        text = self.failure or (str(self.report) if self.report else "no run")
+        return mime_bundle(text, self._repr_html_())
+
 
 def document_of(recording: RecordedRuns, title: str) -> Document:
     """Return the document of a recording."""
@@ -94,6 +100,7 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
             for one in recording.remarks
             if one.span is not None and one.span.source_name in recording.sources
         },
+        chains=recording.chains,
         timeline=drawn,
         without_timeline=why_not,
         charts=chart_script() if drawn else "",

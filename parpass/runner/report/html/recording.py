@@ -10,7 +10,7 @@ from typing import Any
 from parpass.errors import ParpassError
 from parpass.instrument import PassInstrument
 from parpass.remark import Remark
-from parpass.runner.report.html.document import Version
+from parpass.runner.report.html.document import Chain, Version
 from parpass.runner.report.report import RunReport
 from parpass.runner.report.timeline import Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
@@ -32,7 +32,8 @@ class RecordedRuns(PassInstrument):
         tracks: The slices of each track, by its name.
         seconds: The time of passes on each function.
         calls: On how many functions each pass ran.
-        sources: The source texts of the module, by name.
+        sources: The source texts of the modules, by name.
+        chains: How compiled functions came from the source; a build adds them.
         left_out: How many versions were not kept, as there was too much text.
     """
 
@@ -46,7 +47,8 @@ class RecordedRuns(PassInstrument):
         self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
-        self.sources: Mapping[str, str] = {}
+        self.sources: dict[str, str] = {}
+        self.chains: Sequence[Chain] = ()
         self.left_out = 0
         self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
         self._bytes = 0
@@ -90,7 +92,7 @@ class RecordedRuns(PassInstrument):
         except ParpassError:  # an expression, say, which was lifted to a module
             self._module = None
         sources: Mapping[str, str] | None = getattr(mod, "sources", None)
-        self.sources = dict(sources or {})
+        self.sources |= sources or {}
 
     def fail(self, error: BaseException) -> None:
         """Record that an error ended the recording, or that it was cancelled."""

@@ -9,11 +9,15 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.runner.report.html.document import (
     CHUNK_SIZE,
+    Chain,
+    ChainCall,
+    ChainPart,
     Document,
     FunctionRow,
     RemarkRow,
@@ -21,6 +25,13 @@ from parpass.runner.report.html.document import (
 )
 
 HOSTILE = "</script><script>alert(1)</script><!--<script>&amp;$data\u2028"
+
+
+def chain(text: str) -> Chain:
+    call = ChainCall(0, [ChainPart(text, text, text)])
+    return Chain(
+        function=text, symbol="", code=text, outline=[text], text=text, calls=[call]
+    )
 
 
 def document(texts: Sequence[Sequence[str]], title: str = "a run") -> Document:
@@ -44,6 +55,7 @@ def document(texts: Sequence[Sequence[str]], title: str = "a run") -> Document:
         versions=versions,
         remarks=[RemarkRow("missed", "FuseOps", "f0", title)],
         sources={title: title},
+        chains=[chain(title)],
     )
 
 
@@ -54,11 +66,15 @@ def data_of(html: str) -> dict[str, Any]:
     return json.loads(found[1])
 
 
-def texts_of(data: dict[str, Any]) -> list[list[str]]:
-    chunks = [
+def unpacked(chunks: list[str | None]) -> list[Any]:
+    return [
         json.loads(zlib.decompress(base64.b64decode(chunk))) if chunk else None
-        for chunk in data["chunks"]
+        for chunk in chunks
     ]
+
+
+def texts_of(data: dict[str, Any]) -> list[list[str]]:
+    chunks = unpacked(data["chunks"])
     size = data["chunk_size"]
     return [
         [one["text"] for one in (chunks[at // size] or [[]] * size)[at % size]]
@@ -79,8 +95,18 @@ def test_no_text_ends_the_script_that_it_is_in(text: str) -> None:
     data = data_of(html)
     assert data["title"] == data["advice"][0] == data["remarks"][0]["message"] == text
     assert data["sources"] == {text: text}
+    assert data["chains"][0]["calls"][0]["parts"][0]["line"] == text
     assert len(re.findall("<script", html)) == 3
     assert html.rstrip().endswith("</html>")
+
+
+def test_texts_of_loops_are_apart_from_the_rows_that_are_searched():
+    chains = [chain(f"loops {at}") for at in range(CHUNK_SIZE + 1)]
+    made = msgspec.structs.replace(document([]), chains=chains)
+    data = data_of(made.to_html())
+    texts = [one for chunk in unpacked(data["loop_chunks"]) for one in chunk]
+    assert texts == [one.text for one in chains]
+    assert {one["text"] for one in data["chains"]} == {""}
 
 
 def test_it_asks_no_network_for_anything():

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from parpass.runner.report.html.document import (
+    Chain,
+    ChainCall,
+    ChainPart,
     Document,
     FunctionRow,
     PassRow,
@@ -31,6 +34,27 @@ TEXT = """def @{0}(%x: Tensor[(8), float32]) {{
   %4 = add(%3, %0);
   negative(%4)
 }}"""
+
+
+def chain(at: int) -> Chain:
+    calls = [
+        ChainCall(
+            number,
+            [
+                ChainPart("nn.conv2d", f"m:{number}", f"line of conv{number}"),
+                ChainPart("add", "", ""),
+            ],
+        )
+        for number in (2 * at, 2 * at + 1)
+    ]
+    return Chain(
+        function=f"f{at}",
+        symbol=f"f{at}_0123",
+        code=f"f{at}_0123, 64 bytes at 0x1000",
+        outline=["for i: 8 times, parallel", "  for j: 4 times, writes out"],
+        text=f"@f{at} = primfn() <b> {{\n}}",
+        calls=calls,
+    )
 
 
 def document(functions: int) -> Document:
@@ -60,6 +84,7 @@ def document(functions: int) -> Document:
             RemarkRow("missed", "FuseOps", "f3", "opaque", "m:2:1", "m", 2),
         ],
         sources={"m": "one\ntwo\nthree"},
+        chains=[chain(at) for at in range(functions)],
     )
 
 
@@ -142,6 +167,32 @@ def test_remarks_stand_beside_the_lines_that_they_are_about(opened: OpenedPage):
     assert opened.page.inner_text("pre .note").split() == ["2", "two"]
 
 
+def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage):
+    page = opened.page
+    page.keyboard.press("6")
+    arrived(opened, "kernels")
+    assert page.locator("tbody tr").count() == 200
+    page.fill("#search", "M:7: ")
+    (row,) = page.locator("tbody tr").all_inner_texts()
+    for step in ("m:7: line of conv7", "f3", "for i: 8 times", "64 bytes at 0x1000"):
+        assert step in row
+    page.focus("tbody tr")
+    page.keyboard.press("Enter")
+    shown = arrived(opened, "kernel/f3")
+    assert "  for j: 4 times, writes out" in page.inner_text("pre")
+    steps = ["line of conv6", "made by a pass", "Fused function", "Loops", "64 bytes"]
+    assert sorted(steps, key=shown.index) == steps
+    page.click("summary")
+    assert page.inner_text("details pre").startswith("@f3 = primfn() <b> {")
+    page.click("text=passes on f3")
+    assert "3. FoldConstant" in arrived(opened, "function/f3/last/diff")
+    page.click("text=where it comes from")
+    arrived(opened, "kernel/f3")
+    page.click("a:text-is('m:7')")
+    arrived(opened, "kernels")
+    assert page.locator("tbody tr").count() == 1
+
+
 def test_a_graph_has_a_box_for_each_operator_and_one_for_a_function_inside(
     opened: OpenedPage,
 ):
@@ -186,7 +237,10 @@ def test_it_follows_the_colours_of_the_system_and_fits_a_phone(
         colour = "getComputedStyle(document.body).backgroundColor"
         shade = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
         assert opened.page.evaluate(colour) == shade
-        for address in ("overview", "passes", "functions", "function/f3/last/diff"):
+        for address in (
+            *("overview", "passes", "functions", "function/f3/last/diff"),
+            *("kernels", "kernel/f3"),
+        ):
             go(opened, address)
             width = opened.page.evaluate("document.documentElement.scrollWidth")
             assert width <= 390, address

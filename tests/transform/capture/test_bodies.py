@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
-from parpass.transform.plan.invoke import ActiveBody, observing_bodies
+from parpass.transform.capture.bodies import (
+    ActiveBody,
+    observing_bodies,
+)
 from tests.support.toy_ir import Fn, Program, program
 
 
@@ -61,3 +64,10 @@ def test_nothing_is_told_outside():
         pass
     assert told_of(Keep(), program(1))[-1] is None
     Keep()(program(1))
+
+
+def test_all_that_observe_are_told():
+    outer: list[ActiveBody | None] = []
+    with observing_bodies(outer.append):
+        inner = told_of(Keep(), program(1))
+    assert outer == inner == [("Keep", "f0"), None]

@@ -1,6 +1,8 @@
 """What `parpass opt` shows of a run."""
 
+import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,24 @@ def test_statistics_of_functions_are_in_csv_and_json(models: list[str]):
         }
     ]
     assert opt(*models, "-p", "CountCalls", "--statistics=xml").exit_code == 2
+
+
+def test_memory_is_a_table_or_csv_or_json_with_functions(models: list[str]):
+    options = (*models, "-p", "InferType,CountCalls", "--peak-memory")
+    shown = opt(*options).stderr
+    assert "Memory of passes" in shown
+    assert re.search(r"│ InferType +│ +[\d.]+ k?B │ [abc] +│", shown)
+    heading, *rows = csv.reader(opt(*options, "--peak-memory=csv").stderr.splitlines())
+    assert heading == ["pass", "function", "bytes"]
+    functions = [["InferType", name] for name in "abc"]
+    assert [row[:2] for row in rows if row[0] == "InferType"] == [
+        ["InferType", ""],
+        *functions,
+    ]
+    found = json.loads(opt(*options, "--peak-memory=json").stderr)
+    assert {one["name"] for one in found} == {"InferType", "CountCalls"}
+    for one in found:
+        assert one["bytes"] == max(one["functions"].values())
 
 
 def test_passes_that_are_skipped_are_told_of_wherever_they_are(models: list[str]):

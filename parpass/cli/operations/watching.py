@@ -1,0 +1,341 @@
+"""The options that watch runs, carried out: what is shown of them, and written."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from parpass.cli.files.writing import check_outputs
+from parpass.cli.operations.dump_output import function_dump
+from parpass.cli.operations.html_report import writing_report
+from parpass.cli.operations.pass_globs import (
+    checked_pass_globs,
+    known_passes,
+    split_globs,
+)
+from parpass.cli.operations.printed_ir import PrintIR, pass_names
+from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
+from parpass.cli.operations.remark_output import RemarkOutput
+from parpass.cli.output.progress_display import showing_progress
+from parpass.errors.core import did_you_mean
+from parpass.instrument import (
+    PassInstrument,
+    PassStatisticsInstrument,
+    PassTimingInstrument,
+    PrintChanged,
+    WellFormedInstrument,
+)
+from parpass.runner import Progress, Runner, RunReport
+from parpass.transform import Pass, PassContext, adapter_of
+from parpass.transform.capture.pass_memory import PassMemory
+
+if TYPE_CHECKING:
+    from parpass.runner.report.html.page import Recording
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The arguments of the options that watch runs; see `commands/watch_options.py`.
+
+    Attributes:
+        remarks: Where to write the remarks of passes; `-` for standard error.
+        remarks_filter: Comma-separated globs of passes, whose remarks are kept.
+        trace: Where to write what each process did when.
+        report: Where to write a page on the runs.
+        profile: Where to write the numbers of passes and functions.
+        profile_memory: Whether memory is among them.
+        repeat: How many runs the profile is of.
+        dump_ir: Where to write what passes made of functions.
+        dump_ir_passes: Comma-separated globs of passes that this is of.
+        dump_ir_limit: How many bytes are written at most; None for the default.
+        print_ir_before: Comma-separated names of passes, once for each time that the
+            option was given; an empty one means all passes.
+        print_ir_after: Likewise.
+        print_ir_before_all: Whether to print before all passes.
+        print_ir_after_all: Likewise.
+        print_ir_after_change: Comma-separated globs of passes whose changes are shown;
+            an empty one means all passes.
+        filter_print_funcs: Comma-separated globs of functions; changes of others are
+            neither shown nor dumped.
+        verify_each: Whether to check the module around each pass.
+        timing: In which formats to show the time of passes: `text`, `json`, `csv`; an
+            empty one means `text`.
+        peak_memory: In which formats to show the memory of passes, likewise.
+        statistics: In which formats to show the counters of passes, likewise.
+        explain_speed: Whether to show where the time of each run went.
+        quiet: Whether not to show how far a run is.
+    """
+
+    remarks: str | None
+    remarks_filter: Sequence[str]
+    trace: str | None
+    report: str | None
+    profile: str | None
+    profile_memory: bool
+    repeat: int | None
+    dump_ir: str | None
+    dump_ir_passes: Sequence[str]
+    dump_ir_limit: int | None
+    print_ir_before: Sequence[str]
+    print_ir_after: Sequence[str]
+    print_ir_before_all: bool
+    print_ir_after_all: bool
+    print_ir_after_change: Sequence[str]
+    filter_print_funcs: Sequence[str]
+    verify_each: bool
+    timing: Sequence[str]
+    peak_memory: Sequence[str]
+    statistics: Sequence[str]
+    explain_speed: bool
+    quiet: bool
+
+    def check(self, others: Mapping[str, str | None]) -> None:
+        """Refuse, before anything is run, files that could not be written.
+
+        Args:
+            others: The files that other options of the command are for.
+
+        Raises:
+            click.BadParameter: One cannot be written, as for `check_outputs`; or an
+                option says how to make what is not asked for.
+        """
+        for option, is_given, why in (
+            ("--repeat", self.repeat is not None, "runs are repeated"),
+            ("--profile-memory", self.profile_memory, "memory is measured"),
+        ):
+            if is_given and self.profile is None:
+                raise click.BadParameter(
+                    f"{why} for --profile OUT, which is not given",
+                    param_hint=f"'{option}'",
+                )
+        if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
+            raise click.BadParameter(
+                "functions are chosen for --print-ir-after-change or --dump-ir DIR, of "
+                "which none is given",
+                param_hint="'--filter-print-funcs'",
+            )
+        own = {
+            "--trace": self.trace,
+            "--report": self.report,
+            "--profile": self.profile,
+            "--remarks": self.remarks,
+        }
+        check_outputs({**others, **own})
+
+
+class Watching:
+    """Watches the runs of a command as options say.
+
+    The context of the runs is made with `instruments`; within `around` each pipeline is
+    run by `run`; `report` shows what was found, at the end.
+
+    Args:
+        options: The options.
+        passes: A pipeline with the passes that may run, for their names.
+        loaded: What was given for `--load`.
+
+    Attributes:
+        options: The options.
+        instruments: The instruments.
+        reports: The reports of the runs.
+
+    Raises:
+        click.BadParameter: There is no pass of a name, or no place for a dump.
+    """
+
+    def __init__(
+        self, options: WatchOptions, passes: Pass, loaded: Sequence[str] = ()
+    ) -> None:
+        self.options = options
+        self.reports: list[RunReport] = []
+        # All that there were, if some of them are chosen.
+        self._functions: dict[str, None] = {}
+        self._memory = PassMemory()
+        self._numbers: ProfileOutput | None = None
+        self._progress: Callable[[Progress], object] | None = None
+        known = known_passes(passes)
+        self._timing = PassTimingInstrument() if options.timing else None
+        self._statistics = (
+            PassStatisticsInstrument(by_function=True) if options.statistics else None
+        )
+        self._printed = _printed_ir(options, known)
+        self._remarks = (
+            RemarkOutput(options.remarks, options.remarks_filter, known)
+            if options.remarks is not None or options.remarks_filter
+            else None
+        )
+        found = (
+            self._timing,
+            self._statistics,
+            self._printed,
+            _print_changed(options, known),
+            _dump(options, known, loaded),
+            None if self._remarks is None else self._remarks.instrument,
+            WellFormedInstrument() if options.verify_each else None,
+        )
+        self.instruments: list[PassInstrument] = [
+            one for one in found if one is not None
+        ]
+
+    @contextlib.contextmanager
+    def around(
+        self,
+        runner: Runner,
+        contexts: Sequence[PassContext],
+        *,
+        pipeline: str,
+        jobs: int | None,
+        shows_progress: bool = True,
+    ) -> Generator[Recording | None]:
+        """Record the runs of the block; what is recorded is written however it ends.
+
+        Args:
+            runner: What carries the runs out.
+            contexts: The settings: of the runs, and of each repetition for a profile.
+            pipeline: What is run, as text, for a profile.
+            jobs: How many worker processes were asked for.
+            shows_progress: Whether to show how far a run is, unless that is not wanted.
+
+        Yields:
+            What is recorded for a page; None if there is no page.
+        """
+        options = self.options
+        self._runner, self._contexts = runner, contexts
+        with contextlib.ExitStack() as stack:
+            if options.trace is not None:
+                stack.enter_context(runner.trace(options.trace))
+            recording = stack.enter_context(
+                writing_report(options.report, runner, contexts[0])
+            )
+            self._numbers = stack.enter_context(
+                writing_profile(
+                    options.profile,
+                    runner,
+                    contexts,
+                    pipeline,
+                    jobs,
+                    memory=options.profile_memory,
+                )
+            )
+            is_quiet = options.quiet or not shows_progress
+            self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
+            yield recording
+
+    def run(self, mod: Any, pipeline: Pass) -> Any:
+        """Run a pipeline on a program, as often as is wanted; return the first result.
+
+        It is called within `around`.
+        """
+        if self._printed is not None:
+            self._printed.add_pipeline(pipeline)
+        self._note_functions(mod)
+
+        def once(context: PassContext) -> Any:
+            if (
+                context is not self._contexts[0]
+            ):  # a repetition, of which little is told
+                return self._runner.run_sync(
+                    mod, pipeline, context=context, progress=self._progress
+                )
+            with self._measuring_memory():
+                return self._runner.run_sync(
+                    mod,
+                    pipeline,
+                    context=context,
+                    report=self.reports.append,
+                    progress=self._progress,
+                )
+
+        numbers = self._numbers
+        made = once(self._contexts[0]) if numbers is None else numbers.run(once)
+        self._note_functions(made)
+        return made
+
+    @contextlib.contextmanager
+    def _measuring_memory(self) -> Generator[None]:
+        if not self.options.peak_memory:
+            yield
+            return
+        from parpass.transform.capture.memory_meter import measuring_memory
+
+        with measuring_memory(self._contexts[0]) as measured:
+            try:
+                yield
+            finally:
+                self._memory.merge(measured)
+
+    def _note_functions(self, mod: Any) -> None:
+        if self.options.filter_print_funcs:
+            functions = adapter_of(mod, "parpass").functions(mod)
+            self._functions |= dict.fromkeys(functions)
+
+    def report(self) -> None:
+        """Show what was measured, counted and said."""
+        options = self.options
+        if self._functions:
+            self._report_unmatched()
+        if self._timing is not None:
+            from parpass.cli.output.numbers import format_of, print_timing
+
+            print_timing(self._timing.profiles, format_of(options.timing))
+        if options.peak_memory:
+            from parpass.cli.output.numbers import format_of, print_memory
+
+            print_memory(self._memory, format_of(options.peak_memory))
+        if options.explain_speed:
+            from parpass.cli.output.tables import print_speed_report
+
+            for report in self.reports:
+                print_speed_report(report)
+        if self._statistics is not None:
+            from parpass.cli.output.numbers import format_of, print_statistics
+
+            print_statistics(self._statistics, format_of(options.statistics))
+        if self._remarks is not None:
+            self._remarks.write()
+
+    def _report_unmatched(self) -> None:
+        """Write a note for each glob of functions that none matched."""
+        for one in split_globs(self.options.filter_print_funcs):
+            if not any(fnmatchcase(name, one) for name in self._functions):
+                near = did_you_mean(one, self._functions)
+                click.echo(f"Note: no function matches '{one}'{near}", err=True)
+
+
+def _printed_ir(options: WatchOptions, known: set[str]) -> PrintIR | None:
+    before = pass_names(options.print_ir_before, known, "--print-ir-before")
+    after = pass_names(options.print_ir_after, known, "--print-ir-after")
+    before = None if options.print_ir_before_all else before
+    after = None if options.print_ir_after_all else after
+    return PrintIR(before, after) if before != set() or after != set() else None
+
+
+def _print_changed(options: WatchOptions, known: set[str]) -> PrintChanged | None:
+    given = options.print_ir_after_change
+    if not given:
+        return None
+    globs = checked_pass_globs(given, known, "--print-ir-after-change")
+    functions = split_globs(options.filter_print_funcs) or ["*"]
+    return PrintChanged(globs, functions, stream=sys.stderr)
+
+
+def _dump(
+    options: WatchOptions, known: set[str], loaded: Sequence[str]
+) -> PassInstrument | None:
+    asked = options.dump_ir, options.dump_ir_passes, options.dump_ir_limit
+    if asked == (None, (), None):
+        return None
+    return function_dump(
+        options.dump_ir,
+        options.dump_ir_passes,
+        split_globs(options.filter_print_funcs),
+        options.dump_ir_limit,
+        known,
+        loaded,
+    )

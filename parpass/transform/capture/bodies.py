@@ -1,0 +1,133 @@
+"""The bodies of passes that run in this process, and their observers.
+
+A process may die in a body, and a body may take much memory. An observer is called
+before each body begins and after it ended, so that what it notes may outlive the
+process. Without observers that takes a look at an empty tuple.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from parpass.fork_safety import acquire_at_fork
+
+# The pass, and the function that it is on; None for a module pass.
+ActiveBody = tuple[str, str | None]
+
+
+class BodyObserver:
+    """Observes the bodies of all passes of this process; the base does nothing."""
+
+    def begin(self, body: ActiveBody, context: Any) -> Any:
+        """Observe that a body begins; return the token for `end`.
+
+        Args:
+            body: The pass and the function.
+            context: The `PassContext` that the pass runs under.
+        """
+
+    def end(self, token: Any) -> None:
+        """Observe that a body ended: it returned, or raised."""
+
+    def pause(self) -> Any:
+        """Observe that work begins in a body that is not the body's own.
+
+        Returns:
+            The token for `resume`.
+        """
+
+    def resume(self, token: Any) -> None:
+        """Observe that such work ended."""
+
+
+_Begun = Sequence[tuple[BodyObserver, Any]]
+
+_observers: tuple[BodyObserver, ...] = ()
+_lock = threading.RLock()
+acquire_at_fork(_lock)
+
+
+def add_observer(observer: BodyObserver) -> None:
+    """Call an observer for the bodies that begin from now on."""
+    global _observers
+    with _lock:
+        _observers = (*_observers, observer)
+
+
+def remove_observer(observer: BodyObserver) -> None:
+    """Call an observer for no further bodies; it is called at the end of others."""
+    global _observers
+    with _lock:
+        _observers = tuple(one for one in _observers if one is not observer)
+
+
+@contextlib.contextmanager
+def observing_bodies(
+    callback: Callable[[ActiveBody | None], object],
+) -> Generator[None]:
+    """Call `callback` at the start of each body of this process in the block.
+
+    At the end of a body it is called with the enclosing body, or with None.
+    """
+    observer = _CurrentBody(callback)
+    add_observer(observer)
+    try:
+        yield
+    finally:
+        remove_observer(observer)
+
+
+class _CurrentBody(BodyObserver):
+    """Calls a callback with the body that runs."""
+
+    def __init__(self, callback: Callable[[ActiveBody | None], object]) -> None:
+        self._callback = callback
+        self._current: ActiveBody | None = None
+
+    def begin(self, body: ActiveBody, context: Any) -> ActiveBody | None:
+        """Report a body that begins; return the enclosing one."""
+        del context
+        outer, self._current = self._current, body
+        self._callback(body)
+        return outer
+
+    def end(self, token: ActiveBody | None) -> None:
+        """Report the enclosing body, which goes on."""
+        self._current = token
+        self._callback(token)
+
+
+def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
+    """Call the observers as a body begins; return the argument of `end_body`."""
+    if not _observers:
+        return ()
+    body = pass_name, function
+    return [(one, one.begin(body, context)) for one in _observers]
+
+
+def end_body(begun: _Begun) -> None:
+    """Call the observers as a body ended."""
+    if begun:
+        for observer, token in begun:
+            observer.end(token)
+
+
+_NOTHING = contextlib.nullcontext()
+
+
+def pausing_body() -> AbstractContextManager[None]:
+    """Return a block for work, in the midst of a body, that is not the body's own."""
+    return _Pause() if _observers else _NOTHING
+
+
+class _Pause:
+    def __enter__(self) -> None:
+        self._paused = [(one, one.pause()) for one in _observers]
+
+    def __exit__(self, *_: object) -> None:
+        for observer, token in self._paused:
+            observer.resume(token)
