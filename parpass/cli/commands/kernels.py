@@ -15,7 +15,7 @@ from parpass.cli.commands.options import Command, Option
 from parpass.cli.operations.kernel_chains import code_text, outline, shown_line
 from parpass.cli.output.failure import InputError
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_LOOPS = 20  # of an outline
 
 _choosing = functools.partial(click.option, cls=Option, section="What to show")

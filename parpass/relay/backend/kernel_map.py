@@ -26,7 +26,7 @@ from parpass.tir.analysis.loop_nest import loop_nest
 from parpass.tir.function import PrimFunc
 from parpass.tir.text.function_printer import loop_text
 
-FORMAT = 1  # of the file; another number is refused
+FORMAT = 2  # of the file; another number is refused
 _LONGEST_LINE = 200  # characters of a line of a source
 _LONGEST_TEXT = 100_000  # characters of the text of a kernel's loops
 _MOST_LOOPS = 1_000  # of a kernel
