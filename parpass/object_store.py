@@ -181,17 +181,21 @@ class ObjectStore:
         known = self._read(there, set[str]())
         self.put({k: data for k, data in objects.items() if k not in known})
 
-    def drop_old(self) -> bool:
+    def drop_old(self, most_bytes: int | None = None) -> bool:
         """Drop what was not used for longest, as far as there is too much.
 
         Apart from `put`, since it goes through all that is there.
+
+        Args:
+            most_bytes: How many bytes are kept; by default those of the store.
 
         Returns:
             Whether something can be put in.
         """
 
         def drop(table: sqlite3.Connection) -> bool:
-            table.execute(_DROP, (self._most_bytes,))
+            most = self._most_bytes if most_bytes is None else most_bytes
+            table.execute(_DROP, (most,))
             return True
 
         return self._write(drop, otherwise=False)

@@ -128,6 +128,8 @@ def build(
     kernel_map = _new_map(emit_map, asked.report)
     machine = _target(target)
     loaded = click.get_current_context().meta[options.LOADED]
+    # Commands of dumps run passes that a command without a build does not load.
+    loaded = (*loaded, "parpass.target.build_library")
     watching = Watching(asked, _passes(machine), loaded)
     contexts = make_contexts(
         asked.repeat or 1, Sequential([]), level, config, watching.instruments, {}

@@ -15,31 +15,40 @@ from parpass.cli.output.failure import InputError
     "damaged, 2 the command is wrong, or the folder cannot be changed.",
 )
 @options.running("--verify", is_flag=True, help="Look whether any of them is damaged.")
+@options.running(
+    "--prune",
+    metavar="BYTES",
+    type=options.ByteSize(1000),
+    help="Drop what was not used for longest, down to so many bytes, such as 200M.",
+)
 @options.running("--clear", is_flag=True, help="Drop all of them.")
-def cache(*, verify: bool, clear: bool) -> None:
-    """Show how many compiled kernels are kept for the next build, and where.
+def cache(*, verify: bool, prune: int | None, clear: bool) -> None:
+    """Show how much is kept of earlier runs and builds, and where.
 
-    They are kept in ~/.cache/parpass, or where PARPASS_CACHE_DIR says: at most 1 GB, of
-    those that were used last. What others can write to is not used, and what cannot be
-    written to is read. parpass build --no-cache does without.
+    Compiled kernels are kept for builds, and for runs with --cache what passes gave
+    for functions: in ~/.cache/parpass, or where PARPASS_CACHE_DIR says, at most 1 GB,
+    of those that were used last. What others can write to is not used, and what cannot
+    be written to is read. parpass build --no-cache does without.
     """
     from parpass.object_store import ObjectStore, StoreState, default_folder
 
     try:
         store = ObjectStore(default_folder())
     except OSError as error:
-        raise InputError(f"there is no folder for kernels: {error}") from None
+        raise InputError(f"there is no folder for a cache: {error}") from None
     try:
+        if prune is not None:
+            store.drop_old(prune)
         found = StoreState(store.clear()) if clear else store.state(verify=verify)
     except OSError as error:
         raise InputError(f"cannot clear '{store.folder}': {error.strerror}") from None
     if found.problem:
-        click.echo(f"kernels in {store.folder} are not used: {found.problem}")
+        click.echo(f"what is in {store.folder} is not used: {found.problem}")
         click.get_current_context().exit(1)
     what = "dropped" if clear else "kept"
     size = f"{found.size.objects:,}, {found.size.nbytes / 1e6:.1f} MB"
     note = "; read only, so none are added" if found.is_read_only else ""
-    click.echo(f"kernels {what} in {store.folder}: {size}{note}")
+    click.echo(f"objects {what} in {store.folder}: {size}{note}")
     if found.damaged:
         click.echo(
             f"damaged: {found.damaged:,}; they are not used, and the builds that need "

@@ -14,7 +14,8 @@ from parpass.cli.operations.preload import preloaded_workers
 from parpass.cli.output.failure import InputError, command_text
 from parpass.entry_points import open_executor
 from parpass.errors import ArgumentError, EntryPointError, RuntimeUseError
-from parpass.runner import Executor, Runner, open_runner
+from parpass.object_store import default_folder
+from parpass.runner import Executor, FunctionCache, Runner, open_runner
 
 
 @contextlib.contextmanager
@@ -24,6 +25,7 @@ def opening_runner(
     *,
     dask: str | None = None,
     preload: Sequence[str] = (),
+    cache: FunctionCache | None = None,
 ) -> Generator[Runner]:
     """Open a runner for a command, and close it, with what was started for it.
 
@@ -32,6 +34,7 @@ def opening_runner(
         executor: What `--executor` gives, a URL whose scheme is an entry point.
         dask: What `--dask` gives, the address of a scheduler.
         preload: Modules for workers to begin with, which are started at once.
+        cache: The results of earlier runs.
 
     Raises:
         click.BadParameter: There is no such executor, or it cannot be opened.
@@ -51,7 +54,25 @@ def opening_runner(
         elif preload:
             given = stack.enter_context(preloaded_workers(preload, jobs))
         workers = jobs if given is None else None
-        yield stack.enter_context(open_runner(workers=workers, executor=given))
+        yield stack.enter_context(
+            open_runner(workers=workers, executor=given, cache=cache)
+        )
+
+
+def function_cache(folder: str, verify: float | None) -> FunctionCache:
+    """Return the cache that `--cache` names.
+
+    Args:
+        folder: Its folder; empty for that of `parpass cache`.
+        verify: What `--verify-cache` gives.
+
+    Raises:
+        InputError: The user has no folder for it.
+    """
+    try:
+        return FunctionCache(folder or default_folder(), verify=verify or 0.0)
+    except OSError as error:
+        raise InputError(f"there is no folder for a cache: {error}") from None
 
 
 @contextlib.contextmanager

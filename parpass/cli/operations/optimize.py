@@ -12,7 +12,7 @@ import click
 
 from parpass.cli.files.reading import SPLIT, Program, read_modules, read_programs
 from parpass.cli.files.writing import write_modules
-from parpass.cli.operations.executors import opening_runner
+from parpass.cli.operations.executors import function_cache, opening_runner
 from parpass.cli.operations.expectations import Expectations, capturing
 from parpass.cli.operations.pipeline import (
     dump_pipeline,
@@ -57,6 +57,8 @@ def run(
     reproducer: str | None,
     check_contract: bool,
     isolate: bool,
+    cache: str | None,
+    verify_cache: float | None,
     watched: WatchOptions,
     loaded: Sequence[str],
 ) -> None:
@@ -95,7 +97,13 @@ def run(
     code = 0
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(
-            opening_runner(jobs, executor, dask=dask, preload=modules if passes else ())
+            opening_runner(
+                jobs,
+                executor,
+                dask=dask,
+                preload=modules if passes else (),
+                cache=None if cache is None else function_cache(cache, verify_cache),
+            )
         )
         stack.enter_context(
             watching.around(

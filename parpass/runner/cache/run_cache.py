@@ -29,9 +29,12 @@ from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import CHECK_CONTRACT, OnFailure
+from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
 
 _FORMAT = 1  # of keys and results
+# Options of runs that look for a fault, in which passes have to run.
+_INSPECTING = (REPRODUCER, CHECK_CONTRACT, OPT_BISECT, OPT_BISECT_LIMIT)
 
 
 def stored_name(key: bytes) -> str:
@@ -83,7 +86,7 @@ class RunCache:
             The key, and the digest of the lines of the code of the passes.
         """
         config = self._context.config
-        if config.get(REPRODUCER) or config.get(CHECK_CONTRACT):
+        if any(config.get(one) for one in _INSPECTING):
             return None
         if any(
             one.on_failure is not OnFailure.FAIL for one in budgets_of(steps, config)

@@ -46,7 +46,7 @@ def test_the_second_build_takes_what_is_kept(folder: Path):
     build = ("build", "model.onnx", "-j0", "-o")
     parpass(*build, "one.so")
     result = parpass("cache")
-    assert result.stdout.startswith(f"kernels kept in {folder / 'kept'}: 1, 0.0 MB")
+    assert result.stdout.startswith(f"objects kept in {folder / 'kept'}: 1, 0.0 MB")
     assert "compiling" not in parpass(*build, "two.so").stderr
     assert (folder / "one.so").read_bytes() == (folder / "two.so").read_bytes()
     assert "compiling 1 of 1" in parpass(*build, "three.so", "--no-cache").stderr

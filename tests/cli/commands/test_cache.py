@@ -30,12 +30,18 @@ def cache(*words: str) -> Result:
 def test_what_is_there_is_counted_verified_and_dropped(folder: Path):
     counted = f"{folder}: 2, 0.0 MB\n"
     result = cache()
-    assert (result.exit_code, result.output) == (0, f"kernels kept in {counted}")
+    assert (result.exit_code, result.output) == (0, f"objects kept in {counted}")
     result = cache("--verify")
-    told = f"kernels kept in {counted}damaged: none\n"
+    told = f"objects kept in {counted}damaged: none\n"
     assert (result.exit_code, result.output) == (0, told)
-    assert cache("--clear").output == f"kernels dropped in {counted}"
-    assert cache("--verify").output.startswith(f"kernels kept in {folder}: 0, 0.0 MB")
+    assert cache("--clear").output == f"objects dropped in {counted}"
+    assert cache("--verify").output.startswith(f"objects kept in {folder}: 0, 0.0 MB")
+
+
+def test_what_was_not_used_for_longest_is_dropped_down_to_a_size(folder: Path):
+    ObjectStore().put({"b": b"22"})
+    assert cache("--prune", "2").output == f"objects kept in {folder}: 1, 0.0 MB\n"
+    assert ObjectStore().get("ab") == {"b": b"22"}
 
 
 def test_damaged_ones_are_counted(folder: Path):
@@ -59,7 +65,7 @@ def test_what_builds_refuse_is_refused_for_the_same_reason(folder: Path):
     assert f"'{folder}' can be written to by others" in reason
     for words in ([], ["--verify"]):
         result = cache(*words)
-        told = f"kernels in {folder} are not used: {reason}\n"
+        told = f"what is in {folder} is not used: {reason}\n"
         assert (result.exit_code, result.output) == (1, told)
     folder.chmod(0o700)
     assert cache().exit_code == 0

@@ -50,6 +50,17 @@ def test_passes_are_run(model: Path, option: str):
     assert (result.exit_code, result.stdout, result.stderr) == (0, TYPED, "")
 
 
+def test_results_are_kept_for_the_next_command(model: Path, tmp_path: Path):
+    kept = f"--cache={tmp_path / 'kept'}"
+    found: list[str] = []
+    for more in ([], [], ["--verify-cache", "1"]):
+        result = opt(model, "-p", "InferType", kept, "--explain-speed", *more)
+        assert (result.exit_code, result.stdout) == (0, TYPED)
+        found += re.findall(r"(\d) of 1 function from the cache", result.stderr)
+    assert found == ["0", "1", "0"]
+    assert "give --cache, too" in opt(model, "--verify-cache", "1").stderr
+
+
 def test_several_models_become_functions_of_one_module(model: Path, tmp_path: Path):
     other = write_model(tmp_path / "tanh.onnx", "Tanh")
     result = opt(model, other)
