@@ -51,7 +51,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
 class FunctionCache:
     """Keeps results of passes on functions, for the next runs.
 
-    A run with it cannot be told from one without, except by its time: of a function
+    A run with it differs from one without in nothing but its time: of a function
     that is the same as before, under the same passes, settings and neighbours, the
     result is taken from here, with diagnostics, log records, warnings, remarks and
     counters. Errors are not kept. Runners, threads and tasks may share one.

@@ -3,7 +3,7 @@
 Two passes of one digest do the same to a function. The digest goes through what a pass
 consists of: its class with all bases of the program, the functions and classes of the
 program that their code names, closures, defaults, and the values of attributes, options
-and globals. It ends at libraries, which are told by their versions.
+and globals. It ends at libraries, which are identified by their versions.
 
 What cannot be known has no digest, and its results are not kept: an object without a
 value, such as a lock, a library without a version, a clock or a file that the code

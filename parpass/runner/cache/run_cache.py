@@ -167,11 +167,11 @@ class RunCache:
 
     @property
     def figures(self) -> CacheFigures:
-        """What the cache gave to the run."""
+        """The numbers of functions that were recalled and computed."""
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
     def keep_later(self, key: bytes, entry: Callable[[], CacheEntry]) -> None:
-        """Have a result kept at the end of the run, unless that is cancelled."""
+        """Keep a result at the end of the run, unless that is cancelled."""
         self._pending.append((key, entry))
 
     def commit(self) -> None:

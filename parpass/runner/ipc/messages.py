@@ -41,7 +41,7 @@ ANY_FUNCTION = -1  # in place of the index of a function
 
 
 class ReadKind(enum.IntEnum):
-    """What a pass read of a module besides the function that it runs on.
+    """The kinds of reads of a module, besides the function that a pass runs on.
 
     The versions of other functions that it was given depend on what their passes read,
     which is included.

@@ -31,7 +31,7 @@ class LocalReason(enum.StrEnum):
 
 
 class CacheFigures(msgspec.Struct, frozen=True):
-    """What a function cache gave to a run.
+    """The use that a run made of a function cache.
 
     Attributes:
         recalled: The functions that stages took from the cache, summed over stages.
