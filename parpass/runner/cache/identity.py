@@ -15,13 +15,13 @@ from __future__ import annotations
 import abc
 import copyreg
 import enum
-import functools
 import hashlib
 import logging
 import struct
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from functools import cached_property  # of the program's classes
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -398,7 +398,7 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     ModuleType: _Walk.add_module,
     property: _Walk.add_property,
     **dict.fromkeys(
-        (staticmethod, classmethod, functools.cached_property),
+        (staticmethod, classmethod, cached_property),
         _Walk.add_wrapped,
     ),
 }

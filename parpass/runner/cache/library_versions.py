@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import platform
 import re
 import sys
@@ -73,10 +72,8 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
 
 def _source_digest(package: str) -> str:
     """Return a digest of the source files of a package."""
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
     state = hashlib.blake2b(digest_size=16)
-    for folder in spec.submodule_search_locations or ():
+    for folder in sys.modules[package].__path__:
         for path in sorted(Path(folder).rglob("*.py")):
             state.update(str(path.relative_to(folder)).encode())
             state.update(path.read_bytes())
