@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from parpass.errors import WorkerDiedError
 from parpass.integrations.otel import Telemetry, caller_context
-from parpass.runner import Runner
+from parpass.runner import FunctionCache, Runner
 from parpass.transform import (
     FunctionPass,
     ModulePass,
@@ -271,3 +271,14 @@ def test_without_an_sdk_nothing_is_done():
     telemetry = Telemetry()
     with Runner(workers=0) as runner, PassContext(instruments=[telemetry]):
         runner.run_sync(program(1), PASSES, report=telemetry.take_report)
+
+
+def test_what_a_cache_had_and_had_not_is_counted(seen: Seen):
+    telemetry = seen.telemetry
+    with Runner(workers=0, cache=FunctionCache()) as runner:
+        for _ in range(3):
+            with PassContext(instruments=[telemetry]):
+                runner.run_sync(program(1, 2), Add(1), report=telemetry.take_report)
+    totals = seen.totals()
+    assert totals["parpass.cache.hits"] + totals["parpass.cache.misses"] == 6
+    assert totals["parpass.cache.hits"] >= 2
