@@ -35,7 +35,7 @@ class ProgressWarning(Hinted, RuntimeWarning):
     """A progress callback failed, and was called no more; the run went on."""
 
 
-class CacheMismatchWarning(RuntimeWarning):
+class CacheMismatchWarning(Hinted, RuntimeWarning):
     """A result in a cache differs from the one computed again, which is used."""
 
 

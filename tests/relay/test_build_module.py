@@ -20,7 +20,7 @@ import pytest
 import trio
 
 import parpass as tvm
-from parpass import relay, tir
+from parpass import object_store, relay, tir
 from parpass.errors import (
     ArgumentError,
     CodeGenError,
@@ -30,7 +30,6 @@ from parpass.errors import (
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
 from parpass.relay.backend.lowering import register_injective
 from parpass.runtime.graph_executor import GraphModule
-from parpass.target import object_store
 from tests.support.registering import registering_for_a_while
 
 ROOT = Path(__file__).parents[2]

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from parpass import tir
+from parpass import object_store, tir
 from parpass.instrument import PassInstrument
 from parpass.object_store import ObjectStore
-from parpass.target import object_store
 from parpass.target.build_library import lowering
 from parpass.target.compile_once import CompileOnce, stamp_of
 from parpass.target.target import Target

@@ -288,7 +288,7 @@ def _origins(
     """
     if kernel_map is None:
         return None
-    from parpass.cli.operations.kernel_chains import chains_of
+    from parpass.cli.output.kernel_chains import chains_of
 
     try:
         origins = kernel_map.exported(lib.module.image)

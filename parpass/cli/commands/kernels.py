@@ -12,8 +12,8 @@ from typing import Any, cast
 import click
 
 from parpass.cli.commands.options import Command, Option
-from parpass.cli.operations.kernel_chains import code_text, outline, shown_line
 from parpass.cli.output.failure import InputError
+from parpass.cli.output.kernel_chains import code_text, outline, shown_line
 
 _FORMAT = 2
 _MOST_LOOPS = 20  # of an outline

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from parpass import build as parpass_build
 from parpass import relay
 from parpass.cli import main
-from parpass.cli.operations.kernel_chains import outline
+from parpass.cli.output.kernel_chains import outline
 from parpass.relay.backend.lowering.rule_registry import injective_rule
 from parpass.target.elf_symbols import exported_functions
 from tests.support.commands import write_model
