@@ -35,6 +35,7 @@ _IMPURE: Mapping[str, frozenset[str] | None] = {
         "system times urandom walk"
     ),
     "posix": None,
+    "sys": _words("argv modules path stderr stdin stdout"),
     "posixpath": _words(
         "abspath exists getatime getctime getmtime getsize isdir isfile lexists "
         "realpath"
@@ -42,7 +43,7 @@ _IMPURE: Mapping[str, frozenset[str] | None] = {
 }
 _PURE = frozenset({("random", "Random"), ("time", "sleep"), ("time", "struct_time")})
 _IMPURE_BUILTINS = frozenset(
-    {"open", "input", "eval", "exec", "globals", "locals", "__import__"}
+    {"open", "input", "print", "eval", "exec", "globals", "locals", "__import__"}
 )
 # Methods of classes of libraries that read files or clocks, by the class's module.
 _IMPURE_METHODS: Mapping[str, frozenset[str]] = {

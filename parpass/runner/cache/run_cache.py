@@ -23,6 +23,7 @@ from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
 from parpass.runner.cache.identity import Identity, digest_of, identity_of
 from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.process_state import ProcessState
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.report.figures import CacheFigures
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -151,6 +152,7 @@ class RunCache:
                 (sys.version, platform.machine(), version_of("parpass")),
                 self._object_digest(type(unchecked(self.adapter))),
                 entries,
+                _process_settings(),
                 *astuple(replace(taken, logging=astuple(taken.logging))),
             )
         )
@@ -190,3 +192,21 @@ class RunCache:
                 written[stored_name(key)] = encoded
         store.put(written)
         store.drop_old()
+
+
+def _process_settings() -> list[Any]:
+    """Return what is set in this process that passes can see without naming it.
+
+    Of what they have to name, such as the environment, code is searched for.
+    """
+    state = ProcessState.take()
+    return [
+        state.recursion_limit,
+        state.max_str_digits,
+        state.locale,
+        state.level_names,
+        state.logger_methods,
+        state.decimal[:-2],  # without the flags that computing sets
+        [str(trap) for trap in state.decimal.traps],
+        state.numpy,
+    ]

@@ -221,6 +221,8 @@ UNKNOWN = {
     "random.random": "import random\n" + PASS.format("random.random()"),
     "random.randint": "from random import randint\n" + PASS.format("randint(1, 2)"),
     "os.environ": "import os\n" + PASS.format("os.environ['HOME']"),
+    "print()": PASS.format("print(func)"),
+    "sys.argv": "import sys\n" + PASS.format("sys.argv"),
     "open()": PASS.format("open('f').read()"),
     "eval()": PASS.format("eval('1')"),
     "read_text()": "from pathlib import Path\n" + PASS.format("Path('f').read_text()"),
