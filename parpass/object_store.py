@@ -111,6 +111,11 @@ class ObjectStore:
         """
         return self._folder or default_folder()
 
+    def renew_patience(self) -> None:
+        """Begin anew, as for another build; what was said is not said again."""
+        self._patience = Patience(_WAITING_SECONDS)
+        self._is_off = False
+
     def for_workers(self) -> ObjectStore:
         """Return the same store for the workers of the build.
 

@@ -5,7 +5,7 @@ Each function has one global variable; types are in order of insertion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from parpass.diagnostic import Span
@@ -56,8 +56,9 @@ class FunctionDefinitions:
     @property
     def vars(self) -> Mapping[str, GlobalVar]:
         """The global variables by name, in order, as a read-only view."""
-        note_name = getattr(self._by_name, "note_name", None)
-        return self._vars if note_name is None else _NotedVars(self._vars, note_name)
+        if not hasattr(self._by_name, "note_name"):
+            return self._vars
+        return _NotedVars(self._vars, self._by_name)
 
     def note_shell(self) -> None:
         """Note that a pass reads the texts of sources, if that is of interest."""
@@ -160,23 +161,21 @@ class FunctionDefinitions:
 class _NotedVars(Mapping[str, GlobalVar]):
     """Global variables, of which is noted what a pass reads."""
 
-    def __init__(
-        self, known: Mapping[str, GlobalVar], note_name: Callable[[str], object]
-    ) -> None:
+    def __init__(self, known: Mapping[str, GlobalVar], functions: Any) -> None:
         self._known = known
-        self._note_name = note_name
+        self._functions = functions  # which notes what is read
 
     def __getitem__(self, name: str) -> GlobalVar:
-        self._note_name(name)
+        self._functions.note_name(name)
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
-        for name in self._known:
-            self._note_name(name)
-            yield name
+        self._functions.note_names()
+        return iter(self._known)
 
     def __len__(self) -> int:
-        return len(list(self))
+        self._functions.note_names()
+        return len(self._known)
 
 
 def name_of(key: Any) -> str:

@@ -290,9 +290,9 @@ class ModuleAdapter(ProgramFormat):
         """Encode what passes see of a module besides functions, for a cache.
 
         By default it is `encode_shell`. An IR leaves out what changes often, and of
-        which its modules note that it was read: names by `note_name(name)`, all else
-        by `note_shell()`, methods of the mapping that `read_only` received, if it has
-        them.
+        which its modules note that it was read: a name by `note_name(name)`, all of
+        them by `note_names()`, what else there is by `note_shell()`, methods of the
+        mapping that `read_only` received, if it has them.
         """
         return self.encode_shell(mod)
 

@@ -23,13 +23,13 @@ from parpass.errors import SlowerRunWarning
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_equal
 from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
-from parpass.transform import Pass, Sequential
+from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.comparing import law_on
 from tests.support.comparing_relay import check_relay
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
-from tests.support.watching import Blind
+from tests.support.watching import Blind, RemarkLog
 
 PIPELINE = "InferType,SimplifyExpr,FoldConstant,FuseOps,EliminateCommonSubexpr"
 TEXT = """#[version = "0.0.5"]
@@ -65,7 +65,7 @@ def test_results_of_earlier_processes_are_those_of_a_serial_run(
 class _Calls:
     """Runs pipelines by single calls, which share their workers."""
 
-    def __init__(self, workers: int, cache: FunctionCache) -> None:
+    def __init__(self, workers: int, cache: FunctionCache | None) -> None:
         self._workers, self._cache = workers, cache
 
     def run_sync(self, mod: IRModule, root: Pass) -> IRModule:
@@ -203,3 +203,26 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path):
             warnings.simplefilter("error")
             runner.run_sync(relay.parse(TEXT), PIPELINE)
     assert not list(tmp_path.iterdir())
+
+
+class ListVars(FunctionPass):
+    """Counts, and remarks, the global variables of the module, in their order."""
+
+    pass_info = PassInfo(0, "ListVars")
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        names = [var.name_hint for var in mod]
+        assert len(mod.global_vars_by_name) == len(mod.get_global_vars()) == len(names)
+        ctx.remark("analysis", "has", names=" ".join(names))
+        return func
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_passes_that_list_global_variables_get_those_that_there_are(workers: int):
+    text = [TEXT, TEXT.replace("@h", "@last"), TEXT]
+    for cache in (None, FunctionCache()):
+        for mod in map(relay.parse, text):
+            calls: Any = _Calls(workers, cache)
+            check_relay(ListVars(), mod, lambda: [RemarkLog()], calls, POOLED)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
@@ -21,31 +21,31 @@ def _words(text: str) -> frozenset[str]:
 
 # What gives another result each time, by module; None stands for all of it.
 _IMPURE: Mapping[str, frozenset[str] | None] = {
-    "time": None,
-    "secrets": None,
-    "uuid": None,
-    "random": None,
-    "socket": None,
-    "subprocess": None,
-    "tempfile": None,
-    "io": frozenset({"open", "open_code"}),
+    **dict.fromkeys(
+        _words(
+            "time secrets uuid random socket subprocess tempfile posix importlib glob "
+            "linecache shutil fileinput urllib http getpass pkgutil"
+        )
+    ),
+    "io": _words("open open_code"),
     "os": _words(
         "access cpu_count environ environb fwalk getcwd getenv getenvb getloadavg "
         "getlogin getpid getppid listdir lstat open popen read readlink scandir stat "
         "system times urandom walk"
     ),
-    "posix": None,
     "sys": _words("argv modules path stderr stdin stdout"),
     "posixpath": _words(
         "abspath exists getatime getctime getmtime getsize isdir isfile lexists "
         "realpath"
     ),
+    "numpy": _words("load loadtxt genfromtxt fromfile memmap"),
 }
 _PURE = frozenset({("random", "Random"), ("time", "sleep"), ("time", "struct_time")})
 _IMPURE_BUILTINS = frozenset(
     {"open", "input", "print", "eval", "exec", "globals", "locals", "__import__"}
 )
-# Methods of classes of libraries that read files or clocks, by the class's module.
+_IMPURE_ATTRIBUTES = frozenset({"__subclasses__"})
+# Methods of classes of libraries that read files or clocks, by the class's package.
 _IMPURE_METHODS: Mapping[str, frozenset[str]] = {
     "pathlib": _words(
         "absolute cwd exists glob home is_dir is_file iterdir open read_bytes "
@@ -73,33 +73,70 @@ class UnknownIdentityError(Exception):
         return located
 
 
-def names_in(
-    code: CodeType, variables: Mapping[str, Any], *, allows_impure: bool = False
-) -> Mapping[str, Any]:
-    """Return what code refers to by global names, with the values at present, sorted.
+class CodeReferences(NamedTuple):
+    """The references of code, with code within it.
 
-    Of a module it is the attributes that the code names (`relay.transform.FoldConstant`
-    is that class); the module itself where the code does anything else with it. Code
-    within the code is included.
+    Attributes:
+        names: Global names, with the values at present, sorted. Of a module it is the
+            attributes that the code names (`relay.transform.FoldConstant` is that
+            class); the module itself where the code does anything else with it.
+        attributes: All attributes that it names.
+    """
+
+    names: Mapping[str, Any]
+    attributes: frozenset[str]
+
+
+def references_of(
+    code: CodeType, variables: Mapping[str, Any], *, allows_impure: bool = False
+) -> CodeReferences:
+    """Return the references of code.
 
     Args:
         code: The code.
         variables: The globals of its module.
-        allows_impure: Whether it may refer to what is another value each time.
+        allows_impure: Whether it may refer to what is another value each time; then
+            modules that it imports when it runs are known by their names.
 
     Raises:
         UnknownIdentityError: It does, and must not; or it imports what is not loaded.
     """
     uses = _uses(code)
-    found = dict(_resolved(chain, variables) for chain in uses.chains)
     if not allows_impure:
-        _check_uses(uses, found, variables)
-    for name in uses.imports:
-        found[f"import {name}"] = _imported(name, variables)
+        _check_uses(uses, variables)
+    names = dict(_resolved(chain, variables) for chain in uses.chains)
+    attributes = frozenset(uses.attributes)
+    for level, name in uses.imports:
+        module = None
+        if not allows_impure:
+            module = _imported(name, level, variables)
+            _check_import(module.__name__, name)
+        names[f"import {'.' * level}{name}"] = module
     for one in code.co_consts:
         if isinstance(one, CodeType):
-            found |= names_in(one, variables, allows_impure=allows_impure)
-    return dict(sorted(found.items()))
+            inner = references_of(one, variables, allows_impure=allows_impure)
+            names |= inner.names
+            attributes |= inner.attributes
+    return CodeReferences(dict(sorted(names.items())), attributes)
+
+
+def check_methods(kinds: Collection[str], attributes: Collection[str]) -> None:
+    """Raise for methods that read files or clocks.
+
+    Args:
+        kinds: The packages of all classes that code, options and globals have.
+        attributes: All attributes that the code names.
+
+    Raises:
+        UnknownIdentityError: There is one.
+    """
+    if used := _IMPURE_ATTRIBUTES.intersection(attributes):
+        raise UnknownIdentityError(f"its code uses {min(used)}")
+    for package, names in _IMPURE_METHODS.items():
+        if package in kinds and (used := names.intersection(attributes)):
+            raise UnknownIdentityError(
+                f"its code calls {min(used)}() of module '{package}'"
+            )
 
 
 class _Uses(NamedTuple):
@@ -108,17 +145,19 @@ class _Uses(NamedTuple):
     Attributes:
         chains: Global names, each with the attributes that are taken of it at once.
         attributes: All attributes.
-        imports: The modules that it imports.
+        imports: The modules that it imports: how many packages up from its own the
+            name begins, and the name.
     """
 
     chains: list[list[str]]
     attributes: set[str]
-    imports: list[str]
+    imports: list[tuple[int, str]]
 
 
 def _uses(code: CodeType) -> _Uses:
     found = _Uses([], set(), [])
     chain: list[str] | None = None  # that the next instruction may go on with
+    values: list[Any] = []  # of the instructions so far
     for step in dis.get_instructions(code):
         if step.opname == "EXTENDED_ARG":
             continue
@@ -132,7 +171,8 @@ def _uses(code: CodeType) -> _Uses:
         else:
             chain = None
             if step.opname == "IMPORT_NAME":
-                found.imports.append(step.argval)
+                found.imports.append((values[-2], step.argval))
+        values.append(step.argval)
     return found
 
 
@@ -144,14 +184,14 @@ def _resolved(chain: list[str], variables: Mapping[str, Any]) -> tuple[str, Any]
     for attribute in attributes:
         if not isinstance(value, ModuleType):
             break
-        value = getattr(value, attribute, None)
         path = f"{path}.{attribute}"
+        if _is_impure(value.__name__, attribute):  # and may be: known by its name
+            return path, None
+        value = getattr(value, attribute, None)
     return path, value
 
 
-def _check_uses(
-    uses: _Uses, found: Mapping[str, Any], variables: Mapping[str, Any]
-) -> None:
+def _check_uses(uses: _Uses, variables: Mapping[str, Any]) -> None:
     """Raise for names of what is another value each time."""
     for name, *attributes in uses.chains:
         if name not in variables and name in _IMPURE_BUILTINS:
@@ -162,26 +202,32 @@ def _check_uses(
                 break
             check_pure(value.__name__, attribute)
             value = getattr(value, attribute, None)
-    kinds = {one.__module__ for one in found.values() if isinstance(one, type)}
-    for module, names in _IMPURE_METHODS.items():
-        if module in kinds and (used := uses.attributes & names):
-            raise UnknownIdentityError(
-                f"its code calls {min(used)}() of module '{module}'"
-            )
 
 
-def _imported(name: str, variables: Mapping[str, Any]) -> ModuleType:
+def _check_import(module: str, name: str) -> None:
+    """Raise for an import in code of a module of which a part is impure."""
+    tops = {module.partition(".")[0], name.partition(".")[0], module}
+    if used := tops & (_IMPURE.keys() | _IMPURE_METHODS.keys()):
+        raise UnknownIdentityError(f"its code imports {min(used)} when it runs")
+
+
+def _imported(name: str, level: int, variables: Mapping[str, Any]) -> ModuleType:
     """Return the module that code imports when it runs.
 
     Raises:
         UnknownIdentityError: It was not imported yet.
     """
-    package = variables.get("__package__") or ""
-    for full in (name, f"{package}.{name}" if name else package):
-        module = sys.modules.get(full)
-        if module is not None:
-            return module
-    raise UnknownIdentityError(f"its code imports '{name}', which is not loaded yet")
+    full = name
+    if level:
+        parts = str(variables.get("__package__") or "").split(".")
+        package = ".".join(parts[: len(parts) + 1 - level])
+        full = f"{package}.{name}" if name else package
+    module = sys.modules.get(full)
+    if module is None:
+        raise UnknownIdentityError(
+            f"its code imports '{full}', which is not loaded yet"
+        )
+    return module
 
 
 def check_pure(module: str, name: str | None) -> None:
@@ -194,8 +240,13 @@ def check_pure(module: str, name: str | None) -> None:
     Raises:
         UnknownIdentityError: It does.
     """
-    names = _IMPURE.get(module, frozenset[str]())
-    is_impure = names is None or (name in names if name else module == "os")
-    if is_impure and (module, name) not in _PURE:
+    if _is_impure(module, name):
         used = f"{module}.{name}" if name else module
         raise UnknownIdentityError(f"its code uses {used}")
+
+
+def _is_impure(module: str, name: str | None) -> bool:
+    if (module, name) in _PURE:
+        return False
+    names = _IMPURE.get(module, frozenset[str]())
+    return names is None or (name in names if name else module == "os")

@@ -7,14 +7,15 @@ a class of the program, stays in the memory of the process that computed it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 
 from parpass.diagnostic import Diagnostic
 from parpass.remark import Remark
-from parpass.runner.cache.function_cache import CacheEntry
+from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.ipc.messages import Effects, ReadKind
 from parpass.transform import ModuleAdapter
 from parpass.transform.capture.emission import (
@@ -101,18 +102,21 @@ def encode_entries(
     for entry in entries:
         try:
             written.append(_written(entry, adapter, is_frozen=is_frozen))
-        except (_NotPortableError, msgspec.ValidationError, TypeError, OverflowError):
+        except Exception:  # noqa: BLE001 -- such as of a codec; it stays in memory
             continue
     if not written:
         return None
     try:
         return _encoder.encode(written)
-    except (TypeError, OverflowError):  # a number beyond 64 bits
+    except Exception:  # noqa: BLE001 -- a number beyond 64 bits, a lone surrogate
         return None
 
 
 def decode_entries(
-    encoded: bytes, adapter: ModuleAdapter, base: Any, bound: Mapping[str, Any]
+    encoded: bytes,
+    adapter: ModuleAdapter,
+    base: Any,
+    bound: weakref.ref[BoundObjects],
 ) -> list[CacheEntry]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
@@ -194,7 +198,10 @@ def _written_emission(emission: Emission) -> _Emission:
 
 
 def _read(
-    entry: _Entry, adapter: ModuleAdapter, base: Any, bound: Mapping[str, Any]
+    entry: _Entry,
+    adapter: ModuleAdapter,
+    base: Any,
+    bound: weakref.ref[BoundObjects],
 ) -> CacheEntry:
     result = entry.result
     return CacheEntry(

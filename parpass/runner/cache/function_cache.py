@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import weakref
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,34 @@ from typing import Any
 import msgspec
 
 from parpass.errors import ArgumentError
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import ForkSafeLock, fork_lock
 from parpass.runner.ipc.messages import Effects, Read
 
+_MAX_BOUND = 8  # modules whose functions need not be decoded again
+_MAX_KEPT_ALIVE = 1_000  # objects without weak references that are told apart
+_COMMITS = 16  # after one of which the table on disk is bounded
 _MAX_VARIANTS = 4  # results of one key, for different states of the rest of the module
+
+
+class BoundObjects:
+    """The objects that functions of a module refer to by identity, by name.
+
+    It is kept for the modules of the last runs. A function whose objects are gone is
+    decoded again where it is used.
+
+    Attributes:
+        objects: See `ModuleAdapter.bound_objects`.
+    """
+
+    __slots__ = ("__weakref__", "objects")
+
+    def __init__(self, objects: Mapping[str, Any]) -> None:
+        self.objects = dict(objects)
+
+    def covers(self, other: BoundObjects) -> bool:
+        """Return whether this has all objects of another, by identity."""
+        mine = self.objects
+        return all(mine.get(name) is one for name, one in other.objects.items())
 
 
 class CacheEntry(msgspec.Struct, frozen=True):
@@ -33,7 +57,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
         reads: What passes read of the rest of the module, with the digest of each.
         result: The function, as an object, or encoded if functions can be changed; None
             if the passes did not change it.
-        bound: What it refers to by identity; see `ModuleAdapter.bound_objects`.
+        bound: What it refers to by identity; a weak reference to `BoundObjects`.
         effects: The effects of passes, by index of the pass.
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
@@ -42,7 +66,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
 
     reads: Sequence[tuple[Read, bytes]]
     result: Any
-    bound: Mapping[str, Any]
+    bound: weakref.ref[BoundObjects]
     effects: Mapping[int, Effects] = {}
     dependencies: Sequence[str] | None = ()
     signature_changed: bool = False
@@ -95,13 +119,14 @@ class FunctionCache:
                 from parpass.object_store import ObjectStore
 
             self.store = ObjectStore(Path(folder), max_bytes)
-        self._salt = os.urandom(16)
         self._max_entries = max_entries
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0
-        self._bound: Mapping[str, Any] = {}
-        self._numbers: dict[int, tuple[int, Any]] = {}
-        self._lock = threading.Lock()
+        self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
+        self._tokens = IdentityMemo()
+        self._commits = 0
+        self._kept_alive: dict[int, tuple[Any, bytes]] = {}
+        self._lock = ForkSafeLock()
 
     def is_to_be_verified(self) -> bool:
         """Return whether the next result is computed again, to be compared."""
@@ -118,6 +143,8 @@ class FunctionCache:
 
     def put(self, key: bytes, *entries: CacheEntry) -> None:
         """Add results; those of the same reads are replaced, the oldest dropped."""
+        if not entries:
+            return
         with self._lock:
             before = self._entries.pop(key, [])
             reads = [one.reads for one in entries]
@@ -145,31 +172,44 @@ class FunctionCache:
             self._entries.clear()
             self._count = 0
 
-    def token_of(self, value: Any) -> bytes:
-        """Return what tells an object from all others; the object is kept alive."""
-        with self._lock:
-            found = self._numbers.setdefault(id(value), (len(self._numbers), value))
-        return self._salt + found[0].to_bytes(8, "little")
+    def drop_old(self) -> None:
+        """Bound the table on disk, now and then: it goes through all that is there."""
+        self._commits += 1
+        if self.store is not None and self._commits % _COMMITS == 1:
+            self.store.drop_old()
 
-    def interned(self, bound: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a copy of what functions are bound to; the last one, if it is equal.
+    def token_of(self, value: Any) -> bytes:
+        """Return what tells an object from all others, also of other processes."""
+        with self._lock:
+            token, process = self._tokens.get(value), os.getpid().to_bytes(8, "little")
+            kept = self._kept_alive.get(id(value))
+            if token is None and kept is not None:
+                token = kept[1]
+            if token is None:
+                token = os.urandom(16)
+                if not self._tokens.put(value, token):
+                    if len(self._kept_alive) >= _MAX_KEPT_ALIVE:
+                        self._kept_alive.clear()
+                    self._kept_alive[id(value)] = value, token
+        return process + token
+
+    def bound(self, objects: Mapping[str, Any]) -> BoundObjects:
+        """Return what functions of a module are bound to; a known one, if it is equal.
 
         Args:
-            bound: The objects by name, compared by identity.
+            objects: The objects by name, compared by identity.
         """
-        last = self._bound
-        if len(last) != len(bound) or not covers(bound, last):
-            last = self._bound = dict(bound)
-        return last
+        new = BoundObjects(objects)
+        with self._lock:
+            for one in self._bound:
+                if len(one.objects) == len(new.objects) and new.covers(one):
+                    return one
+            self._bound.append(new)
+        return new
 
     def __len__(self) -> int:
         """Return the number of results."""
         return self._count
-
-
-def covers(bound: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether `bound` has all objects of another mapping, by identity."""
-    return all(bound.get(name) is one for name, one in other.items())
 
 
 class IdentityMemo:
@@ -183,8 +223,8 @@ class IdentityMemo:
         known = self._known.get(id(key))
         return known[1] if known is not None and known[0]() is key else None
 
-    def put(self, key: Any, value: Any) -> None:
-        """Set the value of an object, unless it can have no weak references."""
+    def put(self, key: Any, value: Any) -> bool:
+        """Set the value of an object; return whether it can have weak references."""
         number, known = id(key), self._known
 
         def forget(gone: weakref.ref[Any]) -> None:
@@ -194,4 +234,5 @@ class IdentityMemo:
         try:
             known[number] = weakref.ref(key, forget), value
         except TypeError:
-            return
+            return False
+        return True

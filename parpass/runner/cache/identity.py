@@ -13,15 +13,17 @@ reads. A pass that knows better has a method `cache_key`.
 from __future__ import annotations
 
 import abc
+import contextlib
 import copyreg
 import enum
 import hashlib
 import logging
 import struct
+import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import cached_property  # of the program's classes
+from functools import cache, cached_property  # of the program's classes
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -42,8 +44,9 @@ import msgspec
 from parpass.errors.core import describe_kind
 from parpass.runner.cache.code_references import (
     UnknownIdentityError,
+    check_methods,
     check_pure,
-    names_in,
+    references_of,
 )
 from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_sync import is_user_module
@@ -80,7 +83,6 @@ _DEFINITIONS = (
 # Those whose classes have all that they are as attributes.
 _METACLASSES = (abc.ABCMeta, enum.EnumMeta, type(typing.Protocol))
 _ATOMS = (type(None), type(...), type(NotImplemented))
-_MISSING = object()
 
 
 class Identity(NamedTuple):
@@ -104,7 +106,7 @@ def identity_of(*passes: Pass) -> Identity:
     Raises:
         UnknownIdentityError: It cannot be known, or must not be.
     """
-    return _walked([_told_by(one) for one in passes])
+    return identity_of_value([_told_by(one) for one in passes])
 
 
 def _told_by(pass_: Pass) -> Any:
@@ -119,8 +121,17 @@ def _told_by(pass_: Pass) -> Any:
     return "cache_key", f"{kind.__module__}.{kind.__qualname__}", pass_.info, key
 
 
-def digest_of(value: Any, *, allows_impure: bool = False) -> bytes:
+def digest_of(value: Any) -> bytes:
     """Return the digest of a value, and of the code that is in it.
+
+    Raises:
+        UnknownIdentityError: A part of it has none.
+    """
+    return identity_of_value(value).content
+
+
+def identity_of_value(value: Any, *, allows_impure: bool = False) -> Identity:
+    """Return the identity of a value, and of the code that is in it.
 
     Args:
         value: The value.
@@ -129,16 +140,16 @@ def digest_of(value: Any, *, allows_impure: bool = False) -> bytes:
     Raises:
         UnknownIdentityError: A part of it has none.
     """
-    return _walked(value, allows_impure=allows_impure).content
-
-
-def _walked(value: Any, *, allows_impure: bool = False) -> Identity:
     walk = _Walk(allows_impure=allows_impure)
     try:
         walk.add(value)
+        return walk.identity()
+    except UnknownIdentityError:
+        raise
     except RecursionError:
         raise UnknownIdentityError("it is nested too deeply") from None
-    return walk.identity()
+    except Exception as error:  # such as of an object's __getattr__
+        raise UnknownIdentityError(f"{type(error).__name__}: {error}") from error
 
 
 class _Walk:
@@ -146,6 +157,8 @@ class _Walk:
 
     def __init__(self, *, allows_impure: bool) -> None:
         self._allows_impure = allows_impure
+        self._packages: set[str] = set()  # of classes of libraries
+        self._attributes: set[str] = set()  # that code names
         self._state = hashlib.blake2b(digest_size=16)
         self._lines = hashlib.blake2b(digest_size=16)
         # By identity; the objects are kept alive, so that no identity is reused.
@@ -156,6 +169,8 @@ class _Walk:
             check_pure(module, name)
 
     def identity(self) -> Identity:
+        if not self._allows_impure:
+            check_methods(self._packages, self._attributes)
         return Identity(self._state.digest(), self._lines.digest())
 
     def add(self, value: Any) -> None:
@@ -182,9 +197,8 @@ class _Walk:
             self.tag("logger", value.name)
         elif isinstance(value, ContextVar):
             self.add_variable(cast("ContextVar[Any]", value))
-        elif callable(getattr(value, "__wrapped__", None)):  # such as of lru_cache
-            self.add(kind)
-            self.add(value.__wrapped__)
+        elif isinstance(value, Pass) and hasattr(value, "cache_key"):
+            self.add(_told_by(value))
         else:
             self.add_object(value)
 
@@ -219,9 +233,12 @@ class _Walk:
 
     def add_set(self, value: Any) -> None:
         self.tag(type(value).__name__, len(value))
-        parts = [digest_of(one, allows_impure=self._allows_impure) for one in value]
+        parts = [
+            identity_of_value(one, allows_impure=self._allows_impure) for one in value
+        ]
         for part in sorted(parts):  # they have no order of their own
-            self._state.update(part)
+            self._state.update(part.content)
+            self._lines.update(part.lines)
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
@@ -238,6 +255,8 @@ class _Walk:
         self.add(kind)
         if isinstance(parts, str):
             self.tag("global", getattr(value, "__module__", ""), parts)
+            if is_user_module(kind.__module__):
+                self.add(dict(getattr(value, "__dict__", {})))
             return
         for part in parts:
             is_listed = isinstance(part, Iterator)
@@ -245,18 +264,24 @@ class _Walk:
 
     def add_variable(self, value: ContextVar[Any]) -> None:
         self.tag("variable", value.name)
-        now = value.get(_MISSING)
-        if now is not _MISSING:
-            self.add(now)
+        with contextlib.suppress(LookupError):
+            self.add(value.get())
 
     # Code.
 
     def add_class(self, kind: type) -> None:
-        module = kind.__module__
+        module = str(kind.__module__)
         self.tag("class", module, kind.__qualname__)
         if not is_user_module(module):
+            self._packages.add(module.partition(".")[0])
             self.tag(version_of(module))
             return
+        file = getattr(sys.modules.get(module), "__file__", None) or ""
+        if file.endswith((".so", ".pyd")):
+            raise UnknownIdentityError(
+                f"class '{kind.__qualname__}' is of an extension module without a "
+                "version"
+            )
         self.add_metaclass(kind)
         for base in kind.__bases__:
             self.add(base)
@@ -303,15 +328,17 @@ class _Walk:
         self.add(code)
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
-        self.add({n: v for n, v in vars(function).items() if n != "__wrapped__"})
+        self.add(vars(function))
         name = f"function '{code.co_qualname}'"
         for cell, variable in zip(
             function.__closure__ or (), code.co_freevars, strict=True
         ):
             self.add_part(cell, f"variable '{variable}' of {name}")
-        for what, value in names_in(
+        references = references_of(
             code, function.__globals__, allows_impure=self._allows_impure
-        ).items():
+        )
+        self._attributes |= references.attributes
+        for what, value in references.names.items():
             self.tag("name", what)
             self.add_part(value, f"'{what}' of {name}")
 
@@ -367,6 +394,10 @@ class _Walk:
         self.tag(type(value).__name__)
         self.add(value.func if hasattr(value, "func") else value.__func__)
 
+    def add_cached_function(self, value: Any) -> None:
+        self.tag("cached")
+        self.add(value.__wrapped__)
+
     def add_module(self, module: ModuleType) -> None:
         name = module.__name__
         self.tag("module", name)
@@ -397,6 +428,7 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     BuiltinFunctionType: _Walk.add_builtin,
     ModuleType: _Walk.add_module,
     property: _Walk.add_property,
+    type(cache(len)): _Walk.add_cached_function,
     **dict.fromkeys(
         (staticmethod, classmethod, cached_property),
         _Walk.add_wrapped,

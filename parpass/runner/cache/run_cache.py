@@ -16,11 +16,15 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
-from parpass.replicated_tables import program_entries, value_of
+from parpass.replicated_tables import Entry, program_entries, value_of
 from parpass.runner.cache.code_references import UnknownIdentityError
 from parpass.runner.cache.entry_codec import encode_entries
 from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
-from parpass.runner.cache.identity import Identity, digest_of, identity_of
+from parpass.runner.cache.identity import (
+    Identity,
+    identity_of,
+    identity_of_value,
+)
 from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.process_state import ProcessState
@@ -34,6 +38,10 @@ from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
 
 _FORMAT = 1  # of keys and results
+# Tables that passes do not look at, for what they do to a function.
+_LOOKED_UP_BY_PROGRAMS = (
+    *("adapter of", "key of a pass", "programs of", "wrapping of"),
+)
 # Options of runs that look for a fault, in which passes have to run.
 _INSPECTING = (REPRODUCER, CHECK_CONTRACT, OPT_BISECT, OPT_BISECT_LIMIT)
 
@@ -74,6 +82,8 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
+        if cache.store is not None:
+            cache.store.renew_patience()
         self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
 
     def stage_key(self, steps: Sequence[Pass], base: Any) -> tuple[bytes, bytes] | None:
@@ -106,9 +116,10 @@ class RunCache:
         except Exception as error:  # noqa: BLE001 -- of an adapter; the run says more
             return self._note(steps, f"the module cannot be encoded: {error}")
         key = hashlib.blake2b(digest_size=16)
-        for part in (settings, identity.content, context):
+        for part in (settings.content, identity.content, context):
             key.update(part)
-        return key.digest(), identity.lines
+        lines = hashlib.blake2b(identity.lines + settings.lines, digest_size=16)
+        return key.digest(), lines.digest()
 
     def go_together(self, steps: Sequence[Pass]) -> int:
         """Return how many of the first passes form a stage: all are known, or none is.
@@ -135,37 +146,49 @@ class RunCache:
         for step in steps:
             self.uncached[step.info.name] = why
 
-    def _settings(self) -> bytes:
+    def _settings(self) -> Identity:
+        """Return the identity of what is set and registered."""
         taken = Snapshot.take(self._context)
         entries = [
-            (
-                one.table,
-                str(one.key),
-                one.is_removed,
-                self._object_digest(value_of(one)),
-            )
+            (one.table, str(one.key), one.is_removed, self._registered(one))
             for one in program_entries()
         ]
-        return digest_of(
+        parts = [identity.lines for *_, identity in entries]
+        adapter = self._lenient(type(unchecked(self.adapter)))
+        identity = identity_of_value(
             (
                 _FORMAT,
-                (sys.version, platform.machine(), version_of("parpass")),
-                self._object_digest(type(unchecked(self.adapter))),
+                (sys.version, sys.flags.optimize, platform.machine()),
+                version_of("parpass"),
+                adapter,
                 entries,
                 _process_settings(),
                 *astuple(replace(taken, logging=astuple(taken.logging))),
             )
         )
+        lines = b"".join([identity.lines, adapter.lines, *parts])
+        return Identity(identity.content, lines)
 
-    def _object_digest(self, value: Any) -> bytes:
-        """Return the digest of what is registered; of what has none, of the object.
+    def _registered(self, entry: Entry) -> Identity:
+        """Return the identity of what is registered.
 
-        Whether what it reads is the same each time is for the passes that use it.
+        Raises:
+            UnknownIdentityError: It has none, and passes may look it up.
         """
+        value = value_of(entry)
+        if entry.table in _LOOKED_UP_BY_PROGRAMS:
+            return self._lenient(value)
         try:
-            return digest_of(value, allows_impure=True)
+            return identity_of_value(value)
+        except UnknownIdentityError as error:
+            raise error.at(f"the {entry}") from None
+
+    def _lenient(self, value: Any) -> Identity:
+        """Return the identity of code that may be impure; or what tells the object."""
+        try:
+            return identity_of_value(value, allows_impure=True)
         except UnknownIdentityError:
-            return self.cache.token_of(value)
+            return Identity(self.cache.token_of(value), b"")
 
     @property
     def figures(self) -> CacheFigures:
@@ -191,7 +214,7 @@ class RunCache:
             if encoded is not None:
                 written[stored_name(key)] = encoded
         store.put(written)
-        store.drop_old()
+        self.cache.drop_old()
 
 
 def _process_settings() -> list[Any]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
 from parpass.runner.cache.entry_codec import decode_entries
-from parpass.runner.cache.function_cache import CacheEntry, covers
+from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.cache.run_cache import RunCache, stored_name
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
@@ -57,8 +58,9 @@ class StageCache:
         self._run, self._key, self._lines, self._steps = run, key, lines, steps
         self._module, self._base = module, module.base
         self._adapter, self._cache = run.adapter, run.cache
-        self._bound = self._cache.interned(self._adapter.bound_objects(self._base))
-        self._fits: dict[int, tuple[Mapping[str, Any], bool]] = {}
+        self._bound = self._cache.bound(self._adapter.bound_objects(self._base))
+        self._bound_ref = weakref.ref(self._bound)
+        self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
         self._contents: dict[str, bytes | None] = {}
         self._reads: dict[Read, bytes] = {}
@@ -108,7 +110,7 @@ class StageCache:
         entry = CacheEntry(
             reads,
             None,
-            self._bound,
+            self._bound_ref,
             effects,
             None
             if ANY_FUNCTION in dependencies
@@ -142,7 +144,7 @@ class StageCache:
             if key is not None and not self._cache.get(key):
                 wanted[stored_name(key)] = key
         for stored, encoded in store.get(wanted).items():
-            about = self._adapter, self._base, self._bound
+            about = self._adapter, self._base, self._bound_ref
             self._cache.put(wanted[stored], *decode_entries(encoded, *about))
 
     def _find(self, name: str) -> CacheEntry | None:
@@ -257,7 +259,7 @@ class StageCache:
             return None
         found = _digest_of(encoded, *values)
         if is_frozen:
-            memo.put(function, (found, self._bound))
+            memo.put(function, (found, self._bound_ref))
         return found
 
     def _portable(self, function: Any) -> bytes | None:
@@ -277,14 +279,16 @@ class StageCache:
             self._cache.digests.put(value, known)
         return known
 
-    def _has_all(self, bound: Mapping[str, Any]) -> bool:
+    def _has_all(self, bound: weakref.ref[BoundObjects]) -> bool:
         """Return whether this module has all objects that a function is bound to."""
-        if bound is self._bound:
+        if bound is self._bound_ref:
             return True
-        known = self._fits.get(id(bound))
+        known = self._fits.get(bound)
         if known is None:
-            known = self._fits[id(bound)] = bound, covers(self._bound, bound)
-        return known[1]
+            objects = bound()
+            known = objects is not None and self._bound.covers(objects)
+            self._fits[bound] = known
+        return known
 
     def _digest(self, read: Read) -> bytes:
         """Return the digest of something that passes read of the module."""

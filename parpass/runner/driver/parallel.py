@@ -7,6 +7,7 @@ under trio, under asyncio, and from a plain thread.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -95,7 +96,8 @@ class ParallelDriver:
                     await self._backend.call(self._advance_plan, commands, advance),
                 )
         except Exception:
-            await self._backend.call_shielded(self._keep_results)
+            with contextlib.suppress(Exception):  # the run's own error says more
+                await self._backend.call_shielded(self._keep_results)
             raise
         finally:
             if self._end_run():
@@ -112,7 +114,8 @@ class ParallelDriver:
                 del end  # it holds a module
                 return _run_to_completion(rest)
         except Exception:
-            self._keep_results()
+            with contextlib.suppress(Exception):
+                self._keep_results()
             raise
         finally:
             if self._end_run():

@@ -86,6 +86,10 @@ class FunctionView(Mapping[str, Any]):
         """Note that the pass reads what a reference to a function shows of it."""
         self._note(ReadKind.NAME, name)
 
+    def note_names(self) -> None:
+        """Note that the pass reads the names of all functions, in order."""
+        self._note(ReadKind.NAMES)
+
     def note_shell(self) -> None:
         """Note that the pass reads what a module has besides, and passes seldom read.
 
@@ -98,7 +102,7 @@ class FunctionView(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         self.was_scanned = True
-        self._note(ReadKind.NAMES)
+        self.note_names()
         return iter(self._provider.names())
 
     def __reversed__(self) -> Iterator[str]:
@@ -115,7 +119,7 @@ class FunctionView(Mapping[str, Any]):
         return {**other, **self}
 
     def __len__(self) -> int:
-        self._note(ReadKind.NAMES)
+        self.note_names()
         return len(self._provider.names())
 
     def __contains__(self, name: object) -> bool:

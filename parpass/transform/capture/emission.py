@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import io
 import logging
+import os
 import pickle
 import sys
 import warnings
@@ -153,14 +154,14 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         logger.handle(record)
 
     def at(self, created: float) -> BufferedLogRecord:
-        """Return the record as one that was created at another time.
+        """Return the record as one that this process created at another time.
 
         Args:
             created: The time, as `time.time()` gives it.
         """
         msecs = float(int((created - int(created)) * 1000))
-        plain = {**self.plain, "created": created, "msecs": msecs}
-        return msgspec.structs.replace(self, plain=plain)
+        now = {"created": created, "msecs": msecs, "process": os.getpid()}
+        return msgspec.structs.replace(self, plain={**self.plain, **now}, kind=None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BufferedLogRecord, (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from parpass.runner.cache.code_references import UnknownIdentityError
@@ -32,7 +35,7 @@ class Mine(FunctionPass):
 @pytest.fixture(autouse=True)
 def _no_module_stays() -> Iterator[None]:
     yield
-    for name in ("helpers", "mine"):
+    for name in ("helpers", "mine", "pack", "pack.json", "pack.mine"):
         sys.modules.pop(name, None)
 
 
@@ -228,6 +231,13 @@ UNKNOWN = {
     "read_text()": "from pathlib import Path\n" + PASS.format("Path('f').read_text()"),
     "now()": "import datetime\n" + PASS.format("datetime.datetime.now()"),
     "lock": "import threading\nL = threading.Lock()\n" + PASS.format("L"),
+    "numpy.load": "import numpy\n" + PASS.format("numpy.load('f')"),
+    "importlib.import_module": "import importlib\n"
+    + PASS.format("importlib.import_module('f')"),
+    "__subclasses__": PASS.format("FunctionPass.__subclasses__()"),
+    "imports datetime": PASS.format("x").replace(
+        "return x", "from datetime import datetime; return datetime.now()"
+    ),
     "'nowhere', which is not loaded yet": PASS.format("x").replace(
         "return x", "import nowhere"
     ),
@@ -244,6 +254,70 @@ def test_the_reason_names_the_place():
     source = "import threading\nL = threading.Lock()\ndef f(): return L\n"
     with pytest.raises(UnknownIdentityError, match=r"'L' of function 'f': "):
         content(source + PASS.format("f()"))
+
+
+def test_a_file_that_an_option_names_is_not_read():
+    source = "from pathlib import Path\n" + PASS.format("self.amount.read_text()")
+    module = module_of("mine", source)
+    with pytest.raises(UnknownIdentityError, match=r"read_text\(\)"):
+        identity_of(module.Mine(module.Path("f")))
+
+
+class _Broken:
+    """Raises where it is asked for its state."""
+
+    def __getstate__(self) -> Any:
+        raise OSError("gone")
+
+
+def test_what_raises_where_it_is_looked_at_has_no_identity():
+    with pytest.raises(UnknownIdentityError, match="gone"):
+        digest_of([_Broken()])
+
+
+def test_what_compiled_code_made_may_have_none():
+    with pytest.raises(UnknownIdentityError):
+        digest_of(np.random.default_rng(0))
+
+
+class _Counting:
+    """Wraps a function, beside what it knows itself."""
+
+    def __init__(self, start: int) -> None:
+        functools.update_wrapper(self, len)
+        self.start = start
+
+    def __call__(self, value: Any) -> int:
+        return self.start + len(value)
+
+
+def test_objects_that_wrap_a_function_are_told_by_all_that_they_are():
+    assert digest_of(_Counting(1)) == digest_of(_Counting(1))
+    assert digest_of(_Counting(1)) != digest_of(_Counting(2))
+
+
+def test_the_default_of_a_contextvar_is_its_value():
+    variables = [ContextVar("tests.of_identity", default=n) for n in (1, 2)]
+    assert digest_of(variables[0]) != digest_of(variables[1])
+
+
+def test_a_relative_import_is_of_the_package():
+    module_of("pack", "")
+    source = PASS.format("x").replace("return x", "from .json import f; return f(func)")
+    found: list[bytes] = []
+    for result in ("x", "-x"):
+        module_of("pack.json", f"def f(x): return {result}\n")
+        module = module_of("pack.mine", source)
+        module.__package__ = "pack"
+        found.append(identity_of(module.Mine()).content)
+    assert found[0] != found[1]
+
+
+def test_passes_in_options_are_asked_for_their_identity():
+    module = module_of("mine", PASS.format("self.amount"))
+    assert identity_of(module.Mine(Keyed(1))) == identity_of(module.Mine(Keyed(1)))
+    with pytest.raises(UnknownIdentityError, match="cache_key"):
+        identity_of(module.Mine(Keyed(None)))
 
 
 class Keyed(FunctionPass):
