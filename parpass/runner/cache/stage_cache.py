@@ -225,6 +225,7 @@ class StageCache:
             return None
         state = hashlib.blake2b(self._key, digest_size=16)
         state.update(content)
+        state.update(self._adapter.encode_reference(self._base, name))
         state.update(name.encode(errors="surrogatepass"))
         return state.digest()
 

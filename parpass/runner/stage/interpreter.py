@@ -125,6 +125,7 @@ class StageInterpreter:
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
         self._records_reads = records_reads
+        self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
         self._dependencies: set[int | Read] = set()
@@ -242,8 +243,12 @@ class StageInterpreter:
         return self._index
 
     def note(self, kind: ReadKind, name: str = "") -> bool:
-        """Note that a pass read something; return whether such reads are recorded."""
-        if self._records_reads:
+        """Note that a pass read something; return whether such reads are recorded.
+
+        A look for the name of the function that it runs on is none: InferType looks.
+        """
+        is_own = kind is ReadKind.NAME and name == self._running_on
+        if self._records_reads and not is_own:
             self._dependencies.add((kind, name))
         return self._records_reads
 
@@ -350,6 +355,7 @@ class StageInterpreter:
             self._versions[key] = function  # the pass may read it from the module
         module, functions = self._view(at)
         self._dependencies |= functions.dependencies
+        outer, self._running_on = self._running_on, name
         try:
             return transform_function(
                 step,
@@ -365,6 +371,7 @@ class StageInterpreter:
                 transfers_ownership=transfers_ownership,
             )
         finally:
+            self._running_on = outer
             self._track_reads(at, functions)
             if not (known or transfers_ownership):
                 del self._versions[key]
