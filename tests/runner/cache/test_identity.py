@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import subprocess
 import sys
@@ -275,9 +276,12 @@ def test_what_raises_where_it_is_looked_at_has_no_identity():
         digest_of([_Broken()])
 
 
-def test_what_compiled_code_made_may_have_none():
-    with pytest.raises(UnknownIdentityError):
-        digest_of(np.random.default_rng(0))
+def test_what_compiled_code_made_has_the_identity_of_its_state_or_none():
+    found: list[bytes] = []
+    for seed in (0, 1):  # it depends on the version of numpy
+        with contextlib.suppress(UnknownIdentityError):
+            found.append(digest_of(np.random.default_rng(seed)))
+    assert len(set(found)) in (0, 2)
 
 
 class _Counting:
