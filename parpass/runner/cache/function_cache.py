@@ -9,6 +9,7 @@ a few, each with what it depends on.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import weakref
@@ -236,3 +237,12 @@ class IdentityMemo:
         except TypeError:
             return False
         return True
+
+
+def digest_of(*parts: bytes | memoryview) -> bytes:
+    """Return the digest of parts, which tells where each of them ends."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.digest()

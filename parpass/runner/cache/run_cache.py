@@ -8,18 +8,21 @@ report says why.
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import astuple, replace
 
 from parpass.replicated_tables import Entry, program_entries, value_of
 from parpass.runner.cache.code_references import UnknownIdentityError
 from parpass.runner.cache.entry_codec import encode_entries
-from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
+from parpass.runner.cache.function_cache import (
+    CacheEntry,
+    FunctionCache,
+    digest_of,
+)
 from parpass.runner.cache.identity import (
     Identity,
     identity_of,
@@ -39,9 +42,7 @@ from parpass.transform.debug.reproducer import REPRODUCER
 
 _FORMAT = 1  # of keys and results
 # Tables that passes do not look at, for what they do to a function.
-_LOOKED_UP_BY_PROGRAMS = (
-    *("adapter of", "key of a pass", "programs of", "wrapping of"),
-)
+_LOOKED_UP_BY_PROGRAMS = "adapter of", "key of a pass", "programs of", "wrapping of"
 # Options of runs that look for a fault, in which passes have to run.
 _INSPECTING = (REPRODUCER, CHECK_CONTRACT, OPT_BISECT, OPT_BISECT_LIMIT)
 
@@ -49,6 +50,18 @@ _INSPECTING = (REPRODUCER, CHECK_CONTRACT, OPT_BISECT, OPT_BISECT_LIMIT)
 def stored_name(key: bytes) -> str:
     """Return the name of a key on disk, where there are kernels, too."""
     return f"function {key.hex()}"
+
+
+class StageKey(NamedTuple):
+    """The key of a stage.
+
+    Attributes:
+        content: The digest of all that results depend on but the functions.
+        lines: The digest of the lines of the code of the passes.
+    """
+
+    content: bytes
+    lines: bytes
 
 
 class RunCache:
@@ -86,16 +99,34 @@ class RunCache:
             cache.store.renew_patience()
         self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
 
-    def stage_key(self, steps: Sequence[Pass], base: Any) -> tuple[bytes, bytes] | None:
-        """Return the key of a stage; None if its results are not to be kept.
+    def first_stage(
+        self, steps: Sequence[Pass], base: Any
+    ) -> tuple[int, StageKey | None]:
+        """Return how many of the first passes form a stage, and its key.
+
+        Either all of them have an identity, or none has. So a pass of which nothing can
+        be kept does not take others along.
 
         Args:
             steps: The passes.
             base: The module, of which all but the functions is read.
 
         Returns:
-            The key, and the digest of the lines of the code of the passes.
+            The number, and the key; None if results are not to be kept.
         """
+        count, identity = len(steps), self._identity(steps)
+        if identity is None and count > 1:
+            is_known = [self._identity([step]) is not None for step in steps]
+            others = (at for at, one in enumerate(is_known) if one != is_known[0])
+            count = next(others, count)
+            if is_known[0]:
+                identity = self._identity(steps[:count])
+        return count, self._key(steps[:count], identity, base)
+
+    def _key(
+        self, steps: Sequence[Pass], identity: Identity | None, base: Any
+    ) -> StageKey | None:
+        """Return the key of a stage of passes with this identity."""
         config = self._context.config
         if any(config.get(one) for one in _INSPECTING):
             return None
@@ -103,7 +134,6 @@ class RunCache:
             one.on_failure is not OnFailure.FAIL for one in budgets_of(steps, config)
         ):
             return self._note(steps, "what fails is skipped, or tried again")
-        identity = self._identity(steps)
         if identity is None:
             return None
         try:
@@ -115,22 +145,9 @@ class RunCache:
             )
         except Exception as error:  # noqa: BLE001 -- of an adapter; the run says more
             return self._note(steps, f"the module cannot be encoded: {error}")
-        key = hashlib.blake2b(digest_size=16)
-        for part in (settings.content, identity.content, context):
-            key.update(part)
-        lines = hashlib.blake2b(identity.lines + settings.lines, digest_size=16)
-        return key.digest(), lines.digest()
-
-    def go_together(self, steps: Sequence[Pass]) -> int:
-        """Return how many of the first passes form a stage: all are known, or none is.
-
-        So a pass of which nothing can be kept does not take others along.
-        """
-        if self._identity(steps) is not None:
-            return len(steps)
-        is_known = [self._identity([step]) is not None for step in steps]
-        return next(
-            (at for at, one in enumerate(is_known) if one != is_known[0]), len(steps)
+        return StageKey(
+            digest_of(settings.content, identity.content, context),
+            digest_of(identity.lines, settings.lines),
         )
 
     def _identity(self, steps: Sequence[Pass]) -> Identity | None:

@@ -7,7 +7,6 @@ hooks, errors of other functions, and the check of signatures that were assumed 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 import weakref
@@ -19,8 +18,12 @@ from msgspec.structs import replace
 from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
 from parpass.runner.cache.entry_codec import decode_entries
-from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
-from parpass.runner.cache.run_cache import RunCache, stored_name
+from parpass.runner.cache.function_cache import (
+    BoundObjects,
+    CacheEntry,
+    digest_of,
+)
+from parpass.runner.cache.run_cache import RunCache, StageKey, stored_name
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -42,7 +45,6 @@ class StageCache:
     Args:
         run: The use by the run.
         key: The key of the stage.
-        lines: The digest of the lines of the code of its passes.
         steps: The passes.
         module: The functions.
     """
@@ -50,12 +52,11 @@ class StageCache:
     def __init__(
         self,
         run: RunCache,
-        key: bytes,
-        lines: bytes,
+        key: StageKey,
         steps: Sequence[Pass],
         module: StoredModule,
     ) -> None:
-        self._run, self._key, self._lines, self._steps = run, key, lines, steps
+        self._run, self._key, self._steps = run, key, steps
         self._module, self._base = module, module.base
         self._adapter, self._cache = run.adapter, run.cache
         self._bound = self._cache.bound(self._adapter.bound_objects(self._base))
@@ -93,7 +94,7 @@ class StageCache:
             if result is None or at in outcomes.recalled:
                 continue
             self._run.computed += 1
-            key = self._keys[name] if name in self._keys else self._key_of(name)
+            key = self._key_of(name)
             if key is not None and outcomes.is_complete(at):
                 self._keep(at, key, result, outcomes)
 
@@ -105,7 +106,7 @@ class StageCache:
         effects = outcomes.effects_of(at)
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
         if any(one.emissions for one in effects.values()):  # which have lines
-            reads.append(((ReadKind.LINES, ""), self._lines))
+            reads.append(((ReadKind.LINES, ""), self._key.lines))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
             reads,
@@ -140,7 +141,7 @@ class StageCache:
             return
         wanted: dict[str, bytes] = {}
         for name in names:
-            key = self._keys[name] = self._key_of(name)
+            key = self._key_of(name)
             if key is not None and not self._cache.get(key):
                 wanted[stored_name(key)] = key
         for stored, encoded in store.get(wanted).items():
@@ -148,9 +149,7 @@ class StageCache:
             self._cache.put(wanted[stored], *decode_entries(encoded, *about))
 
     def _find(self, name: str) -> CacheEntry | None:
-        if name not in self._keys:
-            self._keys[name] = self._key_of(name)
-        key = self._keys[name]
+        key = self._key_of(name)
         if key is None:
             return None
         for entry in self._cache.get(key):
@@ -220,14 +219,16 @@ class StageCache:
         )
 
     def _key_of(self, name: str) -> bytes | None:
-        content = self._content_of(name)
-        if content is None:
-            return None
-        state = hashlib.blake2b(self._key, digest_size=16)
-        state.update(content)
-        state.update(self._adapter.encode_reference(self._base, name))
-        state.update(name.encode(errors="surrogatepass"))
-        return state.digest()
+        """Return the key of a function, computed once; None if it has no digest."""
+        if name not in self._keys:
+            content = self._content_of(name)
+            self._keys[name] = content and digest_of(
+                self._key.content,
+                content,
+                self._adapter.encode_reference(self._base, name),
+                name.encode(errors="surrogatepass"),
+            )
+        return self._keys[name]
 
     def _content_of(self, name: str) -> bytes | None:
         """Return the digest of a function before the stage; None if it has none."""
@@ -258,7 +259,7 @@ class StageCache:
                     encoded = self._adapter.encode_content(*about)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
-        found = _digest_of(encoded, *values)
+        found = digest_of(encoded, *values)
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
         return found
@@ -276,7 +277,7 @@ class StageCache:
     def _value_digest(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
         if known is None:
-            known = _digest_of(value.raw())
+            known = digest_of(value.raw())
             self._cache.digests.put(value, known)
         return known
 
@@ -302,40 +303,32 @@ class StageCache:
         handles = self._module.handles
         match kind:
             case ReadKind.LINES:
-                return self._lines
+                return self._key.lines
             case ReadKind.NAMES:
-                return _digest_of(
+                return digest_of(
                     *(one.encode(errors="surrogatepass") for one in handles)
                 )
             case ReadKind.SHELL:
-                return _digest_of(self._adapter.encode_shell(self._base))
+                return digest_of(self._adapter.encode_shell(self._base))
             case ReadKind.EVERYTHING:
                 parts = [self._content_of(one) or _unknown() for one in handles]
                 shell = ReadKind.SHELL, ""
                 names = ReadKind.NAMES, ""
-                return _digest_of(self._digest(names), self._digest(shell), *parts)
+                return digest_of(self._digest(names), self._digest(shell), *parts)
             case _:
                 pass
         if name not in handles:
             return b"absent"
         if kind is ReadKind.NAME:
-            return _digest_of(self._adapter.encode_reference(self._base, name))
+            return digest_of(self._adapter.encode_reference(self._base, name))
         if kind is ReadKind.SIGNATURE:
             function = self._run.store.load(handles[name], self._base)
             signature = self._adapter.signature(function)
             try:
-                return _digest_of(self._adapter.encode_signature(signature))
+                return digest_of(self._adapter.encode_signature(signature))
             except Exception:  # noqa: BLE001 -- the function has it, too
                 pass
         return self._content_of(name) or _unknown()
-
-
-def _digest_of(*parts: bytes | memoryview) -> bytes:
-    state = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        state.update(len(part).to_bytes(8, "little"))
-        state.update(part)
-    return state.digest()
 
 
 def _unknown() -> bytes:

@@ -6,7 +6,6 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
 
@@ -148,8 +147,7 @@ class LocalStageExecutor:
         state, steps = self._state, stage.command.steps
         args = steps, stage.module, state.context, state.store, stage.outcomes
         recorder = state.metrics.record_calls(steps, stage.outcomes.names)
-        run = functools.partial(run_remainder, records_reads=stage.cache is not None)
-        await state.backend.call(run, *args, functions, proceed, recorder)
+        await state.backend.call(run_remainder, *args, functions, proceed, recorder)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -231,8 +229,6 @@ def run_remainder(
     functions: Iterable[int] | None = None,
     proceed: StopCriterion | None = None,
     recorder: CallRecorder | None = None,
-    *,
-    records_reads: bool = False,
 ) -> None:
     """Run passes on functions in this process, and record their outcomes.
 
@@ -246,7 +242,6 @@ def run_remainder(
         proceed: Called before each function, with how many were run and itself; the
             rest is left where this returns False.
         recorder: Records the calls, for a trace.
-        records_reads: Whether outcomes have what passes read of the rest of the module.
     """
     names, begun = outcomes.names, outcomes.partial
     unstable, quarantined = outcomes.unstable_names(), outcomes.local_quarantine()
@@ -257,7 +252,7 @@ def run_remainder(
         store,
         unstable=unstable,
         quarantined=quarantined,
-        records_reads=records_reads,
+        records_reads=outcomes.records_reads,
     ) as work:
         work.cutoff = outcomes.cutoff
         for at, one in begun.items():

@@ -95,7 +95,6 @@ class RemoteStageExecutor:
                 transfer=state.metrics.new_transfer(
                     command.steps, stage.outcomes.names, was_warm=executor.is_warm
                 ),
-                records_reads=stage.cache is not None,
             )
             try:
                 await self._send(remote, executor)

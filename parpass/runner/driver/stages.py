@@ -100,29 +100,22 @@ class StageExecutor:
     async def _await_cached(self, command: RunStage) -> StageResult:
         """Run a stage on the functions whose results are not in the cache."""
         state, policy, began = self._state, self._policy, time.perf_counter()
-        fuses = state.store.optimizations.stages
-        command = command.first(_MAX_FUSED_STEPS if fuses else 1)
+        command = self._fused(command)
         stage = await state.backend.call_shielded(self._recalled, command, began)
-        command = stage.command
-        outcomes = stage.outcomes
-        if policy is None or not outcomes.missing():
+        if policy is None or not stage.outcomes.missing():
             return await self._complete_locally(stage, self._no_policy_reason)
-        handles = stage.module.handles
-        rest = {name: handles[name] for name in outcomes.missing_names()}
-        budgets = budgets_of(command.steps, state.context.config)
-        choose = policy.choose, command.steps, budgets, rest
-        estimate = await state.backend.call(*choose)
+        steps, rest = stage.command.steps, stage.missing_handles
+        budgets = budgets_of(steps, state.context.config)
+        estimate = await state.backend.call(policy.choose, steps, budgets, rest)
         if estimate.place is Placement.LOCAL:
             return await self._complete_locally(stage, policy.local_reason(len(rest)))
-        was_warm = policy.executor.is_warm
-        is_probed = estimate.place is Placement.PROBE
-        if not was_warm and (is_probed or estimate.expected):
-            start = not is_probed
-            reason = await self._local.run_until_warm(stage, policy, start=start)
-            if not outcomes.missing():
-                return await self._complete_locally(stage, reason)
-        return await self._measured(
-            stage, policy, estimate, is_probed=False, was_warm=was_warm
+        return await self._run_missing(
+            stage,
+            policy,
+            estimate,
+            is_probed=False,
+            starts=estimate.place is not Placement.PROBE,
+            was_warm=policy.executor.is_warm,
         )
 
     def _recalled(self, command: RunStage, began: float) -> StageInProgress:
@@ -130,29 +123,38 @@ class StageExecutor:
         state, cache = self._state, None
         module = state.store.wrap(command.mod)
         assert state.cache is not None
-        command = command.first(state.cache.go_together(command.steps))
-        outcomes = StageOutcomes(list(module.handles), len(command.steps))
-        keys = state.cache.stage_key(command.steps, module.base)
-        if state.tracker is not None:
-            state.tracker.begin_stage(command.steps, outcomes)
-        if keys is None:
+        count, key = state.cache.first_stage(command.steps, module.base)
+        command = command.first(count)
+        outcomes = self._outcomes_of(command, module)
+        if key is None:
             state.cache.computed += len(outcomes.names)
         else:
             with fork_lock:
                 # Only where there is a cache.
                 from parpass.runner.cache.stage_cache import StageCache
 
-            cache = StageCache(state.cache, *keys, command.steps, module)
+            outcomes.records_reads = True
+            cache = StageCache(state.cache, key, command.steps, module)
             cache.recall(outcomes)
         return StageInProgress(command, module, outcomes, began, cache)
+
+    def _fused(self, command: RunStage) -> RunStage:
+        """Return the command for the first steps, as many as go together at most."""
+        fuses = self._state.store.optimizations.stages
+        return command.first(_MAX_FUSED_STEPS if fuses else 1)
+
+    def _outcomes_of(self, command: RunStage, module: StoredModule) -> StageOutcomes:
+        """Return the outcomes of a stage that begins, of which there are none yet."""
+        outcomes = StageOutcomes(list(module.handles), len(command.steps))
+        if self._state.tracker is not None:
+            self._state.tracker.begin_stage(command.steps, outcomes)
+        return outcomes
 
     async def _await(
         self, command: RunStage, policy: PlacementPolicy, estimate: PlacementEstimate
     ) -> StageResult:
         """Run a stage that is probed, or that workers run."""
-        state = self._state
-        fuses = state.store.optimizations.stages
-        command = command.first(_MAX_FUSED_STEPS if fuses else 1)
+        state, command = self._state, self._fused(command)
         began = time.perf_counter()
         probed = None
         if estimate.place is Placement.PROBE:
@@ -160,21 +162,48 @@ class StageExecutor:
             if isinstance(probed, StageResult):
                 return probed
         module = await state.backend.call_shielded(state.store.wrap, command.mod)
-        outcomes = StageOutcomes(list(module.handles), len(command.steps))
+        outcomes = self._outcomes_of(command, module)
         stage = StageInProgress(command, module, outcomes, began)
-        if state.tracker is not None:
-            state.tracker.begin_stage(command.steps, outcomes)
         was_warm = policy.executor.is_warm
         if probed is not None:
             await self._local.resume_probed(probed, stage)
+        return await self._run_missing(
+            stage,
+            policy,
+            estimate,
+            is_probed=probed is not None,
+            starts=probed is None,
+            was_warm=was_warm,
+        )
+
+    async def _run_missing(
+        self,
+        stage: StageInProgress,
+        policy: PlacementPolicy,
+        estimate: PlacementEstimate,
+        *,
+        is_probed: bool,
+        starts: bool,
+        was_warm: bool,
+    ) -> StageResult:
+        """Run the rest of a stage in workers, and here until they are ready.
+
+        Args:
+            stage: The stage.
+            policy: Knows the workers.
+            estimate: The estimate for the stage.
+            is_probed: Whether its first pass ran on some functions here.
+            starts: Whether workers are started at once, as the estimate says that they
+                are worth it; else when that is known.
+            was_warm: Whether they were there when the stage began.
+        """
         # Without an estimate workers run it for other reasons than speed.
-        if not was_warm and (probed is not None or estimate.expected):
-            start = probed is None
-            reason = await self._local.run_until_warm(stage, policy, start=start)
-            if not outcomes.missing():
+        if not was_warm and (estimate.expected or not starts):
+            reason = await self._local.run_until_warm(stage, policy, start=starts)
+            if not stage.outcomes.missing():
                 return await self._complete_locally(stage, reason)
         return await self._measured(
-            stage, policy, estimate, is_probed=probed is not None, was_warm=was_warm
+            stage, policy, estimate, is_probed=is_probed, was_warm=was_warm
         )
 
     async def _measured(
@@ -188,8 +217,7 @@ class StageExecutor:
     ) -> StageResult:
         """Run the rest of a stage in workers, and learn from what that took."""
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
-        missing = outcomes.missing()
-        rest = {name: stage.module.handles[name] for name in outcomes.missing_names()}
+        missing, rest = outcomes.missing(), stage.missing_handles
         local_seconds = policy.local_seconds(steps, rest)
         asked, started = time.perf_counter(), state.metrics.starting
         self._workers_slower = self._finished_locally = False
@@ -234,10 +262,7 @@ class StageExecutor:
         else:
             outcomes.mark_rechecked()
         while outcomes.invalidate_dependents():
-            missing = {
-                name: stage.module.handles[name] for name in outcomes.missing_names()
-            }
-            args = steps, ran.budgets, missing
+            args = steps, ran.budgets, stage.missing_handles
             estimate = await state.backend.call(policy.choose, *args)
             if outcomes.needs_worker_recheck or estimate.place is not Placement.LOCAL:
                 return await self._remote(stage, policy)

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parpass.runner.ipc.module_store import ModuleStore, StoredModule
+from parpass.runner.ipc.module_store import (
+    FunctionHandle,
+    ModuleStore,
+    StoredModule,
+)
 from parpass.runner.placement import PlacementPolicy
 from parpass.runner.report.figures import LocalReason
 from parpass.runner.report.metrics import RunMetrics
@@ -78,6 +82,12 @@ class StageInProgress(msgspec.Struct, frozen=True):
     outcomes: StageOutcomes
     began: float
     cache: StageCache | None = None
+
+    @property
+    def missing_handles(self) -> dict[str, FunctionHandle]:
+        """The functions without an outcome, by name, in module order."""
+        handles = self.module.handles
+        return {name: handles[name] for name in self.outcomes.missing_names()}
 
     def first(self, count: int) -> StageInProgress:
         """Return the stage of the first `count` passes, with their results so far."""

@@ -91,7 +91,6 @@ class RemoteStage:
             not known, or this process must not run the rest.
         memory: What the memory of passes is added to; see `PassContext.memory`.
         transfer: The metrics of the transfer; by default new ones.
-        records_reads: Whether outcomes have what passes read of the rest of the module.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -122,9 +121,7 @@ class RemoteStage:
         local_seconds: float | None = None,
         memory: Sequence[PassMemory] = (),
         transfer: TransferMetrics | None = None,
-        records_reads: bool = False,
     ) -> None:
-        self._records_reads = records_reads
         self.local_seconds = local_seconds
         self.is_reclaimed = False
         self.adapter = store.adapter
@@ -186,7 +183,7 @@ class RemoteStage:
             call_limits(),
             self.outcomes.unstable_names(),
             self.transfer.is_traced,
-            self._records_reads,
+            self.outcomes.records_reads,
         )
         return encode_payload(self.steps, adapter, spec)
 
