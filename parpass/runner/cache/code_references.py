@@ -102,9 +102,10 @@ def references_of(
         UnknownIdentityError: It does, and must not; or it imports what is not loaded.
     """
     uses = _uses(code)
-    if not allows_impure:
-        _check_uses(uses, variables)
-    names = dict(_resolved(chain, variables) for chain in uses.chains)
+    names = dict(
+        _resolved(chain, variables, allows_impure=allows_impure)
+        for chain in uses.chains
+    )
     attributes = frozenset(uses.attributes)
     for level, name in uses.imports:
         module = None
@@ -176,32 +177,30 @@ def _uses(code: CodeType) -> _Uses:
     return found
 
 
-def _resolved(chain: list[str], variables: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the value that a global name has, or an attribute of that module."""
-    name, *attributes = chain
-    value = variables[name] if name in variables else getattr(builtins, name, None)
-    path = name
+def _resolved(
+    chain: list[str], variables: Mapping[str, Any], *, allows_impure: bool
+) -> tuple[str, Any]:
+    """Return the value that a global name has, or an attribute of that module.
+
+    What is impure, and may be, is known by its name alone.
+    """
+    path, *attributes = chain
+    if path in variables:
+        value = variables[path]
+    else:
+        if path in _IMPURE_BUILTINS and not allows_impure:
+            raise UnknownIdentityError(f"its code calls {path}()")
+        value = getattr(builtins, path, None)
     for attribute in attributes:
         if not isinstance(value, ModuleType):
             break
         path = f"{path}.{attribute}"
-        if _is_impure(value.__name__, attribute):  # and may be: known by its name
+        if _is_impure(value.__name__, attribute):
+            if not allows_impure:
+                check_pure(value.__name__, attribute)
             return path, None
         value = getattr(value, attribute, None)
     return path, value
-
-
-def _check_uses(uses: _Uses, variables: Mapping[str, Any]) -> None:
-    """Raise for names of what is another value each time."""
-    for name, *attributes in uses.chains:
-        if name not in variables and name in _IMPURE_BUILTINS:
-            raise UnknownIdentityError(f"its code calls {name}()")
-        value = variables.get(name)
-        for attribute in attributes:
-            if not isinstance(value, ModuleType):
-                break
-            check_pure(value.__name__, attribute)
-            value = getattr(value, attribute, None)
 
 
 def _check_import(module: str, name: str) -> None:

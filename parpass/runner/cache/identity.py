@@ -121,15 +121,6 @@ def _told_by(pass_: Pass) -> Any:
     return "cache_key", f"{kind.__module__}.{kind.__qualname__}", pass_.info, key
 
 
-def digest_of(value: Any) -> bytes:
-    """Return the digest of a value, and of the code that is in it.
-
-    Raises:
-        UnknownIdentityError: A part of it has none.
-    """
-    return identity_of_value(value).content
-
-
 def identity_of_value(value: Any, *, allows_impure: bool = False) -> Identity:
     """Return the identity of a value, and of the code that is in it.
 

@@ -29,10 +29,10 @@ def version_of_library(top: str) -> str:
     """Return the version of a library by the name of its package; see `version_of`."""
     if top in sys.stdlib_module_names:
         return platform.python_version()
-    names = [top]
-    if not _has_version(top):
-        names = list(importlib.metadata.packages_distributions().get(top, ()))
-    versions = _versions(names)
+    versions = _versions([top])
+    if not versions:
+        named = importlib.metadata.packages_distributions().get(top, ())
+        versions = _versions(named)
     if top == "parpass":  # whose version may lag behind its sources
         versions["parpass"] = _source_digest(top)
     if versions:
@@ -41,14 +41,6 @@ def version_of_library(top: str) -> str:
     if isinstance(known, str):
         return known
     raise UnknownIdentityError(f"library '{top}' has no version")
-
-
-def _has_version(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:

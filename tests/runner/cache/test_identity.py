@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from parpass.runner.cache.code_references import UnknownIdentityError
-from parpass.runner.cache.identity import digest_of, identity_of
+from parpass.runner.cache.identity import identity_of, identity_of_value
 from parpass.runner.cache.library_versions import version_of_library
 from parpass.transform import FunctionPass, PassInfo
 
@@ -52,6 +52,11 @@ def content(source: str, helpers: str = "", *args: Any) -> bytes:
     """Return the identity of the pass in a module, whose helpers are in another."""
     module_of("helpers", helpers)
     return identity_of(module_of("mine", source).Mine(*args)).content
+
+
+def digest_of(value: Any) -> bytes:
+    """Return the digest of a value, and of the code that is in it."""
+    return identity_of_value(value).content
 
 
 CHANGES = {
