@@ -52,7 +52,7 @@ def _incremental(setting: Setting) -> Iterator[Line]:
             "resigned": clocked(resigned),
         }
         interleaved(sides, 1)  # not counted: what is loaded once
-        times = interleaved(dict(sides), max(3, setting.fewer))
+        times = interleaved(sides, max(3, setting.fewer))
     what = f"eight light passes on {count:,} functions of {_NODES} nodes"
     yield Line(
         what,

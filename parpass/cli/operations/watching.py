@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -237,20 +238,17 @@ class Watching:
         self._note_functions(mod)
 
         def once(context: PassContext) -> Any:
-            if (
-                context is not self._contexts[0]
-            ):  # a repetition, of which little is told
-                return self._runner.run_sync(
-                    mod, pipeline, context=context, progress=self._progress
-                )
+            run = functools.partial(
+                self._runner.run_sync,
+                mod,
+                pipeline,
+                context=context,
+                progress=self._progress,
+            )
+            if context is not self._contexts[0]:
+                return run()  # a repetition, of which little is shown
             with self._measuring_memory():
-                return self._runner.run_sync(
-                    mod,
-                    pipeline,
-                    context=context,
-                    report=self.reports.append,
-                    progress=self._progress,
-                )
+                return run(report=self.reports.append)
 
         numbers = self._numbers
         made = once(self._contexts[0]) if numbers is None else numbers.run(once)

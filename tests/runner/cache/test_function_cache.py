@@ -13,6 +13,7 @@ import pytest
 
 from parpass.errors import ArgumentError, CacheMismatchWarning
 from parpass.runner import FunctionCache, Runner, open_runner, propagate
+from parpass.runner.report.figures import CacheFigures
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import FUNCTION_TIMEOUT, ON_FAILURE
 from tests.support.signed_ir import Change, SignedProgram
@@ -29,14 +30,25 @@ def cached() -> Iterator[Runner]:
         yield runner
 
 
+def figures(runner: Runner) -> CacheFigures:
+    """Return what the cache gave to the last run."""
+    report = runner.last_report
+    assert report is not None
+    assert report.cache is not None
+    return report.cache
+
+
+def counted(runner: Runner) -> tuple[int, int]:
+    """Return how many functions the last run recalled, and how many it computed."""
+    found = figures(runner)
+    return found.recalled, found.computed
+
+
 def run(runner: Runner, mod: Any, *passes: Pass) -> tuple[int, int]:
     """Run passes; return how many functions were recalled, and how many computed."""
     result = runner.run_sync(mod, Sequential(passes))
     assert result == Sequential(passes)(mod)
-    report = runner.last_report
-    assert report is not None
-    assert report.cache is not None
-    return report.cache.recalled, report.cache.computed
+    return counted(runner)
 
 
 def test_only_what_was_edited_is_run_again(cached: Runner):
@@ -135,10 +147,7 @@ def test_errors_are_never_kept_and_what_others_gave_is(cached: Runner):
     for _ in range(2):
         with pytest.raises(ValueError, match="met 2"):
             cached.run_sync(mod, failing)
-    report = cached.last_report
-    assert report is not None
-    assert report.cache is not None
-    assert report.cache.recalled == 1  # f0; a serial run does not come to f2
+    assert figures(cached).recalled == 1  # f0; a serial run does not come to f2
     assert run(cached, program(1, 4, 3), Add(0), FailOn(2)) == (1, 2)
 
 
@@ -161,10 +170,7 @@ def test_log_records_and_warnings_are_of_now(
         (m, level) for m, _, level in first
     ]
     assert all(created >= between for _, created, _ in again)
-    report = cached.last_report
-    assert report is not None
-    assert report.cache is not None
-    assert report.cache.recalled == 2
+    assert figures(cached).recalled == 2
 
 
 def test_another_log_level_is_another_result(
@@ -232,12 +238,12 @@ def test_results_that_are_verified_and_hold_are_said_nothing_of():
 def test_the_report_says_which_pass_is_not_kept_and_why(cached: Runner):
     for _ in range(2):
         cached.run_sync(program(*range(50)), Sequential([Add(1), Toil(0.002), Add(2)]))
+    assert counted(cached) == (100, 50)
+    uncached = figures(cached).uncached
+    assert list(uncached) == ["Toil"]
+    assert "time.perf_counter" in uncached["Toil"]
     report = cached.last_report
     assert report is not None
-    assert report.cache is not None
-    assert (report.cache.recalled, report.cache.computed) == (100, 50)
-    assert list(report.cache.uncached) == ["Toil"]
-    assert "time.perf_counter" in report.cache.uncached["Toil"]
     assert any("pass 'Toil' are not kept" in one for one in report.advice)
 
 
@@ -245,10 +251,7 @@ def test_what_may_be_skipped_is_not_kept(cached: Runner):
     with PassContext(config={ON_FAILURE: "skip"}):
         for _ in range(2):
             cached.run_sync(program(1, 2), FailOn(2))
-    report = cached.last_report
-    assert report is not None
-    assert report.cache is not None
-    assert report.cache.recalled == 0
+    assert figures(cached).recalled == 0
 
 
 def test_a_limit_alone_does_not_keep_from_it():
@@ -256,10 +259,7 @@ def test_a_limit_alone_does_not_keep_from_it():
         for _ in range(3):
             with PassContext(config={FUNCTION_TIMEOUT: 60.0}):
                 runner.run_sync(program(1, 2), Add(1))
-    report = runner.last_report
-    assert report is not None
-    assert report.cache is not None
-    assert report.cache.recalled == 2
+    assert figures(runner).recalled == 2
 
 
 def test_it_holds_so_many_results_and_drops_the_oldest():
