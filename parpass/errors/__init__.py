@@ -10,6 +10,7 @@
     │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
     │   ├── InputChangedError     it changed its argument in place
     │   ├── ContractError         a function pass depends on what it must not
+    │   ├── PreservedAnalysisError   it changed what it says it preserves
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
     │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)

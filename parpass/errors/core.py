@@ -35,6 +35,7 @@ __all__ = [
     "PassInputError",
     "PassResultError",
     "PipelineSyntaxError",
+    "PreservedAnalysisError",
     "ReadOnlyModuleError",
     "ReproducerError",
     "RuntimeUseError",
@@ -208,6 +209,13 @@ class ContractError(PassError):
     ) -> None:
         super().__init__(message, pass_name=pass_name, function=function)
         self.difference = difference
+
+
+class PreservedAnalysisError(PassError):
+    """A pass changed what it says that it preserves: see `transform.analysis`.
+
+    Detected under the option `parpass.check_analyses`.
+    """
 
 
 class WellFormedError(PassError, AssertionError):

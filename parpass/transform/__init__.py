@@ -14,6 +14,7 @@ from parpass.transform.adapter_registry import (
     register_adapter,
     register_wrapping,
 )
+from parpass.transform.analysis import analysis
 from parpass.transform.config import (
     Optimizations,
     list_config_options,
@@ -65,6 +66,7 @@ __all__ = [
     "Sequential",
     "Source",
     "adapter_of",
+    "analysis",
     "as_pass",
     "create_pass",
     "function_pass",

@@ -237,11 +237,8 @@ def run_within(
     attempts = 2 if budget.on_failure is OnFailure.RETRY else 1
     while True:
         attempts -= 1
-        inner = Recorder(None if outer is None else outer.module, pass_name)
-        inner.function_name = name
-        if outer is not None:
-            inner.diagnostics_before = outer.diagnostic_count
-            inner.remarks_before = outer.remark_count
+        inner = Recorder(None) if outer is None else outer.nested()
+        inner.pass_name, inner.function_name = pass_name, name
         try:
             with recording(inner):
                 result = _run_limited(

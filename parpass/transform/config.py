@@ -135,6 +135,13 @@ CHECK_CONTRACT = register_config_option(
 ).key
 
 
+CHECK_ANALYSES = register_config_option(
+    "parpass.check_analyses",
+    bool,
+    "compute again, before and after each pass, what the pass says that it preserves",
+).key
+
+
 class OnFailure(enum.StrEnum):
     """The policy if a pass fails on a function.
 
@@ -200,8 +207,8 @@ class Optimizations(msgspec.Struct, frozen=True):
             at the beginning of the stage; if it changed, the pass is run again.
         large_value_bytes: Values of this size or more are sent out-of-band. A very
             large number sends all in-band.
-        cached_analyses: Results of passes that are stored with a function are reused:
-            in Relay, that it is typed.
+        cached_analyses: Results of analyses are reused, and of passes that are stored
+            with a function: in Relay, that it is typed.
     """
 
     stages: bool = True

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import DiagnosticContext, Span
 from parpass.errors import ArgumentError, PassContextError
 from parpass.remark import Remark, RemarkKind, bounded_text, plain_value, remark_kind
+from parpass.transform.analysis import AnalysisManager
 from parpass.transform.capture.change import ChangeWatch, Wanted
 from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.config import checked_config, list_config_options
@@ -31,6 +32,9 @@ from parpass.transform.instrument_hooks import (
 
 if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
+
+UnitT = TypeVar("UnitT")
+ResultT = TypeVar("ResultT")
 
 MAX_SHIPPED_LEVEL = 4  # of shipped passes, as TVM's; a program's may have more
 
@@ -205,6 +209,28 @@ class PassContext:
         """The name of the function that the running function pass is on, or None."""
         recorder = current_recorder()
         return None if recorder is None else recorder.function_name
+
+    def get_analysis(
+        self, of: Callable[[UnitT, PassContext], ResultT], unit: UnitT
+    ) -> ResultT:
+        """Return the result of an analysis of a function or a module.
+
+        It is computed unless it is known from this or an earlier pass of the run; see
+        `analysis`. Nobody changes it. Outside of passes it is computed.
+
+        Args:
+            of: The analysis: a function with the decorator `@analysis`.
+            unit: The function or module.
+
+        Raises:
+            ArgumentError: It is no analysis.
+            Exception: The analysis raised it.
+        """
+        recorder = current_recorder()
+        manager = None if recorder is None else recorder.analyses
+        if manager is None:
+            manager = AnalysisManager(self)
+        return manager.get(of, unit, self)
 
     def count(self, counter: str, amount: int = 1) -> None:
         """Add to a counter of the running pass; no effect outside of passes.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import CodeType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
+from parpass.transform.analysis import Analysis, check_preserved
 from parpass.transform.context import PassContext, PassInfo
 from parpass.transform.passes import FunctionPass, ModulePass, Pass, required_names
 
@@ -124,6 +125,7 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> _ModuleDecorator: ...
 @overload
 def module_pass(
@@ -131,6 +133,7 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> ModulePassOfCallable: ...
 @overload
 def module_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
@@ -138,6 +141,7 @@ def module_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> Callable[P, ModulePassOfClass]: ...
 @overload
 def module_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
@@ -145,12 +149,14 @@ def module_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need other
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> ModulePassOfCallable: ...
 def module_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> Any:
     """Make a module pass from a callable `(mod, ctx) -> mod`, or from a class.
 
@@ -162,13 +168,15 @@ def module_pass(
         opt_level: The level from which on a `Sequential` runs the pass.
         name: The name; by default that of the callable or class.
         required: Names of passes to run before it.
+        preserves: The analyses that are the same after it; see `analysis`.
 
     Raises:
         ValueError: `opt_level` is missing.
         ArgumentError: Another argument is of the wrong kind.
     """
     kinds = ModulePassOfCallable, ModulePassOfClass
-    return _make(pass_func, opt_level, name, required, "module", *kinds)
+    about = opt_level, name, required, preserves, "module"
+    return _make(pass_func, *about, *kinds)
 
 
 @overload
@@ -177,6 +185,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> _FunctionDecorator: ...
 @overload
 def function_pass(
@@ -184,6 +193,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> FunctionPassOfCallable: ...
 @overload
 def function_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
@@ -191,6 +201,7 @@ def function_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has 
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> Callable[P, FunctionPassOfClass]: ...
 @overload
 def function_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
@@ -198,12 +209,14 @@ def function_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need oth
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> FunctionPassOfCallable: ...
 def function_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    preserves: Collection[Analysis] = (),
 ) -> Any:
     """Make a function pass from a callable `(func, mod, ctx) -> func`, or a class.
 
@@ -211,7 +224,8 @@ def function_pass(
     for the arguments and errors.
     """
     kinds = FunctionPassOfCallable, FunctionPassOfClass
-    return _make(pass_func, opt_level, name, required, "function", *kinds)
+    about = opt_level, name, required, preserves, "function"
+    return _make(pass_func, *about, *kinds)
 
 
 DecoratorT = TypeVar("DecoratorT", bound=Callable[..., Any])
@@ -239,8 +253,10 @@ def decorator_like(
         opt_level: int | None = None,
         name: str | None = None,
         required: Sequence[str] | None = None,
+        preserves: Collection[Analysis] = (),
     ) -> Any:
-        return _make(pass_func, opt_level, name, required, kind, of_callable, of_class)
+        about = opt_level, name, required, preserves, kind
+        return _make(pass_func, *about, of_callable, of_class)
 
     decorate.__name__ = decorate.__qualname__ = f"{kind}_pass"
     decorate.__doc__ = decorator.__doc__
@@ -252,8 +268,9 @@ def _make(
     opt_level: int | None,
     name: str | None,
     required: Sequence[str] | None,
+    preserves: Collection[Analysis],
     kind: str,
-    of_callable: Callable[[Callable[..., Any], PassInfo], Pass],
+    of_callable: type[ModulePassOfCallable | FunctionPassOfCallable],
     of_class: type[_OfClass],
 ) -> Any:
     if opt_level is None:
@@ -262,20 +279,30 @@ def _make(
 
     def make(pass_arg: Any) -> Any:
         info = PassInfo(opt_level, name or pass_arg.__name__, needs)
+        if preserves:
+            functionwise = of_callable.is_functionwise
+            check_preserved(preserves, info.name, functionwise=functionwise)
         if inspect.isclass(pass_arg):
-            return _class_form(cast("type[Any]", pass_arg), info, of_class)
+            kept = tuple(preserves)
+            return _class_form(cast("type[Any]", pass_arg), info, kept, of_class)
         if not callable(pass_arg):
             raise ArgumentError(
                 f"expected a callable or a class for {kind} pass '{info.name}', got "
                 f"{pass_arg!r}"
             )
-        return of_callable(pass_arg, info)
+        made = of_callable(pass_arg, info)
+        if preserves:
+            made.preserves = tuple(preserves)
+        return made
 
     return make if pass_func is None else make(pass_func)
 
 
 def _class_form(
-    user_class: type[Any], info: PassInfo, of_class: type[_OfClass]
+    user_class: type[Any],
+    info: PassInfo,
+    preserves: tuple[Analysis, ...],
+    of_class: type[_OfClass],
 ) -> type[_OfClass]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
         of_class.__init__(self, *args, **kwargs)
@@ -288,6 +315,7 @@ def _class_form(
         "__module__": user_class.__module__,
         "__qualname__": user_class.__qualname__,
         "pass_info": info,
+        "preserves": preserves or getattr(user_class, "preserves", ()),
         "_user_class": user_class,
     }
     return type(user_class.__name__, (of_class,), members)

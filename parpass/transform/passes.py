@@ -6,12 +6,13 @@ parallel run means the same (see `plan`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
 from parpass.fork_safety import fork_lock
+from parpass.transform.analysis import Analysis, check_preserved
 from parpass.transform.context import PassContext, PassInfo, checked_names, in_force
 
 _run_call: Callable[[Pass, Any], Any]
@@ -46,9 +47,19 @@ class Pass:
     # not, as for compiling, the workers' times are not compared with an estimate.
     cost_follows_size: ClassVar[bool] = True
 
+    # The analyses that are the same after it, of whatever it changes (see `analysis`).
+    preserves: Collection[Analysis] = ()
+
     # Which functions it sees, if it works function by function and modules hold several
     # kinds: those of which the adapter says the same. For Relay's the word is empty.
     function_kind: str = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "preserves" in vars(cls):
+            check_preserved(
+                cls.preserves, cls.__qualname__, functionwise=cls.is_functionwise
+            )
 
     @property
     def info(self) -> PassInfo:

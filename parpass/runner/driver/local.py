@@ -64,7 +64,13 @@ class LocalStageExecutor:
             names = list(state.adapter.functions(mod))
             checkpoint = state.tracker.checkpoint(steps, names, checkpoint)
         outcome = run_stage_serially(
-            steps, mod, state.context, state.adapter, checkpoint, budgets=budgets
+            steps,
+            mod,
+            state.context,
+            state.adapter,
+            checkpoint,
+            budgets=budgets,
+            analyses=state.analyses,
         )
         if state.tracker is not None:
             is_whole = not ends_stage(outcome.records[-1])

@@ -227,7 +227,11 @@ class ParallelDriver:
             self._state.tracker.begin_module_pass(name)
         with self._state.metrics.time_module_pass(name):
             answer = run_module_pass(
-                command.pass_, mod, self._state.context, self._state.adapter
+                command.pass_,
+                mod,
+                self._state.context,
+                self._state.adapter,
+                self._state.analyses,
             )
         if isinstance(answer, StageResult):
             if self._state.tracker is not None:

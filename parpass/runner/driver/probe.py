@@ -231,7 +231,8 @@ def probe_stage(
     functions = len(state.adapter.functions(mod))
     criterion = StopCriterion(len(steps), functions, policy, state.store)
     (budget,) = budgets_of(steps[:1], state.context.config)
-    step = SerialStep(steps[0], budget, mod, state.context, state.adapter)
+    about = mod, state.context, state.adapter, state.analyses
+    step = SerialStep(steps[0], budget, *about)
     proceed: Callable[[int, Any], object] = criterion
     if state.metrics.is_traced:
         names = list(state.adapter.functions(mod))

@@ -333,6 +333,8 @@ class StageExecutor:
         if stage.cache is not None:
             await state.backend.call_shielded(stage.cache.keep, outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
+        if not state.analyses.is_empty:
+            state.analyses.retain(one.function for one in made.handles.values())
         records = merge_records(
             command.steps,
             outcomes,

@@ -17,6 +17,7 @@ from parpass.runner.report.figures import LocalReason
 from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, PassContext
+from parpass.transform.analysis import AnalysisManager
 from parpass.transform.plan.commands import RunStage
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class RunState(msgspec.Struct, frozen=True):
         context: The settings in force.
         store: The functions as objects and encoded, and the shared directory.
         metrics: The metrics of the run.
+        analyses: The results of analyses that are kept in this process.
         policy: Chooses the process for each stage; None if there are no workers.
         isolated: Whether every function pass runs in a worker.
         tracker: Tells how far the run is; None without a callback.
@@ -46,6 +48,7 @@ class RunState(msgspec.Struct, frozen=True):
     context: PassContext
     store: ModuleStore
     metrics: RunMetrics
+    analyses: AnalysisManager
     policy: PlacementPolicy | None
     isolated: bool = False
     tracker: ProgressTracker | None = None

@@ -41,6 +41,7 @@ from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.module_view import FunctionView
 from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.analysis import AnalysisManager
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, report_skipped
 from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
@@ -132,6 +133,7 @@ class StageInterpreter:
         self._version_dependencies: dict[tuple[str, int], set[int | Read]] = {}
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
+        self._analyses = AnalysisManager(context)
         self._module = module
         self._views: dict[int, tuple[Any, FunctionView]] = {}
 
@@ -141,6 +143,7 @@ class StageInterpreter:
         They refer to the interpreter, a cycle that reference counts do not free.
         """
         self._views.clear()
+        self._analyses.retain(())
 
     def steps_on(self, name: str) -> int:
         """Return how many steps are run on a function."""
@@ -170,7 +173,8 @@ class StageInterpreter:
             began = time.perf_counter()
             if self._slot is not None:
                 self._slot.write(self._index[name], at)
-            recorder = Recorder(self.module_before(at), self._steps[at].info.name)
+            about = self.module_before(at), self._steps[at].info.name, self._analyses
+            recorder = Recorder(*about)
             with recording(recorder):
                 try:
                     self._put(outcome, self._apply(at, name, outcome.function))
@@ -191,7 +195,14 @@ class StageInterpreter:
             }
         self._put_dependencies(outcome)
         self._update_cutoff(name, outcome)
+        if not self._analyses.is_empty:
+            if outcome.failure is not None or at + 1 >= self.steps_on(name):
+                self._analyses.forget(outcome.function)
+            self._analyses.bound(self._kept_units)
         return True
+
+    def _kept_units(self) -> list[Any]:
+        return [*self._versions.values(), *(view for view, _ in self._views.values())]
 
     def _put_dependencies(self, outcome: FunctionOutcome) -> None:
         if not self._records_reads:
@@ -292,7 +303,7 @@ class StageInterpreter:
         """Make the version of a function after a step from the version before."""
         versions = self._versions
         # Effects are discarded: the job of that function has them, too.
-        recorder = Recorder(self.module_before(step))
+        recorder = Recorder(self.module_before(step), None, self._analyses)
         with self._on_demand(name, step), recording(recorder), capturing():
             versions[name, step + 1] = self._apply(step, name, versions[name, step])
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
 from parpass.transform.capture.change import FunctionChange
+
+if TYPE_CHECKING:
+    from parpass.transform.analysis import AnalysisManager
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
@@ -24,8 +27,10 @@ class Recorder:
     Args:
         module: The module that the pass runs on.
         pass_name: The name of the pass.
+        analyses: The results of analyses of the run; None if none are kept.
 
     Attributes:
+        analyses: The results of analyses of the run; None if none are kept.
         module: The module that the pass runs on.
         pass_name: The name of the pass.
         function_name: The function that a function pass is running on.
@@ -39,6 +44,7 @@ class Recorder:
     __slots__ = (
         "_counters",
         "_diag_ctx",
+        "analyses",
         "changes",
         "diagnostics_before",
         "function_name",
@@ -48,8 +54,14 @@ class Recorder:
         "remarks_before",
     )
 
-    def __init__(self, module: Any, pass_name: str | None = None) -> None:
+    def __init__(
+        self,
+        module: Any,
+        pass_name: str | None = None,
+        analyses: AnalysisManager | None = None,
+    ) -> None:
         self.module = module
+        self.analyses = analyses
         self.pass_name = pass_name
         self._diag_ctx: DiagnosticContext | None = None
         self._counters: Counter[str] | None = None
@@ -93,6 +105,19 @@ class Recorder:
     def remark_count(self) -> int:
         """The number of remarks that the pass has made."""
         return self.remarks_before + len(self.remarks)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are neither diagnostics, remarks nor counters."""
+        return not (self.diagnostics or self.remarks or self._counters)
+
+    def nested(self) -> Recorder:
+        """Return a recorder for a part of the body; see `take_over`."""
+        made = Recorder(self.module, self.pass_name, self.analyses)
+        made.function_name = self.function_name
+        made.diagnostics_before = self.diagnostic_count
+        made.remarks_before = self.remark_count
+        return made
 
     def add_remarks(self, remarks: Iterable[Remark]) -> None:
         """Add remarks of the body, or of a pass that it ran."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, final
@@ -16,6 +17,7 @@ from parpass.errors import (
 )
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import pass_input_error
+from parpass.transform.analysis import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
 from parpass.transform.pass_registry import create_pass, registered_passes
@@ -106,6 +108,9 @@ class _Flattener:
                 events.append(Step(pass_, is_counted, restores))
                 restoring = self._restoring(pass_)
                 if isinstance(pass_, FunctionPass) and restoring is not None:
+                    if pass_.preserves:
+                        restoring = copy.copy(restoring)
+                        restoring.preserves = Inherited(pass_.preserves)
                     self.add(restoring, is_counted=False, restores=pass_)
             else:
                 events.append(ModuleStep(pass_, is_counted))

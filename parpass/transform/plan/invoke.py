@@ -20,7 +20,11 @@ from typing import Any, cast
 
 import msgspec
 
-from parpass.errors import InputChangedError, PassResultError
+from parpass.errors import (
+    InputChangedError,
+    PassResultError,
+    PreservedAnalysisError,
+)
 from parpass.errors.tracebacks import calls_user_code
 from parpass.transform.adapter import (
     ModuleAdapter,
@@ -28,6 +32,7 @@ from parpass.transform.adapter import (
     round_trip,
     round_trip_changed,
 )
+from parpass.transform.analysis import AnalysisManager, PreservationCheck
 from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
 from parpass.transform.capture.bodies import begin_body, end_body
 from parpass.transform.capture.change import ChangeWatch
@@ -103,6 +108,8 @@ def transform_function(
     recorder = current_recorder()
     if recorder is not None:
         recorder.function_name = name
+    analyses = None if recorder is None else recorder.analyses
+    check = analyses and analyses.check(pass_, function, context)
 
     def call_body() -> Any:
         owned = function if transfers_ownership else None
@@ -124,6 +131,13 @@ def transform_function(
         end_body(begun)
     if result is not function and adapter.round_trip_between_passes:
         result = round_trip(adapter, result, mod)
+    if check is not None:
+        restoring = adapter.restoring_pass(pass_.function_kind)
+        is_restored = isinstance(pass_, FunctionPass) and restoring is not None
+        restore = cast("Any", restoring).transform_function if is_restored else None
+        check.check(result, name, restore and (lambda one: restore(one, mod, context)))
+    if analyses is not None:
+        analyses.after_function(pass_, function, result)
     watch_changes = context.change_watch
     if watch_changes is not None and recorder is not None:
         about = pass_, name, function, result, mod, adapter
@@ -203,16 +217,23 @@ def _changed_error(pass_: Pass, name: str) -> InputChangedError:
 
 @calls_user_code
 def run_module_pass(
-    pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
+    pass_: Pass,
+    mod: Any,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    analyses: AnalysisManager,
 ) -> StageResult | PendingModulePass:
     """Run a module pass; if its body is async, return it to be awaited."""
     name = pass_.info.name
-    recorder = Recorder(mod, name)
+    recorder = Recorder(mod, name, analyses)
     config = context.config
     watched = config and config.get(IMMUTABLE_MODULE, False)
     content = _content(mod, adapter) if watched else None
     watch = context.change_watch
     before = None if watch is None else dict(adapter.functions(mod))
+    check = None
+    if analyses.is_checking and pass_.preserves:
+        check = _ModuleCheck(pass_, mod, context, adapter)
     result = mod
     failure: BaseException | None = None
     began = time.perf_counter()
@@ -226,11 +247,14 @@ def run_module_pass(
         end_body(begun)
         stop_recording(token)
     is_module = adapter.is_module(result)
-    is_plain = not (watched or watch or adapter.round_trip_between_passes)
+    is_plain = not (watched or watch or check or adapter.round_trip_between_passes)
     if failure is None and is_module and is_plain:
+        analyses.after_module(pass_, mod, result, adapter)
         record = StepRecord.of(recorder, began)
         return StageResult(result, (record,), began, began + record.seconds)
-    running = _ModuleRun(pass_, mod, adapter, recorder, content, began, watch, before)
+    running = _ModuleRun(
+        pass_, mod, adapter, recorder, content, began, analyses, check, watch, before
+    )
     if not is_module and hasattr(result, "__await__"):
         return PendingModulePass(_wait_for(result, running, context))
     return _result(running, result, failure)
@@ -255,6 +279,8 @@ class _ModuleRun(msgspec.Struct, frozen=True):
     recorder: Recorder
     content: Any  # of the argument, if changes of it are detected
     began: float
+    analyses: AnalysisManager
+    check: _ModuleCheck | None = None
     watch: ChangeWatch | None = None
     before: Mapping[str, Any] | None = None  # the functions, if they are watched
 
@@ -267,11 +293,40 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
             result = round_trip_changed(run.adapter, run.mod, result)
         except Exception as error:  # noqa: BLE001 -- raised by the plan
             failure = error
+    if failure is None:
+        if run.check is not None:
+            failure = run.check.failure(result)
+        run.analyses.after_module(run.pass_, run.mod, result, run.adapter)
     record = StepRecord.of(run.recorder, run.began, failure)
     if failure is None and run.watch is not None and run.before is not None:
         about = run.pass_, run.before, result, run.adapter
         record.changes = run.watch.in_module(*about)
     return StageResult(result, (record,), run.began, run.began + record.seconds)
+
+
+class _ModuleCheck:
+    """Whether a module pass preserves what it says, of the module and its functions."""
+
+    def __init__(
+        self, pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter
+    ) -> None:
+        self._adapter = adapter
+        self._module = PreservationCheck(pass_, mod, "module", context)
+        self._functions = {
+            name: PreservationCheck(pass_, one, "function", context)
+            for name, one in adapter.functions(mod).items()
+        }
+
+    def failure(self, result: Any) -> Exception | None:
+        """Return the error, if the result shows that it changed something."""
+        try:
+            self._module.check(result)
+            for name, function in self._adapter.functions(result).items():
+                if name in self._functions:
+                    self._functions[name].check(function, name)
+        except PreservedAnalysisError as error:
+            return error
+        return None
 
 
 def _result_error(run: _ModuleRun, result: Any) -> Exception | None:

@@ -18,6 +18,7 @@ from parpass.errors.warning import warn
 from parpass.transform import instrument_hooks
 from parpass.transform.adapter import ModuleAdapter, round_trip_all
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
+from parpass.transform.analysis import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
 from parpass.transform.capture.intercept import (
     allowing_capture,
@@ -65,6 +66,7 @@ def run_stage_serially(
     *,
     budgets: Sequence[Budget] | None = None,
     keeps: bool = False,
+    analyses: AnalysisManager | None = None,
 ) -> StageResult:
     """Run function-wise passes one after the other, each on all functions.
 
@@ -73,11 +75,13 @@ def run_stage_serially(
     rest.
 
     `checkpoint` is called before each function, with its index and itself, and may
-    raise to end the run. By default `budgets` are those of the passes and the context.
+    raise to end the run. By default `budgets` are those of the passes and the context,
+    and `analyses` are kept for the stage alone.
     With `keeps`, emissions are left in the records, and all passes run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
+    analyses = analyses or AnalysisManager(context)
     if budgets is None:
         budgets = budgets_of(steps, context.config)
     if any(one.memory is not None for one in budgets) and not (
@@ -96,7 +100,8 @@ def run_stage_serially(
     with function_pass_body(), tagging_log_records:
         for pass_, budget in zip(steps, budgets, strict=True):
             run = _run_step_capturing if keeps else _run_step
-            mod, record = run(pass_, budget, mod, context, adapter, checkpoint)
+            about = pass_, budget, mod, context, adapter, analyses
+            mod, record = run(*about, checkpoint)
             records.append(record)
             is_heard = (is_watched or record.diagnostics) and not keeps
             if is_heard or ends_stage(record):
@@ -119,6 +124,7 @@ class SerialStep:
         mod: The module.
         context: The settings in force.
         adapter: The adapter of the IR.
+        analyses: The results of analyses so far.
 
     Attributes:
         changed: The functions that the pass changed, by name.
@@ -132,8 +138,9 @@ class SerialStep:
         mod: Any,
         context: PassContext,
         adapter: ModuleAdapter,
+        analyses: AnalysisManager,
     ) -> None:
-        self._pass, self._budget = pass_, budget
+        self._pass, self._budget, self._analyses = pass_, budget, analyses
         self._mod, self._context, self._adapter = mod, context, adapter
         self._recorder: Recorder | None = None
         self._failure: BaseException | None = None
@@ -153,12 +160,14 @@ class SerialStep:
         functions = adapter.functions(self._mod)
         view = MappingProxyType(dict(functions))
         view = adapter.read_only(self._mod, view, pass_name)
+        analyses = self._analyses
+        analyses.share(self._mod, view)
         # Of the pass; a body sees its own diagnostics only.
         self._recorder = recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
             if should_continue is not None and should_continue(at, function) is False:
                 return False
-            result, own = function, Recorder(view, pass_name)
+            result, own = function, Recorder(view, pass_name, analyses)
             own.diagnostics_before = len(recorder.diagnostics)
             if recorder.remarks:
                 own.remarks_before = len(recorder.remarks)
@@ -198,7 +207,12 @@ class SerialStep:
                 for at, own in self.recorders.items()
                 if own.counted
             }
-        return self._adapter.replace_functions(self._mod, self.changed), record
+        made = self._adapter.replace_functions(self._mod, self.changed)
+        if not self._analyses.is_empty:
+            if not self.changed:
+                self._analyses.share(self._recorder.module, made)
+            self._analyses.retain([made, *self._adapter.functions(made).values()])
+        return made, record
 
 
 def _run_step(
@@ -207,10 +221,11 @@ def _run_step(
     mod: Any,
     context: PassContext,
     adapter: ModuleAdapter,
+    analyses: AnalysisManager,
     checkpoint: Callable[[int, Any], object] | None,
 ) -> tuple[Any, StepRecord]:
     began = time.perf_counter()
-    step = SerialStep(pass_, budget, mod, context, adapter)
+    step = SerialStep(pass_, budget, mod, context, adapter, analyses)
     step.run(checkpoint)
     return step.outcome(began)
 
@@ -231,8 +246,10 @@ def run_serial(root: Pass, given: Any) -> Any:
         root, mod, context, adapter, instrumented=not inside_function_pass()
     )
 
+    analyses = AnalysisManager(context)
+
     def carry_out(command: Command) -> Any:
-        return execute_serially(command, context, adapter)
+        return execute_serially(command, context, adapter, analyses)
 
     return unwrap(drive_plan(commands, commands.__next__, carry_out))
 
@@ -275,14 +292,18 @@ def drive_plan(
 
 
 def execute_serially(
-    command: Command, context: PassContext, adapter: ModuleAdapter
+    command: Command,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    analyses: AnalysisManager,
 ) -> Any:
     """Return the result of a command, as in a serial run."""
     match command:
         case RunModulePass():
-            return _run_module_pass(command, context, adapter)
+            return _run_module_pass(command, context, adapter, analyses)
         case RunStage():
-            return run_stage_serially(command.steps, command.mod, context, adapter)
+            about = command.steps, command.mod, context, adapter
+            return run_stage_serially(*about, analyses=analyses)
         case CallHook():
             return call_hook(command, command.mod)
         case RoundTrip():
@@ -321,9 +342,12 @@ def call_hook(command: CallHook, mod: Any) -> Any:
 
 
 def _run_module_pass(
-    command: RunModulePass, context: PassContext, adapter: ModuleAdapter
+    command: RunModulePass,
+    context: PassContext,
+    adapter: ModuleAdapter,
+    analyses: AnalysisManager,
 ) -> StageResult:
-    answer = run_module_pass(command.pass_, command.mod, context, adapter)
+    answer = run_module_pass(command.pass_, command.mod, context, adapter, analyses)
     if isinstance(answer, StageResult):
         return answer
     name = command.pass_.info.name
