@@ -26,6 +26,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.ir.op_table import Op
 from parpass.runtime.dtypes import name_of
+from parpass.tir.analysis.function_contents import contents
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Cast, Let, Select, Var
 from parpass.tir.function import PrimFunc
@@ -310,6 +311,8 @@ class LowerElementary(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function without such calls."""
+        if ctx.get_analysis(contents, func).operators.isdisjoint(_LOWERED):
+            return func
         body = ElementaryLowerer().visit(func.body)
         assert isinstance(body, Stmt)
         return func.with_body(body)

@@ -127,6 +127,12 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     help="Check that function passes change nothing but what they return, and depend "
     "on neither hash seed nor process nor order.",
 )
+@options.showing(
+    "--check-analyses",
+    is_flag=True,
+    help="Check that passes preserve the analyses that they say they do: each is "
+    "computed before and after the pass.",
+)
 @options.traceback
 @_listing("--list-passes", "lists", flag_value="passes", help="List the passes.")
 @_listing(

@@ -56,6 +56,7 @@ def run(
     opt_bisect: str | None,
     reproducer: str | None,
     check_contract: bool,
+    check_analyses: bool,
     isolate: bool,
     cache: str | None,
     verify_cache: float | None,
@@ -77,6 +78,7 @@ def run(
         "opt_bisect": opt_bisect,
         "reproducer": reproducer,
         "check_contract": check_contract or None,
+        "check_analyses": check_analyses or None,
         "isolated": isolate or None,
     }
     elsewhere = executor is not None or dask is not None

@@ -1,4 +1,7 @@
-"""Analyses of programs, under the names of `tvm.relay.analysis`; nothing is changed."""
+"""Analyses of programs, under the names of `tvm.relay.analysis`; nothing is changed.
+
+`operators` is one that passes ask for by `PassContext.get_analysis`.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -20,6 +23,7 @@ from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
 from parpass.relay.analysis.feature import Feature, detect_feature
 from parpass.relay.analysis.matchers import check_constant, search_fc_transpose
+from parpass.relay.analysis.operator_names import operators
 from parpass.relay.analysis.scopes import (
     all_vars,
     bound_vars,
@@ -57,6 +61,7 @@ __all__ = [
     "get_total_mac_number",
     "list_op_freqs",
     "node_count",
+    "operators",
     "post_order_visit",
     "search_fc_transpose",
     "unmatched_cases",

@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
+from parpass.relay.analysis.operator_names import operators
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.binding_check import expects_single_bindings
@@ -49,6 +50,8 @@ class EliminateCommonSubexpr(FunctionPass):
 
     def __init__(self, fskip: Skip | None = None) -> None:
         self.fskip = fskip
+
+    preserves = (operators,)
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -8,6 +8,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.op_registration import op_attrs
 from parpass.ir.op_table import Op
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op.hooks import LEGALIZE
@@ -50,7 +51,7 @@ class Legalize(FunctionPass):
     ) -> Function:
         """Return the function with operators replaced."""
         rules = op_attrs(self.legalize_map_attr_name)
-        if not rules:
+        if not (rules and has_operator(func, rules, ctx)):
             return func
         legalizer = _Legalizer(dict(rules))
         result = legalizer.visit(typed_function(func, mod))

@@ -21,6 +21,7 @@ from parpass.ir.node import children, post_order
 from parpass.ir.op_table import Op, OpPattern
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.matchers import static_tensor
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.analysis.scopes import ScopeTree
 from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.functor import ExprMutator
@@ -164,8 +165,11 @@ class CombiningPass(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with parallel calls joined."""
+        typed = typed_function(func, mod)
         combiner = self._combiner_type()(self.min_num_branches)
-        result, count = combiner.run(typed_function(func, mod))
+        if not has_operator(typed, {combiner.op.name}, ctx):
+            return typed
+        result, count = combiner.run(typed)
         if count:
             ctx.count("combined", count)
         return result

@@ -36,7 +36,7 @@ from parpass.runner.report.figures import CacheFigures
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
-from parpass.transform.config import CHECK_CONTRACT, OnFailure
+from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
 
@@ -44,7 +44,13 @@ _FORMAT = 1  # of keys and results
 # Tables that passes do not look at, for what they do to a function.
 _LOOKED_UP_BY_PROGRAMS = "adapter of", "key of a pass", "programs of", "wrapping of"
 # Options of runs that look for a fault, in which passes have to run.
-_INSPECTING = (REPRODUCER, CHECK_CONTRACT, OPT_BISECT, OPT_BISECT_LIMIT)
+_INSPECTING = (
+    REPRODUCER,
+    CHECK_ANALYSES,
+    CHECK_CONTRACT,
+    OPT_BISECT,
+    OPT_BISECT_LIMIT,
+)
 
 
 def stored_name(key: bytes) -> str:

@@ -240,7 +240,7 @@ def probe_stage(
     if state.tracker is not None:
         names = list(state.adapter.functions(mod))
         proceed = state.tracker.checkpoint(steps[:1], names, proceed)
-    with function_pass_body(), tagging_log_records:
+    with function_pass_body(), tagging_log_records, state.analyses:
         is_done = step.run(proceed)
     done, nodes = criterion.done, criterion.nodes
     if not is_done:

@@ -34,7 +34,7 @@ from parpass.runner.request import RunRequest
 from parpass.runner.stage.progress import PROGRESS_CALLBACK
 from parpass.transform import ModuleAdapter, PassContext, as_pass
 from parpass.transform.adapter_registry import Unwrap, adapter_for, lift_to_module
-from parpass.transform.analysis import AnalysisManager
+from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import ISOLATED, optimizations_in

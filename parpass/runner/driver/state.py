@@ -17,7 +17,7 @@ from parpass.runner.report.figures import LocalReason
 from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, PassContext
-from parpass.transform.analysis import AnalysisManager
+from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.plan.commands import RunStage
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.module_view import FunctionView
 from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
-from parpass.transform.analysis import AnalysisManager
+from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, MemoryGuard, budgets_of, report_skipped
 from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
@@ -144,6 +144,7 @@ class StageInterpreter:
         """
         self._views.clear()
         self._analyses.retain(())
+        self._analyses.__exit__()
 
     def steps_on(self, name: str) -> int:
         """Return how many steps are run on a function."""

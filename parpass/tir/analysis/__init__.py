@@ -1,4 +1,7 @@
-"""Analyses of loop programs, under the names of `tvm.tir.analysis`."""
+"""Analyses of loop programs, under the names of `tvm.tir.analysis`.
+
+`contents` is one that passes ask for by `PassContext.get_analysis`.
+"""
 
 from parpass.tir.analysis.definitions import function_faults, undefined_vars, verify_ssa
 from parpass.tir.analysis.expr_analysis import (
@@ -6,9 +9,12 @@ from parpass.tir.analysis.expr_analysis import (
     may_be_speculated,
     side_effect,
 )
+from parpass.tir.analysis.function_contents import Contents, contents
 from parpass.tir.analysis.host_access import memory_faults, verify_memory
 
 __all__ = [
+    "Contents",
+    "contents",
     "expr_deep_equal",
     "function_faults",
     "may_be_speculated",

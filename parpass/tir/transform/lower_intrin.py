@@ -6,6 +6,7 @@ from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
+from parpass.tir.analysis.function_contents import contents
 from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Let, Select, Var
@@ -54,6 +55,8 @@ class LowerIntrin(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function without divisions that round down."""
+        if ctx.get_analysis(contents, func).kinds.isdisjoint((FloorDiv, FloorMod)):
+            return func
         body = IntrinInjecter().visit(func.body)
         assert isinstance(body, Stmt)
         return func if body is func.body else func.with_body(convert_ssa(body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children
 from parpass.ir.op_table import Op
+from parpass.tir.analysis.function_contents import contents
 from parpass.tir.buffer import BufferLoad
 from parpass.tir.builtin import CallEffectKind, call_effect
 from parpass.tir.expr import Call, Load, Select, Shuffle
@@ -41,6 +42,8 @@ class RewriteUnsafeSelect(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function with safe selections."""
+        if Select not in ctx.get_analysis(contents, func).kinds:
+            return func
         body = UnsafeSelectRewriter().visit(func.body)
         assert isinstance(body, Stmt)
         return func.with_body(body)

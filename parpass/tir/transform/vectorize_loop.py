@@ -17,6 +17,7 @@ from parpass.errors import IRError
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
 from parpass.tir.analysis.expr_analysis import side_effect
+from parpass.tir.analysis.function_contents import contents
 from parpass.tir.builtin import CallEffectKind
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Load, Ramp, Var
@@ -281,6 +282,8 @@ class VectorizeLoop(PrimFuncPass):
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
     ) -> PrimFunc:
         """Return the function without loops that are marked."""
+        if ForKind.VECTORIZED not in ctx.get_analysis(contents, func).loops:
+            return func
         rewriter = LoopVectorizer() if self.enable_vectorize else VectorizeSkipper()
         body = rewriter.visit(func.body)
         assert isinstance(body, Stmt)

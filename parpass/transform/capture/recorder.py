@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parpass.diagnostic import Diagnostic, DiagnosticContext, DiagnosticLevel
 from parpass.remark import Remark
 from parpass.transform.capture.change import FunctionChange
-
-if TYPE_CHECKING:
-    from parpass.transform.analysis import AnalysisManager
 
 _in_function_pass: ContextVar[bool] = ContextVar("in_function_pass", default=False)
 _recorder: ContextVar[Recorder | None] = ContextVar("parpass_recorder", default=None)
@@ -27,10 +24,10 @@ class Recorder:
     Args:
         module: The module that the pass runs on.
         pass_name: The name of the pass.
-        analyses: The results of analyses of the run; None if none are kept.
+        analyses: The `AnalysisManager` of the run; None if no results are kept.
 
     Attributes:
-        analyses: The results of analyses of the run; None if none are kept.
+        analyses: The `AnalysisManager` of the run; None if no results are kept.
         module: The module that the pass runs on.
         pass_name: The name of the pass.
         function_name: The function that a function pass is running on.
@@ -58,7 +55,7 @@ class Recorder:
         self,
         module: Any,
         pass_name: str | None = None,
-        analyses: AnalysisManager | None = None,
+        analyses: Any = None,
     ) -> None:
         self.module = module
         self.analyses = analyses

@@ -17,7 +17,7 @@ from parpass.errors import (
 )
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import pass_input_error
-from parpass.transform.analysis import Inherited
+from parpass.transform.analysis_manager import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
 from parpass.transform.pass_registry import create_pass, registered_passes

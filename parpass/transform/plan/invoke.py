@@ -32,7 +32,7 @@ from parpass.transform.adapter import (
     round_trip,
     round_trip_changed,
 )
-from parpass.transform.analysis import AnalysisManager, PreservationCheck
+from parpass.transform.analysis_manager import AnalysisManager, PreservationCheck
 from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
 from parpass.transform.capture.bodies import begin_body, end_body
 from parpass.transform.capture.change import ChangeWatch
@@ -240,7 +240,8 @@ def run_module_pass(
     token = start_recording(recorder)
     begun = begin_body(name, None, context)
     try:
-        result = cast("ModulePass", pass_).transform_module(mod, context)
+        with analyses:
+            result = cast("ModulePass", pass_).transform_module(mod, context)
     except BaseException as error:  # noqa: BLE001 -- raised by the plan
         failure = error
     finally:
@@ -359,10 +360,12 @@ def _wait_for(
 
 @calls_user_code
 async def _awaited(body: Any, recorder: Recorder, context: PassContext) -> Any:
+    analyses = recorder.analyses
+    assert analyses is not None
     # It is awaited in a task of its own, where the context may not be the current one.
     begun = begin_body(recorder.pass_name or "", None, context)
     try:
-        with recording(recorder), tagging_log_records, in_force(context):
+        with recording(recorder), tagging_log_records, in_force(context), analyses:
             return await body
     finally:
         end_body(begun)

@@ -18,7 +18,7 @@ from parpass.errors.warning import warn
 from parpass.transform import instrument_hooks
 from parpass.transform.adapter import ModuleAdapter, round_trip_all
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
-from parpass.transform.analysis import AnalysisManager
+from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
 from parpass.transform.capture.intercept import (
     allowing_capture,
@@ -97,7 +97,7 @@ def run_stage_serially(
         )
     # Computed before the bodies run, in which no instruments are visible.
     is_watched = bool(context.instruments) or renderer_is_overridden()
-    with function_pass_body(), tagging_log_records:
+    with function_pass_body(), tagging_log_records, analyses:
         for pass_, budget in zip(steps, budgets, strict=True):
             run = _run_step_capturing if keeps else _run_step
             about = pass_, budget, mod, context, adapter, analyses

@@ -11,6 +11,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.op_registration import op_attrs
 from parpass.ir.op_table import Op
 from parpass.ir.types import TensorType
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
 from parpass.relay.op.hooks import ALTER_OP_LAYOUT
@@ -160,7 +161,7 @@ kernel_layout="OIHW2i2o");
             ctx.remark("missed", why, call.span, name="LayoutKept", op=op)
             return None
 
-        if not rules:
+        if not (rules and has_operator(func, rules, ctx)):
             return func
         rewriter = LayoutRewriter(alter)
         result = rewriter.visit(typed_function(func, mod))

@@ -15,6 +15,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op, OpPattern
 from parpass.ir.types import TensorType
+from parpass.relay.analysis.operator_names import has_operator, operators
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims
@@ -52,12 +53,16 @@ class CanonicalizeCast(FunctionPass):
     """
 
     pass_info = PassInfo(3, "CanonicalizeCast", required=("InferType",))
+    preserves = (operators,)
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with casts beside their users."""
-        return CastCanonicalizer().visit(typed_function(func, mod))
+        typed = typed_function(func, mod)
+        if not has_operator(typed, {_CAST.name}, ctx):
+            return typed
+        return CastCanonicalizer().visit(typed)
 
 
 class CastCanonicalizer(ExprMutator):
@@ -132,7 +137,10 @@ class CanonicalizeOps(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with biases added by `add`."""
-        return OpCanonicalizer().visit(typed_function(func, mod))
+        typed = typed_function(func, mod)
+        if not has_operator(typed, {_BIAS_ADD.name}, ctx):
+            return typed
+        return OpCanonicalizer().visit(typed)
 
 
 class OpCanonicalizer(ExprMutator):

@@ -6,6 +6,7 @@ from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.binding_check import expects_single_bindings
@@ -45,6 +46,8 @@ class FastMath(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with approximations."""
+        if not has_operator(func, _FAST, ctx):
+            return func
         return FastMathReplacer().visit(func)
 
 

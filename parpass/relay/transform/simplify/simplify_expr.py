@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from parpass.ir.module import IRModule
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Function
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify import arithmetic, simplify_rules
@@ -64,9 +65,12 @@ class SimplifyExpr(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function in fewer operators."""
+        typed, rules = typed_function(func, mod), _rules(exact=self.exact)
+        if not has_operator(typed, rules, ctx):
+            return typed
         with Evaluator.of(func, ctx) as evaluator:
-            peephole = Peephole(_rules(exact=self.exact), evaluator, mod)
-            result = peephole.run(typed_function(func, mod))
+            peephole = Peephole(rules, evaluator, mod)
+            result = peephole.run(typed)
         if peephole.applied:
             ctx.count("simplified", peephole.applied)
         return result

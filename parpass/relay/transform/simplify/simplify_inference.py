@@ -10,6 +10,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.effects import Effects
+from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import cast as cast_to
@@ -65,8 +66,11 @@ class SimplifyInference(FunctionPass):
         self, func: Function, mod: IRModule, ctx: PassContext
     ) -> Function:
         """Return the function with normalisation written out."""
+        typed = typed_function(func, mod)
+        if not has_operator(typed, {*_TENSOR_RULES, *_FIRST_FIELD_RULES}, ctx):
+            return typed
         simplifier = InferenceSimplifier(mod)
-        result = simplifier.visit(typed_function(func, mod))
+        result = simplifier.visit(typed)
         if simplifier.simplified:
             ctx.count("simplified", simplifier.simplified)
         return result

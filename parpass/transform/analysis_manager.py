@@ -1,0 +1,252 @@
+"""The results of analyses, as long as passes preserve them.
+
+Asking for an analysis differs from computing it in nothing but its time. One of which
+that would not be so, since it logs, warns, remarks or counts, is computed each time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any
+
+from parpass.errors import PreservedAnalysisError
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.analysis import Analysis, mark_of
+from parpass.transform.capture.intercept import allowing_capture, capturing, emit_all
+from parpass.transform.capture.recorder import Recorder, current_recorder, recording
+from parpass.transform.config import CHECK_ANALYSES, optimizations_in
+from parpass.transform.context import PassContext
+from parpass.transform.passes import Pass
+
+_MOST_LEFT = 64  # objects with results, which are not of the functions that are run on
+
+
+class AnalysisManager:
+    """The results of analyses in one run, or in one job of a worker.
+
+    They are kept by the identity of the object that they are of, which is kept alive.
+    One thread uses it at a time, in blocks that enter it.
+
+    Args:
+        context: The settings in force.
+
+    Attributes:
+        is_checking: Whether passes are to be checked for what they preserve.
+    """
+
+    __slots__ = ("_capture", "_keeps", "_results", "is_checking")
+
+    def __init__(self, context: PassContext) -> None:
+        config = context.config
+        self.is_checking: bool = config.get(CHECK_ANALYSES, False)
+        self._keeps = optimizations_in(config).cached_analyses
+        self._results: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._capture: contextlib.ExitStack | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no results."""
+        return not self._results
+
+    def get(self, of: Analysis, unit: Any, context: PassContext) -> Any:
+        """Return the result of an analysis, computed unless it is kept.
+
+        Raises:
+            ArgumentError: It is no analysis.
+            Exception: The analysis raised it; that is not kept.
+        """
+        key = mark_of(of).key
+        known = self._results.get(id(unit))
+        if known is not None and key in known[1]:
+            return known[1][key]
+        if self._capture is None:
+            # Until the block ends, as it takes longer than many an analysis.
+            self._capture = contextlib.ExitStack()
+            self._capture.enter_context(allowing_capture())
+        result, is_silent = _computed(of, unit, context)
+        if is_silent and self._keeps:
+            self._results.setdefault(id(unit), (unit, {}))[1][key] = result
+        return result
+
+    def __enter__(self) -> None:
+        """Begin a block in which analyses are computed."""
+
+    def __exit__(self, *_: object) -> None:
+        """End it; the results stay."""
+        if self._capture is not None:
+            self._capture.close()
+            self._capture = None
+
+    def check(
+        self, pass_: Pass, unit: Any, context: PassContext
+    ) -> PreservationCheck | None:
+        """Return the check of a pass on a function; None unless it is asked for."""
+        if self.is_checking and not isinstance(pass_.preserves, Inherited):
+            return PreservationCheck(pass_, unit, "function", context)
+        return None
+
+    def after_function(self, pass_: Pass, before: Any, after: Any) -> None:
+        """Keep with the result of a pass on a function what the pass preserves.
+
+        Args:
+            pass_: The pass.
+            before: The function.
+            after: The result; the very same object if nothing changed.
+        """
+        if not self._results or before is after:
+            return
+        found = self._take(before)
+        found.update(self._take(after))  # of an argument that was changed in place
+        self._put(after, found, pass_.preserves)
+
+    def after_module(
+        self, pass_: Pass, before: Any, after: Any, adapter: ModuleAdapter
+    ) -> None:
+        """Keep with the result of a module pass what the pass preserves."""
+        if not self._results:
+            return
+        new = adapter.functions(after)
+        if before is not after:
+            old = adapter.functions(before)
+            self._put(after, self._take(before), pass_.preserves)
+            for name, function in new.items():
+                was = old.get(name)
+                if was is not None and was is not function:
+                    self._put(function, self._take(was), pass_.preserves)
+        self.retain([after, *new.values()])
+
+    def share(self, before: Any, after: Any) -> None:
+        """Give one module the results of another that has the same functions."""
+        known = self._results.get(id(before))
+        if known is not None and before is not after:
+            self._results[id(after)] = after, known[1]
+
+    def forget(self, unit: Any) -> None:
+        """Drop the results of an object that is not used any more."""
+        if self._results:
+            self._results.pop(id(unit), None)
+
+    def retain(self, units: Iterable[Any]) -> None:
+        """Drop the results of all objects but these."""
+        if self._results:
+            kept = {id(one) for one in units}
+            for number in [one for one in self._results if one not in kept]:
+                del self._results[number]
+
+    def bound(self, units: Callable[[], Iterable[Any]]) -> None:
+        """Call `retain` if there are results of many objects."""
+        if len(self._results) > _MOST_LEFT:
+            self.retain(units())
+
+    def _take(self, unit: Any) -> dict[str, Any]:
+        known = self._results.pop(id(unit), None)
+        return {} if known is None else known[1]
+
+    def _put(
+        self, unit: Any, found: dict[str, Any], preserved: Iterable[Analysis]
+    ) -> None:
+        if found and preserved:
+            keys = {mark_of(one).key for one in preserved}
+            left = {key: one for key, one in found.items() if key in keys}
+            if left:
+                self._results[id(unit)] = unit, left
+
+
+class Inherited(tuple[Analysis, ...]):
+    """What the pass that restores the IR's invariants preserves: as the one before it.
+
+    A pass says what is the same when the IR is restored, so what is left is.
+    """
+
+
+class PreservationCheck:
+    """Whether a pass preserves what it says, found by computing before and after it.
+
+    Args:
+        pass_: The pass.
+        unit: What it runs on.
+        kind: What that is: `'function'` or `'module'`.
+        context: The settings in force.
+    """
+
+    def __init__(self, pass_: Pass, unit: Any, kind: str, context: PassContext) -> None:
+        self._pass, self._unit, self._context = pass_, unit, context
+        self._before: Sequence[tuple[Analysis, Any]] = [
+            (one, _silently(one, unit, context))
+            for one in pass_.preserves
+            if mark_of(one).of == kind
+        ]
+
+    def check(
+        self,
+        after: Any,
+        function: str | None = None,
+        restore: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Compare with what the pass made.
+
+        Args:
+            after: The result of the pass.
+            function: The name of the function; None for a module.
+            restore: Restores the IR's invariants in the result.
+
+        Raises:
+            PreservedAnalysisError: The result of an analysis is another one.
+        """
+        if after is self._unit or not self._before:
+            return
+        if restore is not None:
+            with _silence():
+                try:
+                    after = restore(after)
+                except Exception:  # noqa: BLE001 -- the run comes to it, and says more
+                    return
+        for one, before in self._before:
+            now = _silently(one, after, self._context)
+            if not mark_of(one).equal(before, now):
+                where = "the module" if function is None else f"function '{function}'"
+                name = self._pass.info.name
+                raise PreservedAnalysisError(
+                    f"pass '{name}' says that it preserves analysis '{one.__name__}', "
+                    f"and changed it on {where}: {before!r:.200} before, {now!r:.200} "
+                    "after; leave the analysis out of its preserves, or give @analysis "
+                    "an equal= if these are equal",
+                    pass_name=name,
+                    function=function,
+                )
+
+
+@contextlib.contextmanager
+def _silence() -> Generator[None]:
+    with recording(Recorder(None)), allowing_capture(), capturing():
+        yield
+
+
+def _silently(of: Analysis, unit: Any, context: PassContext) -> Any:
+    """Return the result of an analysis, or its error; drop what it emits."""
+    with _silence():
+        try:
+            return of(unit, context)
+        except Exception as error:  # noqa: BLE001 -- who asks for it gets it
+            return type(error), str(error)
+
+
+def _computed(of: Analysis, unit: Any, context: PassContext) -> tuple[Any, bool]:
+    """Return the result of an analysis, and whether it emitted nothing."""
+    outer = current_recorder()
+    assert outer is not None  # there is a manager only where there is one
+    own = outer.nested()
+    emissions: Sequence[Any] = ()
+    try:
+        with recording(own), capturing() as buffer:
+            try:
+                result = of(unit, context)
+            finally:
+                emissions = buffer.take()
+    finally:
+        outer.take_over(own)
+        failed = emit_all(emissions, outer.module) if emissions else None
+    if failed is not None:
+        raise failed[1]
+    return result, own.is_empty and not emissions
