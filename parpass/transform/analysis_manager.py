@@ -7,19 +7,22 @@ that would not be so, since it logs, warns, remarks or counts, is computed each 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from parpass.errors import PreservedAnalysisError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.analysis import Analysis, mark_of
 from parpass.transform.capture.intercept import allowing_capture, capturing, emit_all
-from parpass.transform.capture.recorder import Recorder, current_recorder, recording
+from parpass.transform.capture.recorder import (
+    Recorder,
+    current_recorder,
+    inside_function_pass,
+    recording,
+)
 from parpass.transform.config import CHECK_ANALYSES, optimizations_in
 from parpass.transform.context import PassContext
-from parpass.transform.passes import Pass
-
-_MOST_LEFT = 64  # objects with results, which are not of the functions that are run on
+from parpass.transform.passes import FunctionwisePass, Pass
 
 
 class AnalysisManager:
@@ -30,24 +33,20 @@ class AnalysisManager:
 
     Args:
         context: The settings in force.
+        adapter: The adapter of the IR.
 
     Attributes:
         is_checking: Whether passes are to be checked for what they preserve.
     """
 
-    __slots__ = ("_capture", "_keeps", "_results", "is_checking")
+    __slots__ = ("_adapter", "_capture", "_keeps", "_results", "is_checking")
 
-    def __init__(self, context: PassContext) -> None:
-        config = context.config
+    def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
+        config, self._adapter = context.config, adapter
         self.is_checking: bool = config.get(CHECK_ANALYSES, False)
         self._keeps = optimizations_in(config).cached_analyses
-        self._results: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._results: dict[int, tuple[Any, dict[str, _Result]]] = {}
         self._capture: contextlib.ExitStack | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no results."""
-        return not self._results
 
     def get(self, of: Analysis, unit: Any, context: PassContext) -> Any:
         """Return the result of an analysis, computed unless it is kept.
@@ -56,18 +55,28 @@ class AnalysisManager:
             ArgumentError: It is no analysis.
             Exception: The analysis raised it; that is not kept.
         """
-        key = mark_of(of).key
+        mark = mark_of(of)
+        functions = None
+        if mark.of == "module" and not inside_function_pass():  # there it is read-only
+            functions = self._identities(unit)
         known = self._results.get(id(unit))
-        if known is not None and key in known[1]:
-            return known[1][key]
+        found = None if known is None else known[1].get(mark.key)
+        if found is not None and (functions is None or found.functions == functions):
+            return found.value
         if self._capture is None:
             # Until the block ends, as it takes longer than many an analysis.
             self._capture = contextlib.ExitStack()
             self._capture.enter_context(allowing_capture())
         result, is_silent = _computed(of, unit, context)
         if is_silent and self._keeps:
-            self._results.setdefault(id(unit), (unit, {}))[1][key] = result
+            kept = self._results.setdefault(id(unit), (unit, {}))[1]
+            kept[mark.key] = _Result(result, functions)
         return result
+
+    def _identities(self, mod: Any) -> Mapping[str, int]:
+        """Return by what is seen that a module was changed in place."""
+        found = self._adapter.functions(mod)
+        return {name: id(one) for name, one in found.items()}
 
     def __enter__(self) -> None:
         """Begin a block in which analyses are computed."""
@@ -100,15 +109,13 @@ class AnalysisManager:
         found.update(self._take(after))  # of an argument that was changed in place
         self._put(after, found, pass_.preserves)
 
-    def after_module(
-        self, pass_: Pass, before: Any, after: Any, adapter: ModuleAdapter
-    ) -> None:
+    def after_module(self, pass_: Pass, before: Any, after: Any) -> None:
         """Keep with the result of a module pass what the pass preserves."""
         if not self._results:
             return
-        new = adapter.functions(after)
+        new = self._adapter.functions(after)
         if before is not after:
-            old = adapter.functions(before)
+            old = self._adapter.functions(before)
             self._put(after, self._take(before), pass_.preserves)
             for name, function in new.items():
                 was = old.get(name)
@@ -120,7 +127,11 @@ class AnalysisManager:
         """Give one module the results of another that has the same functions."""
         known = self._results.get(id(before))
         if known is not None and before is not after:
-            self._results[id(after)] = after, known[1]
+            functions = self._identities(after)
+            shared = {
+                key: _Result(one.value, functions) for key, one in known[1].items()
+            }
+            self._results[id(after)] = after, shared
 
     def forget(self, unit: Any) -> None:
         """Drop the results of an object that is not used any more."""
@@ -134,17 +145,16 @@ class AnalysisManager:
             for number in [one for one in self._results if one not in kept]:
                 del self._results[number]
 
-    def bound(self, units: Callable[[], Iterable[Any]]) -> None:
-        """Call `retain` if there are results of many objects."""
-        if len(self._results) > _MOST_LEFT:
-            self.retain(units())
+    def __len__(self) -> int:
+        """Return the number of objects with results."""
+        return len(self._results)
 
-    def _take(self, unit: Any) -> dict[str, Any]:
+    def _take(self, unit: Any) -> dict[str, _Result]:
         known = self._results.pop(id(unit), None)
         return {} if known is None else known[1]
 
     def _put(
-        self, unit: Any, found: dict[str, Any], preserved: Iterable[Analysis]
+        self, unit: Any, found: dict[str, _Result], preserved: Iterable[Analysis]
     ) -> None:
         if found and preserved:
             keys = {mark_of(one).key for one in preserved}
@@ -153,15 +163,27 @@ class AnalysisManager:
                 self._results[id(unit)] = unit, left
 
 
-class Inherited(tuple[Analysis, ...]):
-    """What the pass that restores the IR's invariants preserves: as the one before it.
+class _Result(NamedTuple):
+    """The result of an analysis.
 
-    A pass says what is the same when the IR is restored, so what is left is.
+    Attributes:
+        value: The result.
+        functions: The identities of the functions of a module that can be changed.
+    """
+
+    value: Any
+    functions: Mapping[str, int] | None
+
+
+class Inherited(tuple[Analysis, ...]):
+    """The analyses that a restoring pass preserves: those of the pass before it.
+
+    A pass names those that are the same when the IR's invariants are restored again.
     """
 
 
 class PreservationCheck:
-    """Whether a pass preserves what it says, found by computing before and after it.
+    """The check of a pass on one unit: its analyses before are compared with after.
 
     Args:
         pass_: The pass.
@@ -182,24 +204,28 @@ class PreservationCheck:
         self,
         after: Any,
         function: str | None = None,
-        restore: Callable[[Any], Any] | None = None,
+        restoring: Pass | None = None,
+        mod: Any = None,
     ) -> None:
         """Compare with what the pass made.
 
         Args:
             after: The result of the pass.
             function: The name of the function; None for a module.
-            restore: Restores the IR's invariants in the result.
+            restoring: Restores the IR's invariants in the result, before it is looked
+                at.
+            mod: The module, for that pass.
 
         Raises:
-            PreservedAnalysisError: The result of an analysis is another one.
+            PreservedAnalysisError: The result of an analysis differs.
         """
         if after is self._unit or not self._before:
             return
-        if restore is not None:
+        if restoring is not None:
+            body = cast("FunctionwisePass", restoring).transform_function
             with _silence():
                 try:
-                    after = restore(after)
+                    after = body(after, mod, self._context)
                 except Exception:  # noqa: BLE001 -- the run comes to it, and says more
                     return
         for one, before in self._before:

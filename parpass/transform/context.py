@@ -216,7 +216,7 @@ class PassContext:
         """Return the result of an analysis of a function or a module.
 
         It is computed unless it is known from this or an earlier pass of the run; see
-        `analysis`. Nobody changes it. Outside of passes it is computed.
+        `analysis`. The caller must not change it. Outside of passes it is computed.
 
         Args:
             of: The analysis: a function with the decorator `@analysis`.

@@ -18,6 +18,7 @@ from parpass.diagnostic import (
 )
 from parpass.transform import Pass, PassContext, Sequential
 from tests.support.box_ir import box_program, boxed
+from tests.support.toy_analyses import AddTwo, Ask, AskTotal, AskWhole
 from tests.support.toy_ir import CheckedProgram, Fn, Program, program
 from tests.support.toy_passes import (
     Add,
@@ -64,6 +65,9 @@ def pipelines() -> st.SearchStrategy[Sequential]:
         st.builds(Say, st.sampled_from([DiagnosticLevel.NOTE, DiagnosticLevel.BUG])),
         st.builds(Keep),
         st.builds(Duplicate),
+        st.builds(Ask, st.booleans()),
+        st.builds(AddTwo),
+        st.builds(AskWhole),
     )
     failing = st.one_of(
         st.builds(
@@ -73,6 +77,7 @@ def pipelines() -> st.SearchStrategy[Sequential]:
         ),
         st.builds(Say, st.just(DiagnosticLevel.ERROR)),
         st.builds(FailWhole),
+        st.builds(AskTotal),
         st.builds(ReturnWrong),
         st.builds(Write),
     )

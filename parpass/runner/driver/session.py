@@ -201,7 +201,7 @@ class Session:
             context,
             store,
             _metrics(workers, request),
-            AnalysisManager(context),
+            AnalysisManager(context, adapter),
             policy,
             isolated,
             None if is_inside else _tracker(request, backend),

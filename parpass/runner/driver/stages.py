@@ -333,7 +333,7 @@ class StageExecutor:
         if stage.cache is not None:
             await state.backend.call_shielded(stage.cache.keep, outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
-        if not state.analyses.is_empty:
+        if len(state.analyses):
             state.analyses.retain(one.function for one in made.handles.values())
         records = merge_records(
             command.steps,

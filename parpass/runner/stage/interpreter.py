@@ -49,6 +49,8 @@ from parpass.transform.capture.recorder import Recorder, recording
 from parpass.transform.config import OnFailure, optimizations_in
 from parpass.transform.plan.invoke import applies_to, transform_function
 
+_MOST_ANALYSED = 64  # objects besides the functions that passes run on
+
 
 class FunctionCursor:
     """The progress of one function through the steps of a stage.
@@ -133,7 +135,8 @@ class StageInterpreter:
         self._version_dependencies: dict[tuple[str, int], set[int | Read]] = {}
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
-        self._analyses = AnalysisManager(context)
+        self._analyses = AnalysisManager(context, adapter)
+        self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, tuple[Any, FunctionView]] = {}
 
@@ -196,14 +199,22 @@ class StageInterpreter:
             }
         self._put_dependencies(outcome)
         self._update_cutoff(name, outcome)
-        if not self._analyses.is_empty:
-            if outcome.failure is not None or at + 1 >= self.steps_on(name):
-                self._analyses.forget(outcome.function)
-            self._analyses.bound(self._kept_units)
+        if len(self._analyses):
+            self._bound_analyses(name, outcome)
         return True
 
-    def _kept_units(self) -> list[Any]:
-        return [*self._versions.values(), *(view for view, _ in self._views.values())]
+    def _bound_analyses(self, name: str, outcome: FunctionOutcome) -> None:
+        """Drop results of analyses of what is not used any more."""
+        is_done = outcome.failure is not None
+        if is_done or len(outcome.seconds) >= self.steps_on(name):
+            self._in_progress.pop(name, None)
+            self._analyses.forget(outcome.function)
+        else:
+            self._in_progress[name] = outcome.function
+        if len(self._analyses) > len(self._in_progress) + _MOST_ANALYSED:
+            views = [view for view, _ in self._views.values()]
+            others = [*self._versions.values(), *self._in_progress.values()]
+            self._analyses.retain([*views, *others])
 
     def _put_dependencies(self, outcome: FunctionOutcome) -> None:
         if not self._records_reads:

@@ -39,7 +39,7 @@ def contents(func: PrimFunc, ctx: PassContext) -> Contents:
     for node in breadth_first(func.body):
         kinds.add(type(node))
         if isinstance(node, For):
-            loops.add(node.kind)
+            loops.add(ForKind(node.kind))
         elif isinstance(node, AttrStmt):
             attributes.add(node.attr_key)
         elif isinstance(node, Op):

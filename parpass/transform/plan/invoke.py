@@ -109,7 +109,7 @@ def transform_function(
     if recorder is not None:
         recorder.function_name = name
     analyses = None if recorder is None else recorder.analyses
-    check = analyses and analyses.check(pass_, function, context)
+    check = None if analyses is None else analyses.check(pass_, function, context)
 
     def call_body() -> Any:
         owned = function if transfers_ownership else None
@@ -134,8 +134,7 @@ def transform_function(
     if check is not None:
         restoring = adapter.restoring_pass(pass_.function_kind)
         is_restored = isinstance(pass_, FunctionPass) and restoring is not None
-        restore = cast("Any", restoring).transform_function if is_restored else None
-        check.check(result, name, restore and (lambda one: restore(one, mod, context)))
+        check.check(result, name, restoring if is_restored else None, mod)
     if analyses is not None:
         analyses.after_function(pass_, function, result)
     watch_changes = context.change_watch
@@ -250,7 +249,7 @@ def run_module_pass(
     is_module = adapter.is_module(result)
     is_plain = not (watched or watch or check or adapter.round_trip_between_passes)
     if failure is None and is_module and is_plain:
-        analyses.after_module(pass_, mod, result, adapter)
+        analyses.after_module(pass_, mod, result)
         record = StepRecord.of(recorder, began)
         return StageResult(result, (record,), began, began + record.seconds)
     running = _ModuleRun(
@@ -297,7 +296,7 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
     if failure is None:
         if run.check is not None:
             failure = run.check.failure(result)
-        run.analyses.after_module(run.pass_, run.mod, result, run.adapter)
+        run.analyses.after_module(run.pass_, run.mod, result)
     record = StepRecord.of(run.recorder, run.began, failure)
     if failure is None and run.watch is not None and run.before is not None:
         about = run.pass_, run.before, result, run.adapter
@@ -306,7 +305,7 @@ def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> Stag
 
 
 class _ModuleCheck:
-    """Whether a module pass preserves what it says, of the module and its functions."""
+    """The checks of a module pass: of the module, and of each function."""
 
     def __init__(
         self, pass_: Pass, mod: Any, context: PassContext, adapter: ModuleAdapter

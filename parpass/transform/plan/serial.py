@@ -81,7 +81,8 @@ def run_stage_serially(
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
-    analyses = analyses or AnalysisManager(context)
+    if analyses is None:
+        analyses = AnalysisManager(context, adapter)
     if budgets is None:
         budgets = budgets_of(steps, context.config)
     if any(one.memory is not None for one in budgets) and not (
@@ -208,7 +209,7 @@ class SerialStep:
                 if own.counted
             }
         made = self._adapter.replace_functions(self._mod, self.changed)
-        if not self._analyses.is_empty:
+        if len(self._analyses):
             if not self.changed:
                 self._analyses.share(self._recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
@@ -246,7 +247,7 @@ def run_serial(root: Pass, given: Any) -> Any:
         root, mod, context, adapter, instrumented=not inside_function_pass()
     )
 
-    analyses = AnalysisManager(context)
+    analyses = AnalysisManager(context, adapter)
 
     def carry_out(command: Command) -> Any:
         return execute_serially(command, context, adapter, analyses)

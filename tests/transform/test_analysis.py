@@ -1,0 +1,286 @@
+"""Analyses: computed once, kept while passes preserve them, and checked."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+from parpass.errors import ArgumentError, PreservedAnalysisError
+from parpass.runner import Runner
+from parpass.transform import (
+    FunctionPass,
+    FunctionwisePass,
+    Optimizations,
+    PassContext,
+    PassInfo,
+    Sequential,
+    analysis,
+    function_pass,
+    module_pass,
+)
+from tests.support.pooled import POOLED
+from tests.support.toy_analyses import (
+    AddTwo,
+    AppendStamp,
+    Ask,
+    AskTotal,
+    AskWhole,
+    largest,
+    odd,
+    talking,
+    total,
+)
+from tests.support.toy_ir import CheckedProgram, Fn, Program, program, values_of
+from tests.support.toy_passes import Add, Keep
+from tests.support.toy_pipelines import see
+
+CHECKED = {"parpass.check_analyses": True}
+
+
+Times = Callable[[Callable[..., Any]], int]
+
+
+@pytest.fixture
+def times() -> Generator[Times]:
+    """Return how many times an analysis was computed here since the last call."""
+    calls: Counter[CodeType] = Counter()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            calls[frame.f_code] += 1
+
+    sys.setprofile(note)
+    yield lambda one: calls.pop(one.__code__, 0)
+    sys.setprofile(None)
+
+
+def of(**functions: list[int]) -> Program:
+    """Return a program of functions of these numbers."""
+    return program(**{name: Fn(tuple(one)) for name, one in functions.items()})
+
+
+def test_it_is_computed_once_for_a_function_that_stays(times: Times):
+    Sequential([AddTwo(0), AskTotal(), AskTotal(), Keep(), AskTotal()])(of(f=[1, 2]))
+    assert (times(odd), times(total)) == (1, 1)
+
+
+def test_it_is_kept_by_a_pass_that_preserves_it_and_dropped_by_others(times: Times):
+    Sequential([AddTwo(), AddTwo(), AddTwo()])(of(f=[1], g=[2]))
+    assert times(odd) == 2
+    Sequential([AddTwo(), Add(1), AddTwo()])(of(f=[1], g=[2]))
+    assert times(odd) == 4
+
+
+def test_what_a_pass_preserves_is_kept_by_the_restoring_pass_too(times: Times):
+    mod = CheckedProgram({"f": Fn((1,), checked=True)})
+    Sequential([AddTwo(), AddTwo(), AddTwo()])(mod)
+    assert times(odd) == 1
+
+
+def test_module_passes_keep_functions_that_they_leave(times: Times):
+    Sequential([AddTwo(), AskWhole(), AddTwo()])(of(f=[1], g=[2]))
+    assert times(odd) == 2
+
+
+def test_one_of_a_module_is_kept_while_no_function_changes(times: Times):
+    Sequential([AskWhole(), Ask(appends=False), Keep(), Ask(appends=False)])(
+        of(f=[1], g=[2])
+    )
+    assert times(largest) == 2  # AskWhole dropped a function
+    Sequential([Ask(appends=False), Keep(), AddTwo(), Ask(appends=False)])(
+        of(f=[1], g=[2])
+    )
+    assert times(largest) == 2
+
+
+def test_a_module_that_a_pass_changed_in_place_is_another():
+    seen: list[int] = []
+
+    @module_pass(opt_level=0)
+    def change(mod: Program, ctx: PassContext) -> Program:
+        seen.append(ctx.get_analysis(largest, mod))
+        mod["f"] = Fn((7,))
+        seen.append(ctx.get_analysis(largest, mod))
+        return mod
+
+    change(of(f=[1]))
+    assert seen == [1, 7]
+
+
+def test_one_that_emits_something_does_so_each_time_it_is_asked_for(times: Times):
+    seen = see(Sequential([Ask(appends=False), Ask(appends=False)]), of(f=[1]))
+    assert times(talking) == 2
+    assert [len(one) for one in seen.said] == [1, 1]
+    assert seen.statistics["Ask"]["talked"] == 2
+
+
+def test_none_is_kept_where_that_is_switched_off(times: Times):
+    off = Optimizations(cached_analyses=False)
+    with PassContext(config={"parpass.optimizations": off}):
+        Sequential([AddTwo(0), AddTwo(0)])(of(f=[1]))
+    assert times(odd) == 2
+
+
+def test_outside_of_passes_it_is_computed(times: Times):
+    function, context = Fn((1, 3)), PassContext()
+    assert context.get_analysis(odd, function) == odd(function, context) == 2
+
+
+def test_a_worker_keeps_results_within_a_stage(runner: Runner):
+    with PassContext(config=POOLED):
+        twice = Sequential([AppendStamp(), AppendStamp()])
+        made = runner.run_sync(of(f=[], g=[]), twice)
+    assert {len(set(one)) for one in values_of(made).values()} == {1}
+    assert len({one[0] for one in values_of(made).values()}) == 2
+
+
+class Lie(FunctionPass):
+    """Says that it preserves what it changes."""
+
+    pass_info = PassInfo(0, "Lie")
+    preserves = (odd,)
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, 1))
+
+
+@module_pass(opt_level=0, preserves=[odd, largest])
+def lie_of_modules(mod: Program, ctx: PassContext) -> Program:
+    """Change a function, and so the module."""
+    changed = {
+        name: fn.with_values([*fn.values, 9]) for name, fn in mod.functions.items()
+    }
+    return Program({**changed, "new": Fn((1,))}, mod.title, mod.sources)
+
+
+@module_pass(opt_level=0, preserves=[odd])
+def lie_of_functions(mod: Program, ctx: PassContext) -> Program:
+    """Change a function."""
+    changed = {n: fn.with_values([*fn.values, 9]) for n, fn in mod.functions.items()}
+    return Program(changed, mod.title, mod.sources)
+
+
+@pytest.mark.parametrize(
+    "make", [of, lambda **each: CheckedProgram(of(**each).functions)]
+)
+def test_the_check_names_the_pass_that_lied(
+    make: Callable[..., Program], runner: Runner
+):
+    mod, pipeline = make(f=[1], g=[2]), Sequential([AddTwo(), Lie(), AddTwo()])
+    errors: list[str] = []
+    for run in (pipeline, functools.partial(runner.run_sync, pipeline=pipeline)):
+        with (
+            PassContext(config={**CHECKED, **POOLED}),
+            pytest.raises(PreservedAnalysisError) as caught,
+        ):
+            run(mod)
+        assert (caught.value.pass_name, caught.value.function) == ("Lie", "f")
+        errors.append(str(caught.value))
+    assert (
+        "preserves analysis 'odd', and changed it on function 'f': 1 before, 2"
+        in errors[0]
+    )
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(
+    ("lie", "where", "function"),
+    [
+        (lie_of_modules, "'largest', and changed it on the module: 2 before, 9", None),
+        (lie_of_functions, "'odd', and changed it on function 'f': 1 before, 2", "f"),
+    ],
+)
+def test_the_check_finds_module_passes_that_lie(
+    lie: Any, where: str, function: str | None
+):
+    with PassContext(config=CHECKED), pytest.raises(PreservedAnalysisError) as caught:
+        lie(of(f=[1], g=[2]))
+    assert where in str(caught.value)
+    assert caught.value.function == function
+
+
+def test_the_check_finds_nothing_in_passes_that_keep_their_word():
+    mod = CheckedProgram(of(f=[6], g=[2, 5], h=[4]).functions)
+    pipeline = Sequential([AddTwo(), Ask(appends=False), AskWhole(), AddTwo()])
+    plain = pipeline(mod)
+    with PassContext(config=CHECKED):
+        assert str(pipeline(mod)) == str(plain)
+
+
+def test_results_are_compared_as_the_analysis_says():
+    @analysis(equal=lambda one, other: abs(one - other) < 5)
+    def length(func: Fn, ctx: PassContext) -> int:
+        return len(func.values)
+
+    @function_pass(opt_level=0, preserves=[length])
+    def append(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values([*func.values, 1])
+
+    with PassContext(config=CHECKED):
+        append(of(f=[1]))
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (
+            lambda: analysis(of="functions"),
+            "expected of='function' or of='module', got",
+        ),
+        (lambda: analysis(7), "expected a function for @analysis, got"),
+        (
+            lambda: PassContext().get_analysis(len, []),
+            "with the decorator @analysis, got",
+        ),
+        (
+            lambda: PassContext().get_analysis(
+                functools.wraps(odd)(lambda *_: 7), Fn(())
+            ),
+            "with the decorator @analysis, got",
+        ),
+        (
+            lambda: function_pass(Ask, 0, preserves=odd),
+            "expected a list of analyses for",
+        ),
+        (
+            lambda: function_pass(Ask, 0, preserves=[len]),
+            "the decorator @analysis, got",
+        ),
+        (
+            lambda: function_pass(Ask, 0, preserves=[largest]),
+            "'largest', which is of mod",
+        ),
+        (
+            lambda: type("P", (FunctionwisePass,), {"preserves": [largest]}),
+            "expected analyses of functions for preserves of pass 'P'",
+        ),
+    ],
+)
+def test_what_is_no_analysis_is_refused(make: Callable[[], object], complaint: str):
+    with pytest.raises(ArgumentError, match=complaint):
+        make()
+
+
+def test_analyses_of_one_name_are_told_apart():
+    def made(number: int) -> Any:
+        @analysis
+        def constant(func: Fn, ctx: PassContext) -> int:
+            return number
+
+        return constant
+
+    seen: list[int] = []
+
+    @function_pass(opt_level=0)
+    def ask(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        seen.extend(ctx.get_analysis(one, func) for one in (made(1), made(2)))
+        return func
+
+    ask(of(f=[1]))
+    assert seen == [1, 2]
