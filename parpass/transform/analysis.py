@@ -37,9 +37,9 @@ def analysis(
 ) -> Any:
     """Make a function `(unit, ctx) -> result` an analysis; a decorator.
 
-    The result depends on the unit and the settings alone, and nobody changes it. Where
-    a pass is to preserve it, it names what it is about, such as variables, and refers
-    to no nodes that the pass replaces.
+    The result depends on the unit and the settings alone, and passes do not change it.
+    Where a pass is to preserve it, it names what it is about, such as variables, and
+    refers to no nodes that the pass replaces.
 
     Args:
         compute: The function.
@@ -72,7 +72,7 @@ def analysis(
 
 
 class AnalysisMark(NamedTuple):
-    """What is known of an analysis.
+    """The record that marks a function as an analysis.
 
     Attributes:
         function: The analysis.

@@ -1,4 +1,4 @@
-"""The operators of a function: what most passes look for, and mostly do not find."""
+"""The operators of a function, which passes ask for before they go through it."""
 
 from __future__ import annotations
 

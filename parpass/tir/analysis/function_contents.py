@@ -1,4 +1,4 @@
-"""What there is in a PrimFunc: what most passes look for, and mostly do not find."""
+"""The summary of a PrimFunc that passes ask for before they go through it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parpass.transform import PassContext, analysis
 
 
 class Contents(NamedTuple):
-    """What there is in a function.
+    """The kinds of nodes of a function, and other words that passes look for.
 
     Attributes:
         kinds: The classes of its nodes.
@@ -29,7 +29,7 @@ class Contents(NamedTuple):
 
 @analysis
 def contents(func: PrimFunc, ctx: PassContext) -> Contents:
-    """Return what there is in a function.
+    """Return the summary of a function.
 
     A pass that rewrites statements of some kind leaves functions without them alone.
     """

@@ -17,7 +17,7 @@ from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
 from parpass.runner import Runner
-from parpass.transform import Sequential, registered_passes
+from parpass.transform import PassContext, Sequential, registered_passes
 from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
 from tests.support.drawn import PROGRAMS
 from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
@@ -49,6 +49,17 @@ SPELLED_BY_TVM = {
 def test_a_pass_keeps_the_meaning_and_the_types(name: str, mod: IRModule) -> None:
     tolerance = TOLERANCES.get(name, 0.0)
     assert_keeps_meaning(PASSES[name](), mod, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [name for name, kind in SHIPPED.items() if kind.preserves]
+)
+@given(mod=PROGRAMS)
+@examples(0.6)
+def test_passes_preserve_what_they_say(name: str, mod: IRModule) -> None:
+    with PassContext(config={"parpass.check_analyses": True}):
+        PASSES[name]()(mod)
 
 
 @pytest.mark.slow
