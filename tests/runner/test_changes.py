@@ -81,6 +81,13 @@ def test_added_and_removed_functions_have_one_text(runner: Runner):
     assert (removed.verb, removed.function, removed.after) == ("removed", "f0", None)
 
 
+def test_a_function_under_a_second_name_is_shown_under_that_name():
+    log = ChangeLog()
+    with PassContext(instruments=[log]):
+        Sequential([Add(1), Duplicate()])(program(1))
+    assert [one.after for one in log.changes] == ["# \nf0: (2,)", "# \nf0_copy: (2,)"]
+
+
 def test_watching_changes_makes_no_barrier(runner: Runner):
     reports: list[Any] = []
     for instruments in ([], [ChangeLog()]):

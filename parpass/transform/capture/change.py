@@ -175,7 +175,7 @@ class ChangeWatch:
         self.wanted = tuple(wanted)
         # Of the function that was looked at last: the next pass is given it, mostly.
         self._last: tuple[Any, bytes, list[_LargeValue]] = None, b"", []
-        self._last_text: tuple[Any, str] = None, ""
+        self._last_text: tuple[Any, str, str] = None, "", ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChangeWatch, (self.wanted,)
@@ -269,10 +269,10 @@ class ChangeWatch:
         return encoded, large
 
     def _text(self, name: str, function: Any, mod: Any, adapter: _Adapter) -> str:
-        known, text = self._last_text
-        if known is not function:
+        known, its_name, text = self._last_text
+        if known is not function or its_name != name:
             text = _bounded(adapter.function_text(name, function, mod))
-            self._last_text = function, text
+            self._last_text = function, name, text
         return text
 
 
