@@ -127,6 +127,8 @@ class RunCache:
             count = next(others, count)
             if is_known[0]:
                 identity = self._identity(steps[:count])
+                if identity is None:  # what one names the other has, such as a path
+                    count, identity = 1, self._identity(steps[:1])
         return count, self._key(steps[:count], identity, base)
 
     def _key(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -245,6 +246,35 @@ def test_the_report_says_which_pass_is_not_kept_and_why(cached: Runner):
     report = cached.last_report
     assert report is not None
     assert any("pass 'Toil' are not kept" in one for one in report.advice)
+
+
+class _Named(FunctionPass):
+    """Appends the number of parts of a path."""
+
+    pass_info = PassInfo(0, "Named")
+
+    def __init__(self, path: PurePath) -> None:
+        self.path = path
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, len(self.path.parts)))
+
+
+class _Glob(FunctionPass):
+    """Appends an attribute that has the name of a method of paths."""
+
+    pass_info = PassInfo(0, "Glob")
+    glob = 7
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, self.glob))
+
+
+def test_passes_that_have_no_identity_together_are_kept_apart(cached: Runner):
+    passes = [_Named(PurePath("a/b")), _Glob(), Add(1)]
+    for _ in range(2):
+        cached.run_sync(program(1, 2), Sequential(passes))
+    assert (counted(cached), figures(cached).uncached) == ((4, 0), {})
 
 
 def test_what_may_be_skipped_is_not_kept(cached: Runner):
