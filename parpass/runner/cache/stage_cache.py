@@ -38,6 +38,11 @@ from parpass.transform import LargeValue, Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
 
+# Digests of constants take a second for some 500 MB. A function with more than so many
+# bytes of them, whose digests are not known, has one if passes take five times as long.
+_LARGE_BYTES = 1 << 24
+_BYTES_PER_SECOND = 100e6
+
 
 class StageCache:
     """A function cache, as one stage uses it.
@@ -64,6 +69,7 @@ class StageCache:
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
         self._contents: dict[str, bytes | None] = {}
+        self._large: dict[str, int] = {}  # bytes of constants without a digest
         self._reads: dict[Read, bytes] = {}
         self._expected: dict[int, CacheEntry] = {}  # of results that are verified
         self._indices = {name: at for at, name in enumerate(module.handles)}
@@ -95,6 +101,8 @@ class StageCache:
                 continue
             self._run.computed += 1
             key = self._key_of(name)
+            if key is None and self._is_worth_digesting(name, outcomes.seconds[at]):
+                key = self._key_of(name)
             if key is not None and outcomes.is_complete(at):
                 self._keep(at, key, result, outcomes)
 
@@ -235,20 +243,41 @@ class StageCache:
         if name not in self._contents:
             handle = self._module.handles[name]
             function = self._run.store.load(handle, self._base)
-            self._contents[name] = self._content(function)
+            self._contents[name] = self._content(function, name)
         return self._contents[name]
 
-    def _content(self, function: Any) -> bytes | None:
+    def _is_worth_digesting(self, name: str, seconds: float) -> bool:
+        """Note that passes take long on a function with large constants, if they do.
+
+        It gets a digest then, now and in later runs.
+        """
+        nbytes = self._large.get(name)
+        if nbytes is None or seconds * _BYTES_PER_SECOND < nbytes:
+            return False
+        self._cache.slow.add(self._slow_key(name))
+        del self._keys[name], self._contents[name]
+        return True
+
+    def _slow_key(self, name: str) -> bytes:
+        return digest_of(self._key.content, name.encode(errors="surrogatepass"))
+
+    def _content(self, function: Any, name: str | None = None) -> bytes | None:
+        """Return the digest of a function, None if it has none.
+
+        Args:
+            function: The function.
+            name: Its name, if it has a digest only where that pays.
+        """
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
         if known is not None and self._has_all(known[1]):
             return known[0]
-        values: list[bytes] = []
+        values: list[LargeValue] = []
 
         def take_out(value: LargeValue) -> int | None:
             if value.nbytes < self._run.store.optimizations.large_value_bytes:
                 return None
-            values.append(self._value_digest(value))
+            values.append(value)
             return len(values) - 1
 
         try:
@@ -259,7 +288,12 @@ class StageCache:
                     encoded = self._adapter.encode_content(*about)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
-        found = digest_of(encoded, *values)
+        nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
+        if name is not None and nbytes > _LARGE_BYTES:
+            if self._slow_key(name) not in self._cache.slow:
+                self._large[name] = nbytes
+                return None
+        found = digest_of(encoded, *map(self._value_digest, values))
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
         return found
