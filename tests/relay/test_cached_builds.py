@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from parpass.runner import FunctionCache, open_runner, run_pipeline_sync
 from parpass.runner.cache import stage_cache
 from parpass.target import Target
 from parpass.transform import PassContext
+from tests.support.docs import snippets
 from tests.support.pooled import POOLED
 from tests.support.watching import RemarkLog
+
+PAGE = Path(__file__).parents[2] / "docs" / "incremental.md"
 
 
 def network(*widths: int) -> IRModule:
@@ -95,6 +99,13 @@ def test_build_takes_a_cache_unless_a_runner_has_it(
         relay.build(mod, runner=runner, cache=cache)
     with pytest.raises(ArgumentError, match="got 'kept'"):
         relay.build(mod, cache="kept")  # pyright: ignore[reportArgumentType]
+
+
+def test_what_the_page_shows_is_printed(capsys: pytest.CaptureFixture[str]):
+    programs = "\n".join(one.code for one in snippets(PAGE))
+    exec(programs, {})
+    blocks = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    assert capsys.readouterr().out == "".join(blocks.findall(PAGE.read_text()))
 
 
 def test_large_constants_are_digested_where_passes_take_longer(

@@ -261,12 +261,12 @@ class StageCache:
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._key.content, name.encode(errors="surrogatepass"))
 
-    def _content(self, function: Any, name: str | None = None) -> bytes | None:
-        """Return the digest of a function, None if it has none.
+    def _content(self, function: Any, name: str = "") -> bytes | None:
+        """Return the digest of a function; None if it has none.
 
         Args:
             function: The function.
-            name: Its name, if it has a digest only where that pays.
+            name: Its name, if it has a digest only where that pays; empty if not.
         """
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
@@ -289,10 +289,10 @@ class StageCache:
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
         nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
-        if name is not None and nbytes > _LARGE_BYTES:
-            if self._slow_key(name) not in self._cache.slow:
-                self._large[name] = nbytes
-                return None
+        is_large = bool(name) and nbytes > _LARGE_BYTES
+        if is_large and self._slow_key(name) not in self._cache.slow:
+            self._large[name] = nbytes
+            return None
         found = digest_of(encoded, *map(self._value_digest, values))
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
