@@ -69,7 +69,6 @@ class StageCache:
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
         self._contents: dict[str, bytes | None] = {}
-        self._large: dict[str, int] = {}  # bytes of constants without a digest
         self._reads: dict[Read, bytes] = {}
         self._expected: dict[int, CacheEntry] = {}  # of results that are verified
         self._indices = {name: at for at, name in enumerate(module.handles)}
@@ -241,22 +240,29 @@ class StageCache:
     def _content_of(self, name: str) -> bytes | None:
         """Return the digest of a function before the stage; None if it has none."""
         if name not in self._contents:
-            handle = self._module.handles[name]
-            function = self._run.store.load(handle, self._base)
-            self._contents[name] = self._content(function, name)
+            self._contents[name] = None
+            if name not in self._run.large or self._is_slow(name):
+                handle = self._module.handles[name]
+                function = self._run.store.load(handle, self._base)
+                self._contents[name] = self._content(function, name)
         return self._contents[name]
 
     def _is_worth_digesting(self, name: str, seconds: float) -> bool:
         """Note that passes take long on a function with large constants, if they do.
 
-        It gets a digest then, now and in later runs.
+        It gets a digest then, in later runs and, unless it may be another by now, in
+        this one; return that.
         """
-        nbytes = self._large.get(name)
+        nbytes = self._run.large.get(name)
         if nbytes is None or seconds * _BYTES_PER_SECOND < nbytes:
             return False
         self._cache.slow.add(self._slow_key(name))
-        del self._keys[name], self._contents[name]
-        return True
+        if self._run.is_frozen:
+            del self._keys[name], self._contents[name]
+        return self._run.is_frozen
+
+    def _is_slow(self, name: str) -> bool:
+        return self._slow_key(name) in self._cache.slow
 
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._key.content, name.encode(errors="surrogatepass"))
@@ -290,8 +296,8 @@ class StageCache:
             return None
         nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
         is_large = bool(name) and nbytes > _LARGE_BYTES
-        if is_large and self._slow_key(name) not in self._cache.slow:
-            self._large[name] = nbytes
+        if is_large and not self._is_slow(name):
+            self._run.large[name] = nbytes
             return None
         found = digest_of(encoded, *map(self._value_digest, values))
         if is_frozen:
