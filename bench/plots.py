@@ -119,6 +119,10 @@ def _scale(pyplot: Any, lines: list[Line]) -> Any:
 def _recalled(pyplot: Any, lines: list[Line]) -> Any:
     """Return the plot of a run that recalls everything, by the number of functions."""
     figure, axes = pyplot.subplots(figsize=(6, 3.2))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
     for line in lines:
         abscissa, *names = line.curves
         at = line.curves[abscissa]
@@ -129,13 +133,9 @@ def _recalled(pyplot: Any, lines: list[Line]) -> Any:
             label = f"{1e3 * each:.0f} us for each function"
             in_proportion = [each * one for one in at]
             axes.plot(at, in_proportion, "--", color="#777777", label=label, lw=1)
-        axes.set_xticks(at)
-        axes.set_xticklabels([f"{one:,.0f}" for one in at])
         axes.set_xlabel(abscissa)
         axes.set_ylabel("ms")
         axes.legend(loc="upper left")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     axes.grid(color="#dddddd")
     axes.set_axisbelow(True)
     return figure

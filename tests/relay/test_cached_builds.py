@@ -112,6 +112,7 @@ def test_large_constants_are_digested_where_passes_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(stage_cache, "_LARGE_BYTES", 30_000)
+    monkeypatch.setattr(stage_cache, "_UNCOUNTED_BYTES", 0)
 
     def recalled(value: float) -> int:
         """Return whether a function is recalled that has a large constant."""

@@ -42,6 +42,11 @@ from parpass.transform.capture.emission import BufferedLogRecord, Emission
 # bytes of them, whose digests are not known, has one if passes take five times as long.
 _LARGE_BYTES = 1 << 24
 _BYTES_PER_SECOND = 100e6
+_UNCOUNTED_BYTES = 1 << 20  # digested before it is counted how many there are
+
+
+class _TooLargeError(Exception):
+    """The digest of a function takes longer than its passes, as far as is known."""
 
 
 class StageCache:
@@ -278,12 +283,18 @@ class StageCache:
         known = memo.get(function) if is_frozen else None
         if known is not None and self._has_all(known[1]):
             return known[0]
-        values: list[LargeValue] = []
+        values: list[bytes] = []
+        digested = 0
 
         def take_out(value: LargeValue) -> int | None:
+            nonlocal digested
             if value.nbytes < self._run.store.optimizations.large_value_bytes:
                 return None
-            values.append(value)
+            if name and digested <= _UNCOUNTED_BYTES and memo.get(value) is None:
+                digested += value.nbytes
+                if digested > _UNCOUNTED_BYTES:
+                    self._check_size(function, name)
+            values.append(self._value_digest(value))
             return len(values) - 1
 
         try:
@@ -294,15 +305,28 @@ class StageCache:
                     encoded = self._adapter.encode_content(*about)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
-        nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
-        is_large = bool(name) and nbytes > _LARGE_BYTES
-        if is_large and not self._is_slow(name):
-            self._run.large[name] = nbytes
-            return None
-        found = digest_of(encoded, *map(self._value_digest, values))
+        found = digest_of(encoded, *values)
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
         return found
+
+    def _check_size(self, function: Any, name: str) -> None:
+        """Check that a function's digest pays.
+
+        Raises:
+            _TooLargeError: It does not.
+        """
+        nbytes, memo = 0, self._cache.digests
+
+        def count(value: LargeValue) -> int:
+            nonlocal nbytes
+            nbytes += 0 if memo.get(value) else value.nbytes
+            return 0
+
+        self._adapter.encode_content(function, self._base, count)
+        if nbytes > _LARGE_BYTES and not self._is_slow(name):
+            self._run.large[name] = nbytes
+            raise _TooLargeError
 
     def _portable(self, function: Any) -> bytes | None:
         """Return a function as a store has it; None without a store.
