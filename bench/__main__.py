@@ -87,7 +87,9 @@ def command(
 ) -> None:
     """Measure and print."""
     setting = Setting(workers or default_workers(), repeat, scale)
-    kept = _kept_rows(setting) if writes_pages and rows != list(ROWS) else {}
+    kept: Mapping[str, Sequence[Line]] = {}
+    if writes_pages and rows != list(ROWS):
+        kept = _kept_rows(setting)
     found: dict[str, Sequence[Line]] = {}
     progress = Console(stderr=True)
     with progress.status("") as status:

@@ -116,13 +116,17 @@ def _scale(pyplot: Any, lines: list[Line]) -> Any:
     return figure
 
 
+def _plain(value: float, _at: int) -> str:
+    return f"{value:,g}"
+
+
 def _recalled(pyplot: Any, lines: list[Line]) -> Any:
     """Return the plot of a run that recalls everything, by the number of functions."""
     figure, axes = pyplot.subplots(figsize=(6, 3.2))
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_major_formatter(_plain)
     for line in lines:
         abscissa, *names = line.curves
         at = line.curves[abscissa]
