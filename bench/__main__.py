@@ -5,11 +5,13 @@ Figures are ratios or differences of times taken turn by turn in this run, media
 the runs; ± is half the distance between the quartiles. Work is made from a seed.
 
 With `--report` the page on speed and the README's table are made from the figures of
-this run; `python -m bench.report` makes them anew from those that it kept.
+this run; `python -m bench.report` makes them anew from those that it kept. With
+`--rows` besides, these rows are put in the place of the kept ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 import click
@@ -33,6 +35,22 @@ def _chosen(
             f"expected some of {', '.join(ROWS)}; got {', '.join(unknown)}"
         )
     return names
+
+
+def _kept_rows(setting: Setting) -> Mapping[str, Sequence[Line]]:
+    """Return the figures of earlier runs, which others are to be put beside.
+
+    Raises:
+        click.UsageError: They were measured in another way, or on another machine.
+    """
+    kept = Report.from_json(FIGURES.read_text(encoding="utf-8"))
+    here = Report(setting, Machine.here(), {})
+    if (kept.setting, kept.machine) != (here.setting, here.machine):
+        raise click.UsageError(
+            f"rows are put beside those of {FIGURES.name}, which have {kept.title}; "
+            f"got {here.title}. Measure likewise, or all rows"
+        )
+    return kept.rows
 
 
 @click.command(help=__doc__)
@@ -68,10 +86,11 @@ def command(
     writes_pages: bool,
 ) -> None:
     """Measure and print."""
-    if writes_pages and rows != list(ROWS):
-        raise click.UsageError("the pages are made of all rows; got --rows")
     setting = Setting(workers or default_workers(), repeat, scale)
-    found: dict[str, list[Line]] = {}
+    kept: Mapping[str, Sequence[Line]] = {}
+    if writes_pages and rows != list(ROWS):
+        kept = _kept_rows(setting)
+    found: dict[str, Sequence[Line]] = {}
     progress = Console(stderr=True)
     with progress.status("") as status:
         for at, name in enumerate(rows, 1):
@@ -85,8 +104,11 @@ def command(
     if json_file is not None:
         json_file.write(report.as_json())
     if writes_pages:
-        FIGURES.write_text(kept := report.as_json(), encoding="utf-8")
-        write_pages(Report.from_json(kept))  # as it is read again, to the last digit
+        whole = {**kept, **found}
+        rows_in_order = {name: whole[name] for name in ROWS if name in whole}
+        text = Report(setting, report.machine, rows_in_order).as_json()
+        FIGURES.write_text(text, encoding="utf-8")
+        write_pages(Report.from_json(text))  # as it is read again, to the last digit
     if any(line.is_error for lines in found.values() for line in lines):
         raise SystemExit(1)
 

@@ -31,11 +31,12 @@ def draw(report: Report, folder: Path, digest: str) -> None:
     """
     pyplot: Any = import_module("matplotlib.pyplot")
     metadata = {"Date": None, "Description": f"figures {digest}"}
-    curves = [line for line in report.rows.get("scale", ()) if line.curves]
+    curves = _curves(report, "scale")
     with import_module("matplotlib").rc_context(_FONT):
         for name, figure in {
             "performance-goals": _goals(pyplot, report),
             "performance-scale": _scale(pyplot, curves),
+            "performance-recalled": _recalled(pyplot, _curves(report, "incremental")),
         }.items():
             path = folder / f"{name}.svg"
             figure.savefig(path, metadata=metadata, bbox_inches="tight")
@@ -44,6 +45,10 @@ def draw(report: Report, folder: Path, digest: str) -> None:
             lines = path.read_text(encoding="utf-8").splitlines()
             text = "\n".join(line.rstrip() for line in lines) + "\n"
             path.write_text(text, encoding="utf-8")
+
+
+def _curves(report: Report, row: str) -> list[Line]:
+    return [line for line in report.rows.get(row, ()) if line.curves]
 
 
 def _goals(pyplot: Any, report: Report) -> Any:
@@ -108,4 +113,33 @@ def _scale(pyplot: Any, lines: list[Line]) -> Any:
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="upper center", ncols=len(names))
         figure.tight_layout(rect=(0, 0, 1, 0.94))
+    return figure
+
+
+def _plain(value: float, _at: int) -> str:
+    return f"{value:,g}"
+
+
+def _recalled(pyplot: Any, lines: list[Line]) -> Any:
+    """Return the plot of a run that recalls everything, by the number of functions."""
+    figure, axes = pyplot.subplots(figsize=(6, 3.2))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_plain)
+    for line in lines:
+        abscissa, *names = line.curves
+        at = line.curves[abscissa]
+        for name in names:
+            took = [1e3 * one for one in line.curves[name]]
+            axes.plot(at, took, "o-", color="#1b7837", label=name, linewidth=1.5)
+            each = took[-1] / at[-1]
+            label = f"{1e3 * each:.0f} us for each function"
+            in_proportion = [each * one for one in at]
+            axes.plot(at, in_proportion, "--", color="#777777", label=label, lw=1)
+        axes.set_xlabel(abscissa)
+        axes.set_ylabel("ms")
+        axes.legend(loc="upper left")
+    axes.grid(color="#dddddd")
+    axes.set_axisbelow(True)
     return figure

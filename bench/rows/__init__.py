@@ -40,6 +40,7 @@ _FILES = {
     "outline": ("outline",),
     "watching": ("watching",),
     "incremental": ("incremental",),
+    "rebuild": ("rebuild",),
     "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
 }

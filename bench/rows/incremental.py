@@ -79,6 +79,7 @@ def _incremental(setting: Setting) -> Iterator[Line]:
 def _growth(setting: Setting, passes: Sequential) -> Iterator[Line]:
     """Yield the time of a run that recalls all, by the number of functions."""
     each: dict[int, Figure] = {}
+    seconds: dict[int, float] = {}
     for size in _SIZES:
         count = setting.scaled(size, 50)
         mod = Work(count, _NODES, no_pass).module()
@@ -90,6 +91,7 @@ def _growth(setting: Setting, passes: Sequential) -> Iterator[Line]:
             runner.run_sync(mod, passes)
             sides = {"again": clocked(lambda: runner.run_sync(mod, passes))}  # noqa: B023
             times = interleaved(sides, max(3, setting.fewer))
+        seconds[count] = median(times["again"]).value
         each[count] = median(times["again"]).times(1e6 / count, "us")
     yield Line(
         "nothing edited, by the number of functions",
@@ -99,6 +101,10 @@ def _growth(setting: Setting, passes: Sequential) -> Iterator[Line]:
         note=", ".join(
             f"{count:,}: {figure.value:.0f} us each" for count, figure in each.items()
         ),
+        curves={
+            "functions": [float(count) for count in seconds],
+            "nothing edited": list(seconds.values()),
+        },
     )
 
 

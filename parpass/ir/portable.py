@@ -17,8 +17,10 @@ from parpass.ir.inference_cache import (
     cache_inference,
     cached_inference,
 )
+from parpass.ir.node import post_order
 from parpass.ir.serialization import load_json, save_json
 from parpass.ir.typed_expr import BaseFunc, GlobalVar
+from parpass.runtime.ndarray import NDArray
 
 _MAX_CHARS = 1 << 24  # of a function with its constants, that is worth a place
 
@@ -44,6 +46,8 @@ _decoder = msgspec.msgpack.Decoder(_Portable)
 
 def encode(function: BaseFunc) -> bytes | None:
     """Return a function as bytes; None if a part of it has no JSON."""
+    if _constant_bytes(function) > _MAX_CHARS:
+        return None
     known = cached_inference(function)
     used = {} if known is None else dict(known.used_globals)
     try:
@@ -78,3 +82,10 @@ def decode(encoded: bytes, bind: Callable[[BaseFunc], BaseFunc]) -> BaseFunc:
         cache_inference(function, record)
     refers = any(kind.__name__ in found.json for kind in (GlobalVar, Constructor))
     return bind(function) if refers else function
+
+
+def _constant_bytes(function: BaseFunc) -> int:
+    """Return how many bytes its constants have, each array once."""
+    found = [getattr(node, "data", None) for node in post_order(function)]
+    arrays = {id(one): one for one in found if isinstance(one, NDArray)}
+    return sum(one.nbytes for one in arrays.values() if not one.is_uniform)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
+from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
 from parpass.object_store import ObjectStore
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
@@ -27,6 +28,7 @@ from parpass.transform import Pass, PassContext, Sequential
 
 if TYPE_CHECKING:
     from parpass.relay.backend.kernel_map import KernelMap  # few builds have one
+    from parpass.runner import FunctionCache
 
 __all__ = [
     "bind_params_by_name",
@@ -68,7 +70,7 @@ def build(
     executor: str = "graph",
     workers: int | None = None,
     runner: Runner | None = None,
-    cache: bool = True,
+    cache: bool | FunctionCache = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
     """Compile a network to a library, on every core, and wait for it.
@@ -100,22 +102,27 @@ def build(
         runner: A runner whose workers are used, so that several builds start them once;
             `workers` is ignored then.
         cache: Whether kernels that an earlier build compiled are read from disk, and
-            new ones stored; see `parpass.object_store`.
+            new ones stored; see `parpass.object_store`. Or the results of earlier runs:
+            kernels that are the same as before are taken from it with all that passes
+            said of them, and passes run on the others. A runner that is given has its
+            own, by `open_runner(cache=...)`.
         report: Called with the report of each of the two runs: of Relay's passes, and
             of those from its kernels to machine code, unless all kernels are cached.
 
     Raises:
-        ArgumentError: `executor` or `mod_name` is invalid.
+        ArgumentError: `executor` or `mod_name` is invalid, or a cache is given beside a
+            runner.
         CodeGenError: The network has control flow or unknown shapes, an operation has
             no machine code, or llvmlite is not installed.
         TargetError: There is no such target.
     """
     del target_host
     wanted = _resolved(target)
+    kept = _function_cache(cache, runner)
     runs = network_runs(
-        ir_mod, wanted, params, mod_name, executor=executor, cache=cache
+        ir_mod, wanted, params, mod_name, executor=executor, cache=cache is True
     )
-    with open_runner(workers=workers) as own, wanted:
+    with open_runner(workers=workers, cache=kept) as own, wanted:
         made = None
         while True:
             try:
@@ -134,7 +141,7 @@ async def build_async(
     executor: str = "graph",
     workers: int | None = None,
     runner: Runner | None = None,
-    cache: bool = True,
+    cache: bool | FunctionCache = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
     """Compile a network to a library, on every core; await it under trio or asyncio.
@@ -142,10 +149,11 @@ async def build_async(
     See `build` for arguments, result and errors.
     """
     wanted = _resolved(target)
+    kept = _function_cache(cache, runner)
     runs = network_runs(
-        ir_mod, wanted, params, mod_name, executor=executor, cache=cache
+        ir_mod, wanted, params, mod_name, executor=executor, cache=cache is True
     )
-    async with open_runner(workers=workers) as own:
+    async with open_runner(workers=workers, cache=kept) as own:
         made = None
         with wanted:
             while True:
@@ -204,6 +212,32 @@ def network_runs(
     store = ObjectStore() if cache else None
     image = yield from library_runs(fused, target, mod_name, store, executor)
     return GraphExecutorFactoryModule(Module(image))
+
+
+def _function_cache(
+    cache: bool | FunctionCache, runner: Runner | None
+) -> FunctionCache | None:
+    """Return the function cache that is given, if one is.
+
+    Raises:
+        ArgumentError: It is something else, or the runner that is given has its own.
+    """
+    if isinstance(cache, bool):
+        return None
+    with fork_lock:
+        # Most builds do without.
+        from parpass.runner import FunctionCache
+
+    if not isinstance(cast("object", cache), FunctionCache):
+        raise ArgumentError(
+            f"expected True, False or a FunctionCache for cache, got {cache!r}"
+        )
+    if runner is not None:
+        raise ArgumentError(
+            "expected True or False for cache beside a runner, got a FunctionCache; "
+            "a runner has its own: open_runner(cache=cache)"
+        )
+    return cache
 
 
 def _resolved(target: Any) -> Target:

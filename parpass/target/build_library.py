@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parpass.errors import CodeGenError
 from parpass.errors.core import describe_kind
@@ -30,6 +30,9 @@ from parpass.tir.transform import (
     VectorizeLoop,
 )
 from parpass.transform import Pass, PassContext, Sequential
+
+if TYPE_CHECKING:
+    from parpass.runner import FunctionCache
 
 _DISABLE_VECTORIZE = "tir.disable_vectorize"
 
@@ -67,6 +70,7 @@ def build(
     name: str = "default_function",
     *,
     workers: int | None = None,
+    cache: FunctionCache | None = None,
 ) -> Module:
     """Compile PrimFuncs, and return them as a module whose functions can be called.
 
@@ -78,6 +82,8 @@ def build(
         name: The name of a function that has no `global_symbol`.
         workers: How many processes may work; None for as many as there are cores, 0
             for none but this one.
+        cache: Results of earlier runs: functions that are the same as before are taken
+            from it.
 
     Raises:
         CodeGenError: Something has no machine code, or llvmlite is not installed.
@@ -85,7 +91,7 @@ def build(
     """
     del args, target_host
     mod = _module(inputs, name)
-    compiled = run_pipeline_sync(mod, lowering(target), workers=workers)
+    compiled = run_pipeline_sync(mod, lowering(target), workers=workers, cache=cache)
     return linked(compiled)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +15,12 @@ from bench.report import FIGURES, PAGE, PageError, digest, pages, reasons, unexp
 from bench.rows import ROWS
 from bench.table import Goal, Line, Machine, Report
 
-PLOTS = ("performance-goals.svg", "performance-scale.svg")
+# By the page that shows it.
+PLOTS = {
+    "performance-goals.svg": PAGE,
+    "performance-scale.svg": PAGE,
+    "performance-recalled.svg": PAGE.with_name("incremental.md"),
+}
 MET = Line(
     "work", "this : that", Figure(1.0, 0.1), Goal(1.04), times={"a": [0.1234567]}
 )
@@ -44,7 +50,7 @@ def test_page_and_readme_are_what_the_kept_figures_give():
 def test_the_plots_are_of_the_kept_figures(name: str):
     text = (PAGE.parent / name).read_text(encoding="utf-8")
     assert digest(kept()) in text
-    assert f"({name})" in PAGE.read_text(encoding="utf-8")
+    assert f"({name})" in PLOTS[name].read_text(encoding="utf-8")
 
 
 def test_each_missed_goal_of_the_page_has_a_reason():
@@ -100,7 +106,13 @@ def test_prose_stays_and_a_page_without_its_marks_is_refused(
 def test_plots_are_well_formed_and_the_same_for_the_same_figures(tmp_path: Path):
     from bench.plots import draw
 
-    report = made(heavy=[MET, MISSED], one=[WORSE], scale=[CURVES, CURVES])
+    growth = replace(MET, curves={"functions": [1e2, 1e5], "again": [0.01, 2.0]})
+    report = made(
+        heavy=[MET, MISSED],
+        one=[WORSE],
+        scale=[CURVES, CURVES],
+        incremental=[growth],
+    )
     texts: list[list[str]] = []
     for _ in range(2):
         draw(report, tmp_path, "abc")
@@ -110,3 +122,4 @@ def test_plots_are_well_formed_and_the_same_for_the_same_figures(tmp_path: Path)
         assert ElementTree.fromstring(text).tag.endswith("svg")
         assert "figures abc" in text
     assert "heavy" in texts[0][0]
+    assert "20 us for each function" in texts[0][2]

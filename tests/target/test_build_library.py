@@ -23,7 +23,7 @@ from parpass.errors import (
     TargetError,
     UnknownFunctionError,
 )
-from parpass.runner import Runner
+from parpass.runner import FunctionCache, Runner
 from parpass.runtime import Module
 from parpass.target.build_library import build, linked, lowering
 from parpass.target.compiled_func import CompiledFunc
@@ -103,6 +103,15 @@ def test_no_hash_seed_shows_in_the_bytes():
         for seed in ("0", "1", "77")
     ]
     assert {one.communicate(timeout=60)[0].strip() for one in running} == {here}
+
+
+def test_functions_that_were_compiled_before_are_recalled(tmp_path: Path):
+    expected = build(several(), workers=0).image
+    for verify in (0, 0, 1):  # the last one compiles all, and compares
+        cache = FunctionCache(tmp_path, verify=verify)
+        assert build(several(), workers=0, cache=cache).image == expected
+        assert cache.store is not None
+        assert cache.store.size().objects == 5
 
 
 def test_what_was_compiled_is_left_alone_by_other_passes():

@@ -58,11 +58,13 @@ _SLOW_SECONDS = 1.0  # seconds
 @options.jobs
 @options.load_plugin
 @options.shape
+@options.function_cache
+@options.verify_cache
 @options.running(
-    "--cache/--no-cache",
-    default=True,
-    help="Whether kernels that an earlier build compiled are taken from disk, and new "
-    "ones kept there. See parpass cache.",
+    "--no-cache",
+    is_flag=True,
+    help="Compile all kernels. Without this and --cache those that an earlier build "
+    "compiled are taken from disk, and go through no pass. See parpass cache.",
 )
 @options.writing(
     "-o",
@@ -96,7 +98,9 @@ def build(
     target: str,
     jobs: int | None,
     shapes: Sequence[tuple[str, Sequence[Any]]],
-    cache: bool,
+    cache: str | None,
+    verify_cache: float | None,
+    no_cache: bool,
     output: str,
     header: str | None,
     emit_map: str | None,
@@ -115,15 +119,19 @@ def build(
       parpass run net.so --input x=image.npy
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.writing import check_suffix, write_text
+    from parpass.cli.operations.executors import function_cache, opening_runner
     from parpass.cli.operations.pipeline import check_config, make_contexts
     from parpass.cli.operations.watching import Watching, WatchOptions
     from parpass.cli.output.tables import BuildTimes, print_build_times
-    from parpass.runner import open_runner
     from parpass.transform import Sequential
 
     check_config(config)
     check_suffix(output)
+    options.check_cache(cache, verify_cache)
+    if no_cache and cache is not None:
+        raise click.UsageError("expected one of --cache and --no-cache, got both")
     asked = WatchOptions(**watched)
+    kept = function_cache(cache, verify_cache)
     asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
     kernel_map = _new_map(emit_map, asked.report)
     machine = _target(target)
@@ -143,7 +151,7 @@ def build(
             click.echo(text, err=True)
 
     with contextlib.ExitStack() as stack:
-        runner = stack.enter_context(open_runner(workers=jobs))
+        runner = stack.enter_context(opening_runner(jobs, None, cache=kept))
         what = f"parpass build -O{level}"
         recording = stack.enter_context(
             watching.around(runner, contexts, pipeline=what, jobs=jobs)
@@ -158,7 +166,7 @@ def build(
                 times,
                 tell,
                 is_c=header is not None,
-                cache=cache,
+                cache=kept is None and not no_cache,
                 kernel_map=kernel_map,
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass

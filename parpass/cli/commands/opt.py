@@ -61,19 +61,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.function_timeout
 @options.memory_limit
 @options.on_failure
-@options.running(
-    "--cache",
-    metavar="[=DIR]",
-    help="Keep what passes gave for each function, and run them only on those that "
-    "changed: in the folder of parpass cache, or in DIR.",
-)
-@options.running(
-    "--verify-cache",
-    metavar="SHARE",
-    type=click.FloatRange(min=0, max=1),
-    help="Run passes on so large a share of what the cache has, such as 0.01, and "
-    "compare. What differs names the pass, and is dropped.",
-)
+@options.function_cache
+@options.verify_cache
 @options.running(
     "--opt-bisect-limit",
     metavar="N",
@@ -204,11 +193,7 @@ def opt(
     watching = WatchOptions(**watched)
     watching.check({"-o": output})
     options.check_executor(jobs, executor, dask)
-    if given["verify_cache"] is not None and given["cache"] is None:
-        raise click.BadParameter(
-            "there is no cache to verify; give --cache, too",
-            param_hint="'--verify-cache'",
-        )
+    options.check_cache(given["cache"], given["verify_cache"])
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",

@@ -304,6 +304,34 @@ on_failure: Any = running(
 )
 
 
+function_cache: Any = running(
+    "--cache",
+    metavar="[=DIR]",
+    help="Keep what passes gave for each function, and run them only on those that "
+    "changed: in the folder of parpass cache, or in DIR.",
+)
+verify_cache: Any = running(
+    "--verify-cache",
+    metavar="SHARE",
+    type=click.FloatRange(min=0, max=1),
+    help="Run passes on so large a share of what the cache has, such as 0.01, and "
+    "compare. What differs names the pass, and is dropped.",
+)
+
+
+def check_cache(cache: str | None, verify: float | None) -> None:
+    """Check that there is a cache if it is to be verified.
+
+    Raises:
+        click.BadParameter: There is none.
+    """
+    if verify is not None and cache is None:
+        raise click.BadParameter(
+            "there is no cache to verify; give --cache, too",
+            param_hint="'--verify-cache'",
+        )
+
+
 LOADED = "parpass.cli.loaded"  # where a command finds what was given for --load
 
 

@@ -59,8 +59,8 @@ def opening_runner(
         )
 
 
-def function_cache(folder: str, verify: float | None) -> FunctionCache:
-    """Return the cache that `--cache` names.
+def function_cache(folder: str | None, verify: float | None) -> FunctionCache | None:
+    """Return the cache that `--cache` names; None if it is not given.
 
     Args:
         folder: Its folder; empty for that of `parpass cache`.
@@ -69,6 +69,8 @@ def function_cache(folder: str, verify: float | None) -> FunctionCache:
     Raises:
         InputError: The user has no folder for it.
     """
+    if folder is None:
+        return None
     try:
         return FunctionCache(folder or default_folder(), verify=verify or 0.0)
     except OSError as error:

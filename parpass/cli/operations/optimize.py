@@ -104,7 +104,7 @@ def run(
                 executor,
                 dask=dask,
                 preload=modules if passes else (),
-                cache=None if cache is None else function_cache(cache, verify_cache),
+                cache=function_cache(cache, verify_cache),
             )
         )
         stack.enter_context(

@@ -93,6 +93,8 @@ class FunctionCache:
 
     Attributes:
         digests: The digests of functions and large values that still exist.
+        slow: Keys of functions with large constants on which passes took so long that a
+            digest of the constants pays.
         store: The table on disk; None for none.
 
     Raises:
@@ -113,6 +115,7 @@ class FunctionCache:
             raise ArgumentError(f"expected verify between 0 and 1, got {verify}")
         self._verify, self._random = verify, random.Random()
         self.digests = IdentityMemo()
+        self.slow: set[bytes] = set()
         self.store = None
         if folder is not None:
             with fork_lock:

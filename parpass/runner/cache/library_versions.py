@@ -14,6 +14,8 @@ from pathlib import Path
 
 from parpass.runner.cache.code_references import UnknownIdentityError
 
+_USED_BY_PASSES = ("llvmlite", "ml_dtypes")  # of parpass, where they are installed
+
 
 def version_of(module: str) -> str:
     """Return the version of the library that a module is of, with what it requires.
@@ -34,6 +36,7 @@ def version_of_library(top: str) -> str:
         named = importlib.metadata.packages_distributions().get(top, ())
         versions = _versions(named)
     if top == "parpass":  # whose version may lag behind its sources
+        versions |= _versions(_USED_BY_PASSES)
         versions["parpass"] = _source_digest(top)
     if versions:
         return " ".join(f"{name} {versions[name]}" for name in sorted(versions))

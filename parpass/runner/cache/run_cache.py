@@ -87,6 +87,7 @@ class RunCache:
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
         uncached: The passes whose results are not kept, and why.
+        large: The bytes of constants of functions that are therefore not looked up.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
+        self.large: dict[str, int] = {}
         if cache.store is not None:
             cache.store.renew_patience()
         self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []

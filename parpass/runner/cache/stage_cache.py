@@ -38,6 +38,16 @@ from parpass.transform import LargeValue, Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
 
+# Digests of constants take a second for some 500 MB. A function with more than so many
+# bytes of them, whose digests are not known, has one if passes take five times as long.
+_LARGE_BYTES = 1 << 24
+_BYTES_PER_SECOND = 100e6
+_UNCOUNTED_BYTES = 1 << 20  # digested before it is counted how many there are
+
+
+class _TooLargeError(Exception):
+    """The digest of a function takes longer than its passes, as far as is known."""
+
 
 class StageCache:
     """A function cache, as one stage uses it.
@@ -95,6 +105,8 @@ class StageCache:
                 continue
             self._run.computed += 1
             key = self._key_of(name)
+            if key is None and self._is_worth_digesting(name, outcomes.seconds[at]):
+                key = self._key_of(name)
             if key is not None and outcomes.is_complete(at):
                 self._keep(at, key, result, outcomes)
 
@@ -233,21 +245,55 @@ class StageCache:
     def _content_of(self, name: str) -> bytes | None:
         """Return the digest of a function before the stage; None if it has none."""
         if name not in self._contents:
-            handle = self._module.handles[name]
-            function = self._run.store.load(handle, self._base)
-            self._contents[name] = self._content(function)
+            self._contents[name] = None
+            if name not in self._run.large or self._is_slow(name):
+                handle = self._module.handles[name]
+                function = self._run.store.load(handle, self._base)
+                self._contents[name] = self._content(function, name)
         return self._contents[name]
 
-    def _content(self, function: Any) -> bytes | None:
+    def _is_worth_digesting(self, name: str, seconds: float) -> bool:
+        """Note that passes take long on a function with large constants, if they do.
+
+        It gets a digest then, in later runs and, unless it may be another by now, in
+        this one; return that.
+        """
+        nbytes = self._run.large.get(name)
+        if nbytes is None or seconds * _BYTES_PER_SECOND < nbytes:
+            return False
+        self._cache.slow.add(self._slow_key(name))
+        if self._run.is_frozen:
+            del self._keys[name], self._contents[name]
+        return self._run.is_frozen
+
+    def _is_slow(self, name: str) -> bool:
+        return self._slow_key(name) in self._cache.slow
+
+    def _slow_key(self, name: str) -> bytes:
+        return digest_of(self._key.content, name.encode(errors="surrogatepass"))
+
+    def _content(self, function: Any, name: str = "") -> bytes | None:
+        """Return the digest of a function; None if it has none.
+
+        Args:
+            function: The function.
+            name: Its name, if it has a digest only where that pays; empty if not.
+        """
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
         if known is not None and self._has_all(known[1]):
             return known[0]
         values: list[bytes] = []
+        digested = 0
 
         def take_out(value: LargeValue) -> int | None:
+            nonlocal digested
             if value.nbytes < self._run.store.optimizations.large_value_bytes:
                 return None
+            if name and digested <= _UNCOUNTED_BYTES and memo.get(value) is None:
+                digested += value.nbytes
+                if digested > _UNCOUNTED_BYTES:
+                    self._check_size(function, name)
             values.append(self._value_digest(value))
             return len(values) - 1
 
@@ -263,6 +309,24 @@ class StageCache:
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
         return found
+
+    def _check_size(self, function: Any, name: str) -> None:
+        """Check that a function's digest pays.
+
+        Raises:
+            _TooLargeError: It does not.
+        """
+        nbytes, memo = 0, self._cache.digests
+
+        def count(value: LargeValue) -> int:
+            nonlocal nbytes
+            nbytes += 0 if memo.get(value) else value.nbytes
+            return 0
+
+        self._adapter.encode_content(function, self._base, count)
+        if nbytes > _LARGE_BYTES and not self._is_slow(name):
+            self._run.large[name] = nbytes
+            raise _TooLargeError
 
     def _portable(self, function: Any) -> bytes | None:
         """Return a function as a store has it; None without a store.

@@ -55,6 +55,20 @@ def test_the_second_build_takes_what_is_kept(folder: Path):
     assert "compiling 1 of 1" in parpass(*build, "four.so").stderr
 
 
+def test_a_build_with_a_cache_says_what_one_without_says(folder: Path):
+    build = ("build", "model.onnx", "-j0", "-q", "--statistics=csv", "-o", "net.so")
+    expected = parpass(*build, "--no-cache").output, (folder / "net.so").read_bytes()
+    found: list[str] = []
+    for more in ([], [], ["--cache=kept"], ["--verify-cache=1"]):
+        result = parpass(*build, "--cache", *more)
+        assert (result.output, (folder / "net.so").read_bytes()) == expected
+        shown = parpass(*build, "--cache", *more, "--explain-speed").stderr
+        found += re.findall(r"(\d) of 1 function from the cache", shown)[-1:]
+    assert found == ["1", "1", "1", "0"]
+    assert "got both" in parpass(*build, "--cache", "--no-cache").stderr
+    assert parpass("cache").stdout.startswith(f"objects kept in {folder / 'kept'}: ")
+
+
 def test_it_is_shown_where_the_time_went_or_nothing():
     build = ("build", "model.onnx", "-o", "net.so", "-j0", "--quiet")
     assert parpass(*build).output == ""
@@ -149,6 +163,7 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
         ("--print-ir-after=FuseOp", "no pass named 'FuseOp'; did you mean 'FuseOps'"),
         ("--dump-ir-limit=1M", "nothing is dumped without --dump-ir DIR"),
         ("--header=net.so", "'net.so' is where -o writes; give this file another"),
+        ("--verify-cache=1", "there is no cache to verify; give --cache, too"),
         ("--repeat=2", "runs are repeated for --profile OUT, which is not given"),
     ],
 )

@@ -143,7 +143,8 @@ def test_a_kernel_of_loops_that_a_program_calls_is_in_the_map(folder: Path):
 
 def test_map_and_library_are_the_same_with_workers_and_with_kept_kernels(folder: Path):
     first, library = built("-j0"), (folder / "net.so").read_bytes()
-    for words in (("-j0",), ("-j2", "--no-cache")):
+    ways = ("-j0",), ("-j2", "--no-cache"), ("-j0", "--cache"), ("-j0", "--cache")
+    for words in ways:
         assert built(*words) == first
         assert (folder / "net.so").read_bytes() == library
     parpass("build", "net.relay", "-o", "other.so", "-q", "-j0")

@@ -360,6 +360,17 @@ def test_a_library_is_told_by_its_version(monkeypatch: pytest.MonkeyPatch):
         version_of_library.cache_clear()
 
 
+def test_the_compiler_of_kernels_is_told_by_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    version_of_library.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", str.upper)
+    try:
+        assert "llvmlite LLVMLITE" in version_of_library("parpass")
+    finally:
+        version_of_library.cache_clear()
+
+
 def test_all_processes_come_to_the_same():
     script = textwrap.dedent(
         """
