@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,7 +32,12 @@ from parpass.runner.ipc.messages import (
     Read,
     ReadKind,
 )
-from parpass.runner.ipc.module_store import FunctionHandle, StoredModule, gc_paused
+from parpass.runner.ipc.module_store import (
+    FunctionHandle,
+    StoredModule,
+    gc_paused,
+    in_gc_pauses,
+)
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import LargeValue, Pass
 from parpass.transform.adapter import keep_inline, round_trip
@@ -61,6 +66,9 @@ class StageCache:
         self._adapter, self._cache = run.adapter, run.cache
         self._bound = self._cache.bound(self._adapter.bound_objects(self._base))
         self._bound_ref = weakref.ref(self._bound)
+        # What was read from disk may share other parts than what was computed, which
+        # the bytes for workers show.
+        self._codec = run.portable_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
         self._contents: dict[str, bytes | None] = {}
@@ -70,10 +78,10 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        self._fetch(outcomes.names)
+        found = self._find_all(outcomes.names)
         for at, name in enumerate(outcomes.names):
             self._run.store.check_open()
-            entry = self._find(name)
+            entry = self._valid(found.get(self._keys[name] or b"", ()))
             if entry is None:
                 continue
             if self._cache.is_to_be_verified():
@@ -134,25 +142,26 @@ class StageCache:
             content = self._adapter.encode_function(function, keep_inline)
             run.keep_later(key, lambda: replace(entry, result=content))
 
-    def _fetch(self, names: Sequence[str]) -> None:
-        """Take the results that are on disk, and not in memory, into memory."""
+    def _find_all(self, names: Sequence[str]) -> Mapping[bytes, Sequence[CacheEntry]]:
+        """Return the results of functions by key, from memory, else from disk."""
+        keys = [key for key in map(self._key_of, in_gc_pauses(names)) if key]
+        found = self._cache.get(keys)
         store = self._cache.store
-        if store is None:
-            return
-        wanted: dict[str, bytes] = {}
-        for name in names:
-            key = self._key_of(name)
-            if key is not None and not self._cache.get(key):
-                wanted[stored_name(key)] = key
-        for stored, encoded in store.get(wanted).items():
-            about = self._adapter, self._base, self._bound_ref
-            self._cache.put(wanted[stored], *decode_entries(encoded, *about))
+        wanted = {stored_name(key): key for key in keys if key not in found}
+        if store is None or not wanted:
+            return found
+        about = self._codec, self._bound_ref
+        read = [
+            (wanted[name], entries)
+            for name, encoded in in_gc_pauses(store.get(wanted).items())
+            if (entries := decode_entries(encoded, *about))
+        ]
+        self._cache.put(read)
+        return {**found, **dict(read)}
 
-    def _find(self, name: str) -> CacheEntry | None:
-        key = self._key_of(name)
-        if key is None:
-            return None
-        for entry in self._cache.get(key):
+    def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
+        """Return the first result whose reads are of this module."""
+        for entry in entries:
             if all(self._digest(read) == digest for read, digest in entry.reads):
                 return entry
         return None
@@ -248,31 +257,24 @@ class StageCache:
         def take_out(value: LargeValue) -> int | None:
             if value.nbytes < self._run.store.optimizations.large_value_bytes:
                 return None
-            values.append(self._value_digest(value))
-            return len(values) - 1
+            digest = self._value_digest(value)
+            if digest not in values:  # however many objects have it
+                values.append(digest)
+            return values.index(digest)
 
         try:
-            with gc_paused:
-                encoded = self._portable(function)
-                if encoded is None:
-                    about = function, self._base, take_out
-                    encoded = self._adapter.encode_content(*about)
+            encoded = None
+            if self._codec is not None:
+                encoded = self._codec.encode(function, take_out)
+            if encoded is None:
+                values.clear()
+                encoded = self._adapter.encode_content(function, self._base, take_out)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
         found = digest_of(encoded, *values)
         if is_frozen:
             memo.put(function, (found, self._bound_ref))
         return found
-
-    def _portable(self, function: Any) -> bytes | None:
-        """Return a function as a store has it; None without a store.
-
-        What was read from there may share other parts than what was computed, which
-        the bytes for workers show.
-        """
-        if self._cache.store is None:
-            return None
-        return self._adapter.encode_portable(function)
 
     def _value_digest(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
