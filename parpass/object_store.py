@@ -137,17 +137,12 @@ class ObjectStore:
 
         What is damaged is as if it were not there, whatever it is, and is dropped.
         """
-        wanted = {key.encode(): key for key in sorted(keys)}
+        wanted = sorted(keys)
         damaged: list[str] = []
 
         def look(table: sqlite3.Connection) -> dict[str, bytes]:
-            found: dict[str, bytes] = {}
-            query = "select key, digest, data from object"
-            for name, digest, data in _for_keys(table, query, (), wanted.values()):
-                if name in wanted and _fits(name, digest, data):
-                    found[wanted[name]] = data
-                elif name in wanted:
-                    damaged.append(wanted[name])
+            found, others = find_objects(table, wanted)
+            damaged.extend(others)
             return found
 
         def use(table: sqlite3.Connection) -> None:
@@ -328,6 +323,22 @@ def default_folder() -> Path:
     except RuntimeError as error:  # an account that systems make up has none
         raise FileNotFoundError(f"{error} PARPASS_CACHE_DIR may name one") from None
     return Path(base) / "parpass"
+
+
+def find_objects(
+    table: sqlite3.Connection, keys: Iterable[str]
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return those of the objects that a table has, and the keys of damaged ones."""
+    wanted = {key.encode(): key for key in keys}
+    found: dict[str, bytes] = {}
+    damaged: list[str] = []
+    query = "select key, digest, data from object"
+    for name, digest, data in _for_keys(table, query, (), wanted.values()):
+        if name in wanted and _fits(name, digest, data):
+            found[wanted[name]] = data
+        elif name in wanted:
+            damaged.append(wanted[name])
+    return found, damaged
 
 
 def _for_keys(

@@ -245,8 +245,7 @@ class IdentityMemo:
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
-    state = hashlib.blake2b(digest_size=16)
+    state = hashlib.blake2b(repr([*map(len, parts)]).encode(), digest_size=16)
     for part in parts:
-        state.update(len(part).to_bytes(8, "little"))
         state.update(part)
     return state.digest()

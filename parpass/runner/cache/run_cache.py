@@ -97,7 +97,7 @@ class RunCache:
         self.uncached: dict[str, str] = {}
         if cache.store is not None:
             cache.store.renew_patience()
-        self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
+        self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
         self._codec: tuple[Any, PortableCodec | None] | None = None  # with its module
 
     def first_stage(
@@ -226,22 +226,34 @@ class RunCache:
                 self._codec = base, None
         return self._codec[1]
 
-    def keep_later(self, key: bytes, entry: Callable[[], CacheEntry]) -> None:
-        """Keep a result at the end of the run, unless that is cancelled."""
-        self._pending.append((key, entry))
+    def keep_later(
+        self, key: bytes, entry: CacheEntry, load: Callable[[], Any] | None = None
+    ) -> None:
+        """Keep a result at the end of the run, unless that is cancelled.
+
+        Args:
+            key: Its key.
+            entry: The result.
+            load: Returns its function, at the end; None if it has that, or none.
+        """
+        self._pending.append((key, entry, load))
 
     def commit(self) -> None:
         """Keep what was put off, at the end of the run."""
         pending, self._pending = self._pending, []
         if not pending:
             return
-        self.cache.put([(key, (entry(),)) for key, entry in pending])
+        results = [
+            (key, (entry if load is None else replace(entry, result=load()),))
+            for key, entry, load in in_gc_pauses(pending)
+        ]
+        self.cache.put(results)
         store = self.cache.store
         if store is None:
             return
         written: dict[str, bytes] = {}
         codec = self._codec and self._codec[1]
-        found = self.cache.get(key for key, _ in pending)
+        found = self.cache.get(key for key, _ in results)
         for key, entries in in_gc_pauses(found.items()):
             encoded = encode_entries(entries, codec)
             if encoded is not None:

@@ -11,6 +11,7 @@ import os
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -78,10 +79,9 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        found = self._find_all(outcomes.names)
+        found = self._found(outcomes.names)
         for at, name in enumerate(outcomes.names):
-            self._run.store.check_open()
-            entry = self._valid(found.get(self._keys[name] or b"", ()))
+            entry = found.get(name)
             if entry is None:
                 continue
             if self._cache.is_to_be_verified():
@@ -97,7 +97,7 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
-        for at, name in enumerate(outcomes.names):
+        for at, name in in_gc_pauses(enumerate(outcomes.names)):
             result = outcomes.handles[at]
             if result is None or at in outcomes.recalled:
                 continue
@@ -132,32 +132,37 @@ class StageCache:
                 outcomes.names[at], key, expected, entry, None if is_same else result
             )
         if is_same:
-            run.keep_later(key, lambda: entry)
+            run.keep_later(key, entry)
         elif run.is_frozen:
             # At the end it is an object, mostly, since somebody has looked at it.
-            load = run.store.load
-            run.keep_later(key, lambda: replace(entry, result=load(result, base)))
+            run.keep_later(key, entry, partial(run.store.load, result, base))
         else:  # now: a module pass may change it
             function = run.store.load(result, base)
             content = self._adapter.encode_function(function, keep_inline)
-            run.keep_later(key, lambda: replace(entry, result=content))
+            run.keep_later(key, replace(entry, result=content))
 
-    def _find_all(self, names: Sequence[str]) -> Mapping[bytes, Sequence[CacheEntry]]:
-        """Return the results of functions by key, from memory, else from disk."""
-        keys = [key for key in map(self._key_of, in_gc_pauses(names)) if key]
-        found = self._cache.get(keys)
+    def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
+        """Return the results of functions, in memory or on disk."""
+        keys = {
+            name: key for name in in_gc_pauses(names) if (key := self._key_of(name))
+        }
+        known = self._cache.get(keys.values())
+        found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
         store = self._cache.store
-        wanted = {stored_name(key): key for key in keys if key not in found}
-        if store is None or not wanted:
+        missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
+        if store is None or not missing:
             return found
         about = self._codec, self._bound_ref
-        read = [
-            (wanted[name], entries)
-            for name, encoded in in_gc_pauses(store.get(wanted).items())
-            if (entries := decode_entries(encoded, *about))
-        ]
+        read: list[tuple[bytes, Sequence[CacheEntry]]] = []
+        for stored, encoded in in_gc_pauses(store.get(missing).items()):
+            self._run.store.check_open()
+            name = missing[stored]
+            entries = decode_entries(encoded, *about)
+            if entries:
+                read.append((keys[name], entries))
+                found[name] = self._valid(entries)
         self._cache.put(read)
-        return {**found, **dict(read)}
+        return found
 
     def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
         """Return the first result whose reads are of this module."""
@@ -230,6 +235,7 @@ class StageCache:
     def _key_of(self, name: str) -> bytes | None:
         """Return the key of a function, computed once; None if it has no digest."""
         if name not in self._keys:
+            self._run.store.check_open()
             content = self._content_of(name)
             self._keys[name] = content and digest_of(
                 self._key.content,
