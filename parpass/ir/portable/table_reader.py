@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from parpass.diagnostic import Span
 from parpass.ir.op_table import Op
@@ -91,10 +91,12 @@ class TableReader:
         return made
 
     def _kind_maker(self, name: str, token: bytes, forms: Any) -> _Maker:
+        if type(forms) is not list:
+            raise ValueError(f"expected the fields of '{name:.80}'")
         kind = self._kinds.get(name)
         if kind is None or kind.rival is not None or token_of(kind) != token:
             raise ValueError(f"expected a kind that is known, got '{name:.80}'")
-        count, make = maker(kind, forms)
+        count, make = maker(kind, cast("list[Any]", forms))
         substitute = self._substitutes.get(kind.make)
         if substitute is not None:
             return _Maker(count, partial(_substituted, substitute, make))

@@ -136,6 +136,8 @@ def value_of(form: Any, next_object: Callable[[], Any], nesting: int = 0) -> Any
     if isinstance(form, list):
         items = cast("list[Any]", form)
         return tuple([value_of(one, next_object, nesting + 1) for one in items])
+    if not isinstance(form, tuple):
+        raise ValueError("expected a value")
     code, inner = cast("tuple[int, list[Any]]", form)
     values = [value_of(one, next_object, nesting + 1) for one in inner]
     if code == _LIST:
