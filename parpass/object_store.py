@@ -14,7 +14,9 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -46,6 +48,7 @@ delete from object where key in (
 )
 """
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
+_MOST_KEYS = 500  # of one query: SQLite bounds their number
 _T = TypeVar("_T")
 
 
@@ -134,25 +137,18 @@ class ObjectStore:
 
         What is damaged is as if it were not there, whatever it is, and is dropped.
         """
-        wanted = list(keys)
+        wanted = sorted(keys)
         damaged: list[str] = []
 
         def look(table: sqlite3.Connection) -> dict[str, bytes]:
-            found: dict[str, bytes] = {}
-            for key in wanted:
-                query = "select digest, data from object where key = ?"
-                for digest, data in table.execute(query, (key,)):
-                    if _fits(key.encode(), digest, data):
-                        found[key] = data
-                    else:
-                        damaged.append(key)
+            found, others = find_objects(table, wanted)
+            damaged.extend(others)
             return found
 
         def use(table: sqlite3.Connection) -> None:
-            now = [(time.time(), key) for key in found]
-            table.executemany("update object set used = ? where key = ?", now)
-            for key in damaged:
-                table.execute("delete from object where key = ?", (key,))
+            query = "update object set used = ?"
+            deque(_for_keys(table, query, (time.time(),), found), 0)
+            deque(_for_keys(table, "delete from object", (), damaged), 0)
 
         found = self._read(look, {}) if wanted else {}
         if damaged:
@@ -169,7 +165,8 @@ class ObjectStore:
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [
-                (k, time.time(), _digest(k.encode(), v), v) for k, v in objects.items()
+                (k, time.time(), _digest(k.encode(), v), v)
+                for k, v in sorted(objects.items())
             ]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
 
@@ -326,6 +323,32 @@ def default_folder() -> Path:
     except RuntimeError as error:  # an account that systems make up has none
         raise FileNotFoundError(f"{error} PARPASS_CACHE_DIR may name one") from None
     return Path(base) / "parpass"
+
+
+def find_objects(
+    table: sqlite3.Connection, keys: Iterable[str]
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return those of the objects that a table has, and the keys of damaged ones."""
+    wanted = {key.encode(): key for key in keys}
+    found: dict[str, bytes] = {}
+    damaged: list[str] = []
+    query = "select key, digest, data from object"
+    for name, digest, data in _for_keys(table, query, (), wanted.values()):
+        if name in wanted and _fits(name, digest, data):
+            found[wanted[name]] = data
+        elif name in wanted:
+            damaged.append(wanted[name])
+    return found, damaged
+
+
+def _for_keys(
+    table: sqlite3.Connection, query: str, values: tuple[Any, ...], keys: Iterable[str]
+) -> Iterator[Any]:
+    """Yield what a query gives for some keys."""
+    rest = iter(keys)
+    while some := [*islice(rest, _MOST_KEYS)]:
+        marks = ", ".join("?" * len(some))
+        yield from table.execute(f"{query} where key in ({marks})", (*values, *some))
 
 
 def _size(table: sqlite3.Connection) -> StoreSize:

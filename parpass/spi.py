@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         LargeValue,
         ModuleAdapter,
         Mutability,
+        PortableCodec,
         ProgramFormat,
         ProgramSlice,
         ReductionPattern,
@@ -121,6 +122,7 @@ __all__ = [
     "Mutability",
     "NoWorkersError",
     "Phase",
+    "PortableCodec",
     "ProgramFormat",
     "ProgramSlice",
     "ReductionPattern",
@@ -158,8 +160,8 @@ __all__ = [
 _SECTIONS = {
     # IR
     "entry_points": "IR",
-    "transform": "BatchCodec BlobSink LargeValue ModuleAdapter Mutability ProgramSlice "
-    "Source register_adapter register_wrapping",
+    "transform": "BatchCodec BlobSink LargeValue ModuleAdapter Mutability "
+    "PortableCodec ProgramSlice Source register_adapter register_wrapping",
     # Program format
     "transform.program_format": "ProgramFormat ReductionPattern first_difference "
     "register_programs",

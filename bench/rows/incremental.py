@@ -1,15 +1,18 @@
 """Row `incremental`: what a run costs whose functions were compiled before.
 
-All by one runner with a function cache in memory. What was edited is edited anew in
-each round, so that nothing of it is known.
+By one runner with a function cache in memory, and by processes of their own with one on
+disk. What was edited is edited anew in each round, so that nothing of it is known.
 """
 
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import parpass
+from bench.fresh import in_fresh_process
 from bench.measure import Figure, Setting, clocked, interleaved, median, ratio
 from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS, Work, generated_function, light_passes, no_pass
@@ -73,7 +76,63 @@ def _incremental(setting: Setting) -> Iterator[Line]:
             share,
             None if goal is None else Goal(goal),
         )
+    yield from _on_disk(setting, what, count, readers)
     yield from _growth(setting, passes)
+
+
+def _on_disk(setting: Setting, what: str, count: int, readers: int) -> Iterator[Line]:
+    """Yield what it costs to fill a cache on disk, and to recall all from it."""
+    with tempfile.TemporaryDirectory() as root:
+        folders: list[Path] = []
+
+        def seconds(folder: Path | None) -> float:
+            args = folder, setting.workers, count, readers
+            return in_fresh_process(_seconds_in_process, *args)
+
+        def filled() -> float:
+            folders.append(Path(root, str(len(folders))))
+            return seconds(folders[-1])
+
+        sides = {
+            "no cache on disk": lambda: seconds(None),
+            "filling": filled,
+            "second process": lambda: seconds(folders[-1]),
+        }
+        times = interleaved(sides, max(3, setting.fewer))
+    for side, text, goal in (
+        ("filling", "cache on disk: first run, with an empty folder", 1.3),
+        ("second process", "cache on disk: nothing edited, another process", 0.2),
+    ):
+        yield Line(
+            what,
+            f"{text} : run without one",
+            ratio(times, side, "no cache on disk"),
+            Goal(goal),
+            times={one: times[one] for one in (side, "no cache on disk")},
+        )
+
+
+def _seconds_in_process(
+    folder: Path | None, workers: int, count: int, readers: int
+) -> float:
+    """Return the time of a run in this process, whose workers are warm.
+
+    Args:
+        folder: That of a cache; None for none.
+        workers: How many workers.
+        count: How many functions.
+        readers: How many of them read the type of another one, besides.
+    """
+    plain = _module(count, readers)
+    cache = None if folder is None else FunctionCache(folder)
+    with (
+        parpass.open_runner(workers=workers, cache=cache) as runner,
+        PassContext(config=USE_WORKERS),
+    ):
+        # What is loaded once: other passes, so that no result is known.
+        runner.run_sync(Work(100, _NODES, no_pass).module(), Sequential(no_pass()))
+        run = clocked(lambda: runner.run_sync(plain, Sequential(light_passes())))
+        return run()
 
 
 def _growth(setting: Setting, passes: Sequential) -> Iterator[Line]:

@@ -31,7 +31,7 @@ from parpass.transform import (
     register_adapter,
     registered_programs,
 )
-from parpass.transform.adapter import round_trip
+from parpass.transform.adapter import PortableCodec
 
 
 class IRModuleAdapter(ModuleAdapter):
@@ -197,20 +197,13 @@ class IRModuleAdapter(ModuleAdapter):
         types = tuple(mod.types.by_name.values())
         return pickle.dumps((mod.attrs, types), protocol=5)
 
-    def encode_portable(self, function: BaseFunc) -> bytes | None:
-        """Encode a function as JSON, with its entry of the inference cache."""
+    def portable_codec(self, mod: IRModule) -> PortableCodec:
+        """Return a codec whose functions name no code."""
         with fork_lock:
             # Only for stores on disk.
-            from parpass.ir.portable import encode
+            from parpass.ir.portable import IRPortableCodec
 
-        return encode(function)
-
-    def decode_portable(self, encoded: bytes, mod: IRModule) -> BaseFunc:
-        """Decode such a function, its references bound to `mod`."""
-        with fork_lock:
-            from parpass.ir.portable import decode  # likewise
-
-        return decode(encoded, lambda function: round_trip(self, function, mod))
+        return IRPortableCodec(mod)
 
     def bound_objects(self, mod: IRModule) -> Mapping[str, Any]:
         """Return global variables and constructors: functions refer to those."""

@@ -128,7 +128,7 @@ def _dims(shape: Sequence[Dim]) -> tuple[Dim, ...]:
 
 def _length(dim: object) -> Dim:
     try:
-        length = operator.index(dim)  # pyright: ignore[reportArgumentType]
+        length = int(operator.index(dim))  # pyright: ignore[reportArgumentType]
     except TypeError:
         if _is_int_expression(dim):
             return Any()

@@ -7,6 +7,7 @@ from parpass.transform.adapter import (
     LargeValue,
     ModuleAdapter,
     Mutability,
+    PortableCodec,
     ProgramSlice,
 )
 from parpass.transform.adapter_registry import (
@@ -59,6 +60,7 @@ __all__ = [
     "Pass",
     "PassContext",
     "PassInfo",
+    "PortableCodec",
     "PrintIR",
     "ProgramFormat",
     "ProgramSlice",

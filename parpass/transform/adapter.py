@@ -52,6 +52,27 @@ class LargeValue(Protocol):
 BlobSink = Callable[[LargeValue], int | None]
 
 
+class PortableCodec(Protocol):
+    """Encodes functions for a store on disk, and decodes them as members of a module.
+
+    Decoding must run nothing that the bytes name: no pickles. A decoded function is
+    encoded as the same bytes again, in each process, and others that differ for a pass
+    are not.
+    """
+
+    def encode(self, function: Any, blob_sink: BlobSink) -> bytes | None:
+        """Return a function as bytes; None if it stays in memory."""
+        ...
+
+    def decode(self, encoded: bytes) -> Any:
+        """Return the function that was encoded, with all values in-band.
+
+        Raises:
+            Exception: The bytes are damaged, or of another version.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramSlice:
     """A part of a module as text.
@@ -296,22 +317,12 @@ class ModuleAdapter(ProgramFormat):
         """
         return self.encode_shell(mod)
 
-    def encode_portable(self, function: Any) -> bytes | None:
-        """Encode a function for a store on disk; None if it stays in memory.
+    def portable_codec(self, mod: Any) -> PortableCodec | None:
+        """Return what encodes functions of `mod` for a store on disk.
 
-        Decoding must run nothing that the bytes name: no pickles. A decoded function
-        is encoded as the same bytes again, and others that differ for a pass are not.
+        None, as by default, if they stay in memory.
         """
-        del function
-
-    def decode_portable(self, encoded: bytes, mod: Any) -> Any:
-        """Decode the result of `encode_portable`, as a member of `mod`.
-
-        Raises:
-            Exception: It is damaged, or of another version.
-        """
-        del encoded, mod
-        raise NotImplementedError
+        del mod
 
     def bound_objects(self, mod: Any) -> Mapping[str, Any]:
         """Return what functions of a module refer to by identity, by name.

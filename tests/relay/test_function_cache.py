@@ -7,9 +7,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.comparing import law_on
 from tests.support.comparing_relay import check_relay
+from tests.support.flipping import damages
 from tests.support.pooled import POOLED
+from tests.support.profiles import examples
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
 from tests.support.watching import Blind, RemarkLog
@@ -179,6 +183,33 @@ def _recalled_before_and_after_damage(folder: Path) -> Iterator[int]:
             table.close()
         with open_runner(workers=0, cache=FunctionCache(folder)) as runner:
             yield recalled(runner, relay.parse(TEXT))
+
+
+@given(st.data())
+@examples(0.8)
+def test_a_damaged_row_is_a_result_the_less(data: st.DataObject):
+    mod = relay.parse(TEXT)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        warnings.catch_warnings(),
+        open_runner(workers=0, cache=FunctionCache(name)) as filling,
+    ):
+        warnings.filterwarnings("ignore", "objects of earlier builds", SlowerRunWarning)
+        expected = filling.run_sync(mod, PIPELINE).astext()
+        with closing(sqlite3.connect(Path(name, "objects.sqlite"))) as table, table:
+            rows = table.execute("select key, digest, data from object").fetchall()
+            key, *columns = data.draw(st.sampled_from(sorted(rows)))
+            at = data.draw(st.integers(0, 1))
+            values = data.draw(damages(columns[at])), key
+            column = ("digest", "data")[at]
+            table.execute(f"update object set {column} = ? where key = ?", values)
+        with open_runner(workers=0, cache=FunctionCache(name)) as runner:
+            assert runner.run_sync(mod, PIPELINE).astext() == expected
+            report = runner.last_report
+    assert report is not None
+    assert report.cache is not None
+    is_whole = values[0] == columns[at]
+    assert report.cache.recalled == (3 if is_whole else 2)
 
 
 def test_results_of_a_form_that_is_not_known_are_as_if_there_were_none(tmp_path: Path):

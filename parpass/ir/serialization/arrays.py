@@ -20,6 +20,16 @@ _MAX_RANK = 64  # numpy's own
 
 def array_as_json(data: NDArray) -> dict[str, Any]:
     """Return an array as plain values; a repeated value is written once."""
+    name, shape, key, values = array_parts(data)
+    text = binascii.b2a_base64(values, newline=False).decode("ascii")
+    return {"dtype": name, "shape": list(shape), key: text}
+
+
+def array_parts(data: NDArray) -> tuple[str, tuple[int, ...], str, bytes]:
+    """Return the dtype, the shape, "data" or "repeat", and the bytes of an array.
+
+    It is "repeat" if the bytes are those of a value that is repeated.
+    """
     array, key = data.numpy(), "data"
     if data.is_uniform:
         array, key = array.reshape(-1)[:1], "repeat"
@@ -27,8 +37,7 @@ def array_as_json(data: NDArray) -> dict[str, Any]:
     native = array.dtype.isnative
     name = data.dtype if native else f"{array.dtype.byteorder}{data.dtype}"
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    text = binascii.b2a_base64(little.tobytes(), newline=False).decode("ascii")
-    return {"dtype": name, "shape": list(data.shape), key: text}
+    return name, data.shape, key, little.tobytes()
 
 
 def array_from_json(form: Any) -> NDArray:
@@ -42,12 +51,23 @@ def array_from_json(form: Any) -> NDArray:
     key = "data" if "data" in fields else "repeat"
     if fields.keys() != {"dtype", "shape", key}:
         raise ValueError("expected either 'data' or 'repeat', beside dtype and shape")
-    dtype, shape, data = _dtype(fields["dtype"]), _shape(fields), _bytes(fields[key])
+    return array_of_parts(fields["dtype"], fields["shape"], key, _bytes(fields[key]))
+
+
+def array_of_parts(name: Any, dims: Any, key: str, data: bytes) -> NDArray:
+    """Return the array that has these parts; see `array_parts`.
+
+    Raises:
+        ValueError: They are no parts of an array.
+    """
+    if key not in ("data", "repeat"):
+        raise ValueError("expected 'data' or 'repeat'")
+    dtype, shape = _dtype(name), _shape(dims)
     count = math.prod(shape) if key == "data" else 1
     if len(data) != count * dtype.itemsize:
         raise ValueError(
             f"expected {count * dtype.itemsize} bytes for shape {list(shape)} and "
-            f"dtype {fields['dtype']}, got {len(data)}"
+            f"dtype {name}, got {len(data)}"
         )
     stored = dtype.newbyteorder("<")
     values = np.frombuffer(data, stored) if data else np.empty(0, stored)
@@ -68,8 +88,7 @@ def _dtype(name: Any) -> np.dtype[Any]:
     return numpy_dtype(name)
 
 
-def _shape(fields: dict[str, Any]) -> tuple[int, ...]:
-    shape = fields["shape"]
+def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or len(cast("list[Any]", shape)) > _MAX_RANK:
         raise ValueError(f"expected a shape of at most {_MAX_RANK} dimensions")
     dims = tuple(cast("list[Any]", shape))

@@ -17,7 +17,8 @@ from parpass.diagnostic import Diagnostic
 from parpass.remark import Remark
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.ipc.messages import Effects, ReadKind
-from parpass.transform import ModuleAdapter
+from parpass.transform import PortableCodec
+from parpass.transform.adapter import keep_inline
 from parpass.transform.capture.emission import (
     BufferedLogRecord,
     BufferedRegistryReset,
@@ -80,8 +81,8 @@ class _Entry(msgspec.Struct, array_like=True):
     signature_changed: bool
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[_Entry])
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[_Entry]).decode
 
 
 class _NotPortableError(Exception):
@@ -89,63 +90,57 @@ class _NotPortableError(Exception):
 
 
 def encode_entries(
-    entries: Sequence[CacheEntry], adapter: ModuleAdapter, *, is_frozen: bool
+    entries: Sequence[CacheEntry], codec: PortableCodec | None
 ) -> bytes | None:
     """Return results of one key as bytes; None if no one can be written.
 
     Args:
         entries: The results.
-        adapter: Encodes functions, by `encode_portable`.
-        is_frozen: Whether results are functions as objects.
+        codec: Encodes functions; None if they cannot be written.
     """
     written: list[_Entry] = []
     for entry in entries:
         try:
-            written.append(_written(entry, adapter, is_frozen=is_frozen))
+            written.append(_written(entry, codec))
         except Exception:  # noqa: BLE001 -- such as of a codec; it stays in memory
             continue
     if not written:
         return None
     try:
-        return _encoder.encode(written)
+        return _encode(written)
     except Exception:  # noqa: BLE001 -- a number beyond 64 bits, a lone surrogate
         return None
 
 
 def decode_entries(
-    encoded: bytes,
-    adapter: ModuleAdapter,
-    base: Any,
-    bound: weakref.ref[BoundObjects],
+    encoded: bytes, codec: PortableCodec | None, bound: weakref.ref[BoundObjects]
 ) -> list[CacheEntry]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
-    Functions become objects, members of `base`.
-
     Args:
         encoded: The bytes.
-        adapter: Decodes functions.
-        base: The module.
+        codec: Decodes functions, as members of a module; None if there are none.
         bound: What functions of that module refer to by identity.
     """
     try:
-        found = _decoder.decode(encoded)
-        return [_read(one, adapter, base, bound) for one in found]
+        found = _decode(encoded)
+        return [_read(one, codec, bound) for one in found]
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
         return []
 
 
-def _written(entry: CacheEntry, adapter: ModuleAdapter, *, is_frozen: bool) -> _Entry:
+def _written(entry: CacheEntry, codec: PortableCodec | None) -> _Entry:
     result = entry.result
     if result is not None:
-        result = adapter.encode_portable(result) if is_frozen else None
+        result = None if codec is None else codec.encode(result, keep_inline)
         if result is None:
             raise _NotPortableError
+    dependencies = entry.dependencies
     return _Entry(
         [(kind, name, digest) for (kind, name), digest in entry.reads],
         result,
         {at: _written_effects(one) for at, one in entry.effects.items()},
-        None if entry.dependencies is None else list(entry.dependencies),
+        dependencies if dependencies is None else list(dependencies),
         entry.signature_changed,
     )
 
@@ -198,15 +193,16 @@ def _written_emission(emission: Emission) -> _Emission:
 
 
 def _read(
-    entry: _Entry,
-    adapter: ModuleAdapter,
-    base: Any,
-    bound: weakref.ref[BoundObjects],
+    entry: _Entry, codec: PortableCodec | None, bound: weakref.ref[BoundObjects]
 ) -> CacheEntry:
-    result = entry.result
+    result: Any = entry.result
+    if result is not None:
+        if codec is None:
+            raise _NotPortableError
+        result = codec.decode(result)
     return CacheEntry(
         [((kind, name), digest) for kind, name, digest in entry.reads],
-        None if result is None else adapter.decode_portable(result, base),
+        result,
         bound,
         {at: _read_effects(one) for at, one in entry.effects.items()},
         entry.dependencies,

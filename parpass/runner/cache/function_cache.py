@@ -14,7 +14,7 @@ import os
 import random
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,25 +136,29 @@ class FunctionCache:
         """Return whether the next result is computed again, to be compared."""
         return self._verify > 0 and self._random.random() < self._verify
 
-    def get(self, key: bytes) -> Sequence[CacheEntry]:
-        """Return the results of a key, the newest first."""
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, Sequence[CacheEntry]]:
+        """Return the results of those keys that have some, the newest first."""
+        found: dict[bytes, Sequence[CacheEntry]] = {}
         with self._lock:
-            found = self._entries.pop(key, None)
-            if found is None:
-                return ()
-            self._entries[key] = found
-            return tuple(found)
+            for key in keys:
+                entries = self._entries.pop(key, None)
+                if entries is not None:
+                    self._entries[key] = entries
+                    found[key] = tuple(entries)
+        return found
 
-    def put(self, key: bytes, *entries: CacheEntry) -> None:
-        """Add results; those of the same reads are replaced, the oldest dropped."""
-        if not entries:
-            return
+    def put(self, results: Iterable[tuple[bytes, Sequence[CacheEntry]]]) -> None:
+        """Add results by keys; those of the same reads are replaced.
+
+        Those that were used last are kept, as many as there is room for.
+        """
         with self._lock:
-            before = self._entries.pop(key, [])
-            reads = [one.reads for one in entries]
-            others = [one for one in before if one.reads not in reads]
-            self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
-            self._count += len(now) - len(before)
+            for key, entries in results:
+                before = self._entries.pop(key, [])
+                reads = [one.reads for one in entries]
+                others = [one for one in before if one.reads not in reads]
+                self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
+                self._count += len(now) - len(before)
             while self._count > self._max_entries:
                 oldest = next(iter(self._entries))
                 self._count -= len(self._entries.pop(oldest))
@@ -244,8 +248,7 @@ class IdentityMemo:
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
-    state = hashlib.blake2b(digest_size=16)
+    state = hashlib.blake2b(repr([*map(len, parts)]).encode(), digest_size=16)
     for part in parts:
-        state.update(len(part).to_bytes(8, "little"))
         state.update(part)
     return state.digest()

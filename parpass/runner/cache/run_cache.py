@@ -29,18 +29,18 @@ from parpass.runner.cache.identity import (
     identity_of_value,
 )
 from parpass.runner.cache.library_versions import version_of
-from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.module_store import ModuleStore, in_gc_pauses
 from parpass.runner.ipc.process_state import ProcessState
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.report.figures import CacheFigures
-from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform import ModuleAdapter, Pass, PassContext, PortableCodec
 from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
 
-_FORMAT = 1  # of keys and results
+_FORMAT = 2  # of keys and results
 # Tables that passes do not look at, for what they do to a function.
 _LOOKED_UP_BY_PROGRAMS = "adapter of", "key of a pass", "programs of", "wrapping of"
 # Options of runs that look for a fault, in which passes have to run.
@@ -105,7 +105,8 @@ class RunCache:
         self.large: dict[str, int] = {}
         if cache.store is not None:
             cache.store.renew_patience()
-        self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
+        self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
+        self._codec: tuple[Any, PortableCodec | None] | None = None  # with its module
 
     def first_stage(
         self, steps: Sequence[Pass], base: Any
@@ -224,22 +225,47 @@ class RunCache:
         """The numbers of functions that were recalled and computed."""
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
-    def keep_later(self, key: bytes, entry: Callable[[], CacheEntry]) -> None:
-        """Keep a result at the end of the run, unless that is cancelled."""
-        self._pending.append((key, entry))
+    def portable_codec(self, base: Any) -> PortableCodec | None:
+        """Return the codec of functions of a module; None if they stay in memory."""
+        if self.cache.store is None or not self.is_frozen:
+            return None
+        if self._codec is None or self._codec[0] is not base:
+            try:
+                self._codec = base, self.adapter.portable_codec(base)
+            except Exception:  # noqa: BLE001 -- of an adapter; all stays in memory
+                self._codec = base, None
+        return self._codec[1]
+
+    def keep_later(
+        self, key: bytes, entry: CacheEntry, load: Callable[[], Any] | None = None
+    ) -> None:
+        """Keep a result at the end of the run, unless that is cancelled.
+
+        Args:
+            key: Its key.
+            entry: The result.
+            load: Returns its function, at the end; None if it has that, or none.
+        """
+        self._pending.append((key, entry, load))
 
     def commit(self) -> None:
         """Keep what was put off, at the end of the run."""
         pending, self._pending = self._pending, []
-        for key, entry in pending:
-            self.cache.put(key, entry())
+        if not pending:
+            return
+        results = [
+            (key, (entry if load is None else replace(entry, result=load()),))
+            for key, entry, load in in_gc_pauses(pending)
+        ]
+        self.cache.put(results)
         store = self.cache.store
-        if store is None or not pending:
+        if store is None:
             return
         written: dict[str, bytes] = {}
-        for key, _ in pending:
-            entries = self.cache.get(key)
-            encoded = encode_entries(entries, self.adapter, is_frozen=self.is_frozen)
+        codec = self._codec and self._codec[1]
+        found = self.cache.get(key for key, _ in results)
+        for key, entries in in_gc_pauses(found.items()):
+            encoded = encode_entries(entries, codec)
             if encoded is not None:
                 written[stored_name(key)] = encoded
         store.put(written)

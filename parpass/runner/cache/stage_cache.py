@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,7 +33,12 @@ from parpass.runner.ipc.messages import (
     Read,
     ReadKind,
 )
-from parpass.runner.ipc.module_store import FunctionHandle, StoredModule, gc_paused
+from parpass.runner.ipc.module_store import (
+    FunctionHandle,
+    StoredModule,
+    gc_paused,
+    in_gc_pauses,
+)
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import LargeValue, Pass
 from parpass.transform.adapter import keep_inline, round_trip
@@ -71,6 +77,9 @@ class StageCache:
         self._adapter, self._cache = run.adapter, run.cache
         self._bound = self._cache.bound(self._adapter.bound_objects(self._base))
         self._bound_ref = weakref.ref(self._bound)
+        # What was read from disk may share other parts than what was computed, which
+        # the bytes for workers show.
+        self._codec = run.portable_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
         self._contents: dict[str, bytes | None] = {}
@@ -80,10 +89,9 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        self._fetch(outcomes.names)
+        found = self._found(outcomes.names)
         for at, name in enumerate(outcomes.names):
-            self._run.store.check_open()
-            entry = self._find(name)
+            entry = found.get(name)
             if entry is None:
                 continue
             if self._cache.is_to_be_verified():
@@ -99,7 +107,7 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
-        for at, name in enumerate(outcomes.names):
+        for at, name in in_gc_pauses(enumerate(outcomes.names)):
             result = outcomes.handles[at]
             if result is None or at in outcomes.recalled:
                 continue
@@ -136,35 +144,41 @@ class StageCache:
                 outcomes.names[at], key, expected, entry, None if is_same else result
             )
         if is_same:
-            run.keep_later(key, lambda: entry)
+            run.keep_later(key, entry)
         elif run.is_frozen:
             # At the end it is an object, mostly, since somebody has looked at it.
-            load = run.store.load
-            run.keep_later(key, lambda: replace(entry, result=load(result, base)))
+            run.keep_later(key, entry, partial(run.store.load, result, base))
         else:  # now: a module pass may change it
             function = run.store.load(result, base)
             content = self._adapter.encode_function(function, keep_inline)
-            run.keep_later(key, lambda: replace(entry, result=content))
+            run.keep_later(key, replace(entry, result=content))
 
-    def _fetch(self, names: Sequence[str]) -> None:
-        """Take the results that are on disk, and not in memory, into memory."""
+    def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
+        """Return the results of functions, in memory or on disk."""
+        keys = {
+            name: key for name in in_gc_pauses(names) if (key := self._key_of(name))
+        }
+        known = self._cache.get(keys.values())
+        found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
         store = self._cache.store
-        if store is None:
-            return
-        wanted: dict[str, bytes] = {}
-        for name in names:
-            key = self._key_of(name)
-            if key is not None and not self._cache.get(key):
-                wanted[stored_name(key)] = key
-        for stored, encoded in store.get(wanted).items():
-            about = self._adapter, self._base, self._bound_ref
-            self._cache.put(wanted[stored], *decode_entries(encoded, *about))
+        missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
+        if store is None or not missing:
+            return found
+        about = self._codec, self._bound_ref
+        read: list[tuple[bytes, Sequence[CacheEntry]]] = []
+        for stored, encoded in in_gc_pauses(store.get(missing).items()):
+            self._run.store.check_open()
+            name = missing[stored]
+            entries = decode_entries(encoded, *about)
+            if entries:
+                read.append((keys[name], entries))
+                found[name] = self._valid(entries)
+        self._cache.put(read)
+        return found
 
-    def _find(self, name: str) -> CacheEntry | None:
-        key = self._key_of(name)
-        if key is None:
-            return None
-        for entry in self._cache.get(key):
+    def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
+        """Return the first result whose reads are of this module."""
+        for entry in entries:
             if all(self._digest(read) == digest for read, digest in entry.reads):
                 return entry
         return None
@@ -233,6 +247,7 @@ class StageCache:
     def _key_of(self, name: str) -> bytes | None:
         """Return the key of a function, computed once; None if it has no digest."""
         if name not in self._keys:
+            self._run.store.check_open()
             content = self._content_of(name)
             self._keys[name] = content and digest_of(
                 self._key.content,
@@ -294,15 +309,20 @@ class StageCache:
                 digested += value.nbytes
                 if digested > _UNCOUNTED_BYTES:
                     self._check_size(function, name)
-            values.append(self._value_digest(value))
-            return len(values) - 1
+            digest = self._value_digest(value)
+            if digest not in values:  # however many objects have it
+                values.append(digest)
+            return values.index(digest)
 
         try:
-            with gc_paused:
-                encoded = self._portable(function)
-                if encoded is None:
-                    about = function, self._base, take_out
-                    encoded = self._adapter.encode_content(*about)
+            encoded = None
+            if self._codec is not None:
+                encoded = self._codec.encode(function, take_out)
+            if encoded is None:
+                if name in self._run.large and not self._is_slow(name):
+                    return None  # the codec takes no error of a sink for an answer
+                values.clear()
+                encoded = self._adapter.encode_content(function, self._base, take_out)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
         found = digest_of(encoded, *values)
@@ -327,16 +347,6 @@ class StageCache:
         if nbytes > _LARGE_BYTES and not self._is_slow(name):
             self._run.large[name] = nbytes
             raise _TooLargeError
-
-    def _portable(self, function: Any) -> bytes | None:
-        """Return a function as a store has it; None without a store.
-
-        What was read from there may share other parts than what was computed, which
-        the bytes for workers show.
-        """
-        if self._cache.store is None:
-            return None
-        return self._adapter.encode_portable(function)
 
     def _value_digest(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)

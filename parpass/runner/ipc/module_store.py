@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
@@ -22,6 +23,7 @@ from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import Optimizations
 
+_T = TypeVar("_T")
 _NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
 
 
@@ -44,6 +46,23 @@ def _do_nothing() -> None:
 # young ones, so several functions in a pause save the more, the more objects there are.
 MAX_GC_PAUSE_SECONDS = 0.005  # for small functions
 gc_paused = ProcessPatch(_pause_gc)
+
+
+def in_gc_pauses(items: Iterable[_T]) -> Iterator[_T]:
+    """Yield items while garbage collection is paused, each time for a limited time.
+
+    Then the collector traverses what is made of them once for each pause, and not
+    after each item.
+    """
+    waiting, may_wait = iter(items), True
+    while may_wait:
+        until, may_wait = time.perf_counter() + MAX_GC_PAUSE_SECONDS, False
+        with gc_paused:
+            for item in waiting:
+                yield item
+                if time.perf_counter() > until:
+                    may_wait = True
+                    break
 
 
 class FunctionHandle:

@@ -32,11 +32,10 @@ from parpass.runner.ipc.messages import (
     unsendable_error,
 )
 from parpass.runner.ipc.module_store import (
-    MAX_GC_PAUSE_SECONDS,
     FunctionHandle,
     ModuleStore,
     StoredModule,
-    gc_paused,
+    in_gc_pauses,
 )
 from parpass.runner.ipc.payload import encode_payload
 from parpass.runner.ipc.pickling import decode_error
@@ -273,23 +272,12 @@ class RemoteStage:
         return result.times.seconds, new
 
     def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
-        """Decode functions, which are to be read soon.
-
-        Garbage collection is paused for a limited time at once. Then the collector
-        traverses the new objects once for each pause, and not after each function.
-        """
+        """Decode functions, which are to be read soon."""
         began = time.perf_counter()
-        waiting, may_wait = iter(functions), True
-        while may_wait:
-            until, may_wait = time.perf_counter() + MAX_GC_PAUSE_SECONDS, False
-            with gc_paused:
-                for held in waiting:
-                    self._store.load(held, self._mod.base)
-                    if not self._keeps_bytes:
-                        held.encoded = None
-                    if time.perf_counter() > until:
-                        may_wait = True
-                        break
+        for held in in_gc_pauses(functions):
+            self._store.load(held, self._mod.base)
+            if not self._keeps_bytes:
+                held.encoded = None
         self.transfer.unpacked(began)
 
     def end(self) -> None:
