@@ -85,7 +85,13 @@ class ObjectStore:
         most_bytes: How many bytes of objects are kept: those that were used last.
         patience: How long may be waited; two seconds if it is not said.
         is_workers: Whether it is a worker's: it says nothing, and repairs nothing.
+
+    Attributes:
+        is_writable: That objects can be put in. Where it cannot be written to, they are
+            not kept.
     """
+
+    is_writable = True
 
     def __init__(
         self,
@@ -138,14 +144,8 @@ class ObjectStore:
         damaged: list[str] = []
 
         def look(table: sqlite3.Connection) -> dict[str, bytes]:
-            found: dict[str, bytes] = {}
-            for key in wanted:
-                query = "select digest, data from object where key = ?"
-                for digest, data in table.execute(query, (key,)):
-                    if _fits(key.encode(), digest, data):
-                        found[key] = data
-                    else:
-                        damaged.append(key)
+            found, others = find_objects(table, wanted)
+            damaged.extend(others)
             return found
 
         def use(table: sqlite3.Connection) -> None:
@@ -169,7 +169,8 @@ class ObjectStore:
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [
-                (k, time.time(), _digest(k.encode(), v), v) for k, v in objects.items()
+                (k, time.time(), digest_of_object(k.encode(), v), v)
+                for k, v in objects.items()
             ]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
 
@@ -328,6 +329,22 @@ def default_folder() -> Path:
     return Path(base) / "parpass"
 
 
+def find_objects(
+    table: sqlite3.Connection, keys: Iterable[str]
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return those of the objects that a table has, and the keys of damaged ones."""
+    found: dict[str, bytes] = {}
+    damaged: list[str] = []
+    query = "select digest, data from object where key = ?"
+    for key in keys:
+        for digest, data in table.execute(query, (key,)):
+            if _fits(key.encode(), digest, data):
+                found[key] = data
+            else:
+                damaged.append(key)
+    return found, damaged
+
+
 def _size(table: sqlite3.Connection) -> StoreSize:
     query = "select count(*), coalesce(sum(length(data)), 0) from object"
     return StoreSize(*table.execute(query).fetchone())
@@ -341,10 +358,11 @@ def _fits(name: Any, digest: Any, data: Any) -> bool:
         digest: What it has as the digest of both.
         data: Its object.
     """
-    return type(name) is type(data) is bytes and _digest(name, data) == digest
+    return type(name) is type(data) is bytes and digest_of_object(name, data) == digest
 
 
-def _digest(name: bytes, data: bytes) -> bytes:
+def digest_of_object(name: bytes, data: bytes) -> bytes:
+    """Return the digest of an object under a key, which damage to either changes."""
     told = hashlib.blake2b(len(name).to_bytes(8, "little"), digest_size=16)
     told.update(name)
     told.update(data)

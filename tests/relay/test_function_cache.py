@@ -58,11 +58,11 @@ def test_results_of_earlier_processes_are_those_of_a_serial_run(
 ):
     for _ in range(2):
         cache = FunctionCache(folder, verify=verify)  # as another process has it
-        calls: Any = _Calls(workers, cache)
+        calls: Any = PooledCalls(workers, cache)
         check_relay(pipeline, mod, lambda: [Blind()], calls, POOLED)
 
 
-class _Calls:
+class PooledCalls:
     """Runs pipelines by single calls, which share their workers."""
 
     def __init__(self, workers: int, cache: FunctionCache | None) -> None:
@@ -224,5 +224,5 @@ def test_passes_that_list_global_variables_get_those_that_there_are(workers: int
     text = [TEXT, TEXT.replace("@h", "@last"), TEXT]
     for cache in (None, FunctionCache()):
         for mod in map(relay.parse, text):
-            calls: Any = _Calls(workers, cache)
+            calls: Any = PooledCalls(workers, cache)
             check_relay(ListVars(), mod, lambda: [RemarkLog()], calls, POOLED)

@@ -68,6 +68,19 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "changed: in the folder of parpass cache, or in DIR.",
 )
 @options.running(
+    "--cache-from",
+    metavar="DIR_OR_URL",
+    multiple=True,
+    help="Take what is not there from another cache, which is only read: its folder, "
+    "or a server that has one. May be given several times: the first is asked first.",
+)
+@options.running(
+    "--cache-to",
+    metavar="URL",
+    multiple=True,
+    help="Take what is not there from a server, and put there what was run.",
+)
+@options.running(
     "--verify-cache",
     metavar="SHARE",
     type=click.FloatRange(min=0, max=1),
@@ -198,7 +211,8 @@ def opt(
     watching = WatchOptions(**watched)
     watching.check({"-o": output})
     options.check_executor(jobs, executor, dask)
-    if given["verify_cache"] is not None and given["cache"] is None:
+    is_cached = given["cache"] is not None or given["cache_from"] or given["cache_to"]
+    if given["verify_cache"] is not None and not is_cached:
         raise click.BadParameter(
             "there is no cache to verify; give --cache, too",
             param_hint="'--verify-cache'",

@@ -58,6 +58,8 @@ def run(
     check_contract: bool,
     isolate: bool,
     cache: str | None,
+    cache_from: Sequence[str],
+    cache_to: Sequence[str],
     verify_cache: float | None,
     watched: WatchOptions,
     loaded: Sequence[str],
@@ -102,7 +104,7 @@ def run(
                 executor,
                 dask=dask,
                 preload=modules if passes else (),
-                cache=None if cache is None else function_cache(cache, verify_cache),
+                cache=function_cache(cache, cache_from, cache_to, verify_cache),
             )
         )
         stack.enter_context(

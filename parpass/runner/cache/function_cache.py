@@ -22,6 +22,7 @@ import msgspec
 
 from parpass.errors import ArgumentError
 from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
@@ -85,6 +86,10 @@ class FunctionCache:
         folder: Where results are kept on disk, too, for other processes and later ones:
             the folder of compiled kernels, or another. None for memory alone. What
             others can write to is not used, with one warning.
+        lower: Layers below that, in which is looked for what is not there: folders of
+            other caches, which are only read, URLs, or objects with the methods of
+            `CacheLayer`, such as an `HttpLayer`. What is found is kept above, and what
+            is computed is put into those that are writable.
         max_entries: How many results are kept in memory: those that were used last.
         max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
         verify: The share of the results that would be used, from 0 to 1, that is
@@ -94,6 +99,7 @@ class FunctionCache:
     Attributes:
         digests: The digests of functions and large values that still exist.
         store: The table on disk; None for none.
+        layers: That, and those below it.
 
     Raises:
         ArgumentError: An argument is out of its range.
@@ -103,6 +109,7 @@ class FunctionCache:
         self,
         folder: str | os.PathLike[str] | None = None,
         *,
+        lower: Sequence[str | os.PathLike[str] | CacheLayer] = (),
         max_entries: int = 1 << 18,
         max_bytes: int = 1 << 30,
         verify: float = 0.0,
@@ -111,6 +118,8 @@ class FunctionCache:
             raise ArgumentError(f"expected max_entries of 1 or more, got {max_entries}")
         if not 0 <= verify <= 1:
             raise ArgumentError(f"expected verify between 0 and 1, got {verify}")
+        if isinstance(lower, (str, os.PathLike)):
+            raise ArgumentError(f"expected a list of lower layers, got '{lower}'")
         self._verify, self._random = verify, random.Random()
         self.digests = IdentityMemo()
         self.store = None
@@ -120,6 +129,8 @@ class FunctionCache:
                 from parpass.object_store import ObjectStore
 
             self.store = ObjectStore(Path(folder), max_bytes)
+        upper = () if self.store is None else (self.store,)
+        self.layers = Layers([*upper, *map(open_layer, lower)])
         self._max_entries = max_entries
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0

@@ -95,8 +95,7 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
-        if cache.store is not None:
-            cache.store.renew_patience()
+        cache.layers.renew_patience()
         self._pending: list[tuple[bytes, Callable[[], CacheEntry]]] = []
 
     def first_stage(
@@ -223,8 +222,7 @@ class RunCache:
         pending, self._pending = self._pending, []
         for key, entry in pending:
             self.cache.put(key, entry())
-        store = self.cache.store
-        if store is None or not pending:
+        if not (self.cache.layers and pending):
             return
         written: dict[str, bytes] = {}
         for key, _ in pending:
@@ -232,7 +230,7 @@ class RunCache:
             encoded = encode_entries(entries, self.adapter, is_frozen=self.is_frozen)
             if encoded is not None:
                 written[stored_name(key)] = encoded
-        store.put(written)
+        self.cache.layers.put(written)
         self.cache.drop_old()
 
 

@@ -70,10 +70,9 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        self._fetch(outcomes.names)
+        found = self._found(outcomes.names)
         for at, name in enumerate(outcomes.names):
-            self._run.store.check_open()
-            entry = self._find(name)
+            entry = found[name]
             if entry is None:
                 continue
             if self._cache.is_to_be_verified():
@@ -134,19 +133,33 @@ class StageCache:
             content = self._adapter.encode_function(function, keep_inline)
             run.keep_later(key, lambda: replace(entry, result=content))
 
-    def _fetch(self, names: Sequence[str]) -> None:
-        """Take the results that are on disk, and not in memory, into memory."""
-        store = self._cache.store
-        if store is None:
-            return
-        wanted: dict[str, bytes] = {}
+    def _found(self, names: Sequence[str]) -> dict[str, CacheEntry | None]:
+        """Return the results of functions, in memory or in a layer below it."""
+        found: dict[str, CacheEntry | None] = {}
         for name in names:
+            self._run.store.check_open()
+            found[name] = self._find(name)
+        layers = self._cache.layers
+        if not layers:
+            return found
+        missing = {
+            stored_name(key): name
+            for name, entry in found.items()
+            if entry is None and (key := self._key_of(name)) is not None
+        }
+        about = self._adapter, self._base, self._bound_ref
+
+        def accept(stored: str, encoded: bytes) -> bool:
+            """Take results into memory; return whether one is of this module."""
+            name = missing[stored]
             key = self._key_of(name)
-            if key is not None and not self._cache.get(key):
-                wanted[stored_name(key)] = key
-        for stored, encoded in store.get(wanted).items():
-            about = self._adapter, self._base, self._bound_ref
-            self._cache.put(wanted[stored], *decode_entries(encoded, *about))
+            assert key is not None
+            self._cache.put(key, *decode_entries(encoded, *about))
+            found[name] = self._find(name)
+            return found[name] is not None
+
+        layers.fetch(missing, accept)
+        return found
 
     def _find(self, name: str) -> CacheEntry | None:
         key = self._key_of(name)
@@ -265,12 +278,12 @@ class StageCache:
         return found
 
     def _portable(self, function: Any) -> bytes | None:
-        """Return a function as a store has it; None without a store.
+        """Return a function as layers have it; None without layers.
 
         What was read from there may share other parts than what was computed, which
         the bytes for workers show.
         """
-        if self._cache.store is None:
+        if not self._cache.layers:
             return None
         return self._adapter.encode_portable(function)
 
