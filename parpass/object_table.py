@@ -179,6 +179,19 @@ class ObjectTable:
                     raise ReadOnlyTableError from error
                 raise
 
+    def compact(self, patience: Patience) -> None:
+        """Make the file as small as what is in it, while no other process uses it.
+
+        Raises:
+            ReadOnlyTableError: It can only be read.
+            sqlite3.Error: That cannot be done: SQLITE_FULL where there is no room for a
+                copy.
+        """
+        if not self.exists or self.is_read_only:
+            raise ReadOnlyTableError
+        with self._transaction("rw", "pragma user_version", patience) as table:
+            table.execute("vacuum")
+
     def _written(
         self, work: Callable[[sqlite3.Connection], _T], patience: Patience
     ) -> _T:

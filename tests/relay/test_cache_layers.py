@@ -18,11 +18,12 @@ from parpass.object_store import ObjectStore
 from parpass.runner import FunctionCache, open_runner
 from parpass.runner.cache.http_layer import HttpLayer
 from parpass.transform import Sequential
-from tests.relay.test_function_cache import PIPELINE, TEXT, PooledCalls
+from tests.relay.test_function_cache import PooledCalls
 from tests.support.cache_server import CacheServer, serving
 from tests.support.comparing import law_on
 from tests.support.comparing_relay import check_relay
 from tests.support.docs import snippets
+from tests.support.kept_functions import PIPELINE, TEXT, made
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
@@ -49,45 +50,46 @@ def server() -> Iterator[CacheServer]:
 @given(
     workers=st.sampled_from([2, 0]),
     verify=st.sampled_from([0.0, 0.0, 1.0]),
+    reads_server=st.booleans(),
     mod=modules(),
     pipeline=relay_pipelines(),
 )
 def test_results_of_lower_layers_are_those_of_a_serial_run(
-    filled: Path, workers: int, verify: float, mod: IRModule, pipeline: Sequential
+    filled: Path,
+    workers: int,
+    verify: float,
+    reads_server: bool,
+    mod: IRModule,
+    pipeline: Sequential,
 ):
     with serving() as server:
         there = HttpLayer(server.url, is_writable=True)
+        lower = server.url if reads_server else filled
         caches = [
-            FunctionCache(filled),
-            FunctionCache(lower=[filled, there]),
-            FunctionCache(lower=[server.url], verify=verify),
+            FunctionCache(filled, lower=[there]),
+            FunctionCache(lower=[lower], verify=verify),
         ]
         for cache in caches:
             calls: Any = PooledCalls(workers, cache)
             check_relay(pipeline, mod, lambda: [Blind()], calls, POOLED)
 
 
-def recalled(cache: FunctionCache) -> int:
+def recalled(folder: Path | None = None, **how: Any) -> int:
     """Run a pipeline; return how many of three functions were not run."""
-    with open_runner(workers=0, cache=cache) as runner:
-        made = runner.run_sync(relay.parse(TEXT), PIPELINE)
-        report = runner.last_report
-    with open_runner(workers=0) as fresh:
-        assert made.astext() == fresh.run_sync(relay.parse(TEXT), PIPELINE).astext()
-    assert report is not None
-    assert report.cache is not None
-    return report.cache.recalled
+    after, count = made(TEXT, folder, **how)
+    assert after == made(TEXT)[0]
+    return count
 
 
 def test_what_is_found_below_is_kept_above(tmp_path: Path, server: CacheServer):
     there = HttpLayer(server.url, is_writable=True)
-    assert recalled(FunctionCache(lower=[there])) == 0
+    assert recalled(lower=[there]) == 0
     assert server.asked == ["GET"] * 3 + ["PUT"] * 3
     upper = tmp_path / "upper"
-    assert recalled(FunctionCache(upper, lower=[server.url])) == 3
+    assert recalled(upper, lower=[server.url]) == 3
     assert ObjectStore(upper).size().objects == 3
-    assert recalled(FunctionCache(tmp_path / "other", lower=[upper])) == 3
-    assert recalled(FunctionCache(tmp_path / "other")) == 3
+    assert recalled(tmp_path / "other", lower=[upper]) == 3
+    assert recalled(tmp_path / "other") == 3
     assert len(server.asked) == 9
 
 
@@ -104,7 +106,13 @@ def test_jobs_share_a_server_as_the_page_says(
             monkeypatch.setenv(name, value)
         (tmp_path / str(len(found))).mkdir()
         monkeypatch.chdir(tmp_path / str(len(found)))  # as on another machine
-        found.append(recalled(names["cache_of_ci"]()))
+        cache = names["cache_of_ci"]()
+        with open_runner(workers=0, cache=cache) as runner:
+            runner.run_sync(relay.parse(TEXT), PIPELINE)
+            report = runner.last_report
+        assert report is not None
+        assert report.cache is not None
+        found.append(report.cache.recalled)
     assert found == [0, 0, 3]
     assert server.headers["Authorization"] == "Bearer t"
 
@@ -115,7 +123,7 @@ def _fails(request: Any) -> bool:
 
 
 def test_a_server_that_fails_costs_one_warning_and_misses(server: CacheServer):
-    recalled(FunctionCache(lower=[HttpLayer(server.url, is_writable=True)]))
+    recalled(lower=[HttpLayer(server.url, is_writable=True)])
     server.misbehave = _fails
     cache = FunctionCache(lower=[server.url])
     told = pytest.warns(SlowerRunWarning, match="503 Service Unavailable")
@@ -128,13 +136,13 @@ def test_a_server_that_fails_costs_one_warning_and_misses(server: CacheServer):
 @pytest.mark.parametrize("form", ["none", "another", "of other types"])
 def test_what_has_a_digest_and_not_the_form_is_a_miss(tmp_path: Path, form: str):
     folder, upper = tmp_path / "lower", tmp_path / "upper"
-    recalled(FunctionCache(folder))
-    assert recalled(FunctionCache(lower=[folder])) == 3
+    recalled(folder)
+    assert recalled(lower=[folder]) == 3
     for key, data in ObjectStore(folder).get(_keys(folder)).items():
         spoilt = {"none": b"", "another": b"\x91\x90", "of other types": data[:-1]}
         ObjectStore(folder).put({key: spoilt[form]})
-    assert recalled(FunctionCache(upper, lower=[folder])) == 0
-    assert recalled(FunctionCache(upper)) == 3
+    assert recalled(upper, lower=[folder]) == 0
+    assert recalled(upper) == 3
 
 
 def _keys(folder: Path) -> list[str]:

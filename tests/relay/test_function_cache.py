@@ -26,17 +26,11 @@ from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.comparing import law_on
 from tests.support.comparing_relay import check_relay
+from tests.support.kept_functions import PIPELINE, TEXT
 from tests.support.pooled import POOLED
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
 from tests.support.watching import Blind, RemarkLog
-
-PIPELINE = "InferType,SimplifyExpr,FoldConstant,FuseOps,EliminateCommonSubexpr"
-TEXT = """#[version = "0.0.5"]
-def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { negative(%x) }
-def @g(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { abs(@f(%x)) }
-def @h(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { add(%x, add(1f, 2f)) }
-"""
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +117,14 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from parpass import FunctionCache, open_runner, relay
-    from tests.relay.test_function_cache import PIPELINE, TEXT
+    from tests.support.kept_functions import PIPELINE, TEXT
     mod = relay.parse(TEXT + "".join(
         f"def @p{at}(%x: Tensor[({at + 1}), float32]) {{ add(%x, add(1f, 2f)) }}\\n"
         for at in range(30)
     ))
-    with open_runner(workers=0, cache=FunctionCache(sys.argv[1])) as runner:
-        for _ in range(int(sys.argv[2])):
+    for _ in range(int(sys.argv[2])):
+        cache = FunctionCache(sys.argv[1])  # as another process has it
+        with open_runner(workers=0, cache=cache) as runner:
             made = runner.run_sync(mod, PIPELINE)
             print(runner.last_report.cache.recalled, hash(made.astext()), flush=True)
     """
