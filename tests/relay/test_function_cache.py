@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
-from parpass.errors import SlowerRunWarning
+from parpass.errors import CacheMismatchWarning, SlowerRunWarning
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_equal
 from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
@@ -198,6 +198,39 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path):
             warnings.simplefilter("error")
             runner.run_sync(relay.parse(TEXT), PIPELINE)
     assert not list(tmp_path.iterdir())
+
+
+class NegateAsTold(FunctionPass):
+    """Negates what functions return, if the environment says so."""
+
+    pass_info = PassInfo(0, "NegateAsTold", required=["InferType"])
+
+    def cache_key(self) -> int:
+        return 1
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        if os.environ["TEST_NEGATES"] == "no":
+            return func
+        body = relay.negative(func.body)
+        return relay.Function(func.params, body, func.ret_type)
+
+
+def test_a_pass_that_depends_on_more_is_named_by_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    simplify = relay.transform.SimplifyExpr()
+    passes = [simplify, NegateAsTold(), relay.transform.FoldConstant()]
+    told = pytest.warns(CacheMismatchWarning)
+    with told as caught:
+        for does in ("no", "yes"):
+            assert not caught.list
+            monkeypatch.setenv("TEST_NEGATES", does)
+            cache = FunctionCache(tmp_path, verify=1.0)
+            run_pipeline_sync(relay.parse(TEXT), passes, workers=0, cache=cache)
+    named = [str(one.message).partition(" gave")[0] for one in caught]
+    assert named == [f"on function '{name}' 'NegateAsTold'" for name in "fgh"]
 
 
 class ListVars(FunctionPass):

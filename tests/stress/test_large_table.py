@@ -45,7 +45,7 @@ def test_a_large_table_is_pruned_while_it_is_used(tmp_path: Path, report: Report
     assert {*firsts} == {text for _, text in found if len(text) == len(firsts[0])}
     recalled = sum(count == "33" for count, _ in found)
     state, size = ObjectStore(tmp_path).state(verify=True), tmp_path / "objects.sqlite"
-    assert state.size.nbytes <= KEPT
+    assert state.size.nbytes <= 1.01 * KEPT  # others have put in some since
     assert (state.damaged, state.problem) == (0, "")
     assert size.stat().st_size < 1.2 * KEPT + 1e6
     report(

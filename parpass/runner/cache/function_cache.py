@@ -94,10 +94,13 @@ class FunctionCache:
         max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
         verify: The share of the results that would be used, from 0 to 1, that is
             computed again and compared. What differs is dropped, with a
-            `CacheMismatchWarning`, and the new result is used.
+            `CacheMismatchWarning`, and the new result is used. With 1, and once a
+            result has differed, new ones have a digest of what each pass made, by which
+            the pass is named, and not all those of the stage that may have done it.
 
     Attributes:
         digests: The digests of functions and large values that still exist.
+        names_passes: Whether new results have a digest of what each pass made.
         store: The table on disk; None for none.
         layers: That, and those below it.
 
@@ -121,6 +124,7 @@ class FunctionCache:
         if isinstance(lower, (str, os.PathLike)):
             raise ArgumentError(f"expected a list of lower layers, got '{lower}'")
         self._verify, self._random = verify, random.Random()
+        self.names_passes = verify == 1
         self.digests = IdentityMemo()
         self.store = None
         if folder is not None:

@@ -29,6 +29,7 @@ from parpass.runner.cache.identity import (
     identity_of_value,
 )
 from parpass.runner.cache.library_versions import version_of
+from parpass.runner.ipc.messages import Recording
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.ipc.process_state import ProcessState
 from parpass.runner.ipc.snapshot import Snapshot
@@ -207,6 +208,12 @@ class RunCache:
             return identity_of_value(value, allows_impure=True)
         except UnknownIdentityError:
             return Identity(self.cache.token_of(value), b"")
+
+    @property
+    def recording(self) -> Recording:
+        """The parts of outcomes that keeping and comparing them takes."""
+        names_passes = self.cache.names_passes
+        return Recording.READS_AND_RESULTS if names_passes else Recording.READS
 
     @property
     def figures(self) -> CacheFigures:

@@ -31,12 +31,16 @@ from parpass.runner.ipc.messages import (
     FunctionOutcome,
     Read,
     ReadKind,
+    Recording,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule, gc_paused
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import LargeValue, Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
+
+_RESULT, _RECORDED = ReadKind.RESULT, "-1 "
+_OF_ENTRIES = ReadKind.LINES, ReadKind.RESULT  # reads that no pass has made
 
 
 class StageCache:
@@ -106,6 +110,8 @@ class StageCache:
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
         if any(one.emissions for one in effects.values()):  # which have lines
             reads.append(((ReadKind.LINES, ""), self._key.lines))
+        if outcomes.recording is Recording.READS_AND_RESULTS:
+            reads.append(((_RESULT, _RECORDED), b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
             reads,
@@ -192,7 +198,7 @@ class StageCache:
             None,
             (ANY_FUNCTION,) if named is None else [index[one] for one in named],
             entry.signature_changed,
-            [read for read, _ in entry.reads if read[0] is not ReadKind.LINES],
+            [read for read, _ in entry.reads if read[0] not in _OF_ENTRIES],
         )
 
     def _verify(
@@ -212,22 +218,25 @@ class StageCache:
         is_same = before is now
         if before is not None and now is not None:
             is_same = self._content(before) == self._content(now)
-        wrong = [
-            f"'{step.info.name}'"
-            for at, step in enumerate(self._steps)
+        effects = [
+            at
+            for at in range(len(self._steps))
             if _comparable(expected.effects.get(at))
             != _comparable(computed.effects.get(at))
         ]
-        if is_same and not wrong:
+        if is_same and not effects:
             return
         self._cache.discard(key, expected)
-        passes = wrong or [f"'{step.info.name}'" for step in self._steps]
+        self._cache.names_passes = True  # from now on
+        suspects = _suspects(len(self._steps), expected, computed, effects)
+        passes = [f"'{self._steps[at].info.name}'" for at in suspects]
         what = "diagnostics, log records or the like" if is_same else "another function"
         warn(
             f"on function '{name}' {' or '.join(passes)} gave {what} than the cache "
             "has from an earlier run: the pass depends on something that its key does "
             "not have, such as a file, a clock or state of its own. Mend that, or "
-            "return None from its cache_key(); the new result is used",
+            "return None from its cache_key(); the new result is used"
+            + ("; results from now on tell these passes apart" if passes[1:] else ""),
             CacheMismatchWarning,
         )
 
@@ -317,6 +326,8 @@ class StageCache:
         match kind:
             case ReadKind.LINES:
                 return self._key.lines
+            case ReadKind.RESULT:  # of which nothing depends
+                return b""
             case ReadKind.NAMES:
                 return digest_of(
                     *(one.encode(errors="surrogatepass") for one in handles)
@@ -372,6 +383,34 @@ def _comparable(effects: Effects | None) -> Any:
         [(one.function, one.before, one.after) for one in effects.changes],
         [_summary(one) for one in effects.emissions],
     )
+
+
+def _suspects(
+    count: int, expected: CacheEntry, computed: CacheEntry, effects: Sequence[int]
+) -> Sequence[int]:
+    """Return the passes one of which gave two results of the same, by index.
+
+    Args:
+        count: How many passes there are.
+        expected: The outcome that was kept.
+        computed: That of now.
+        effects: The passes whose effects differ.
+    """
+    was, now = _results(expected), _results(computed)
+    if was and now:  # which are of functions that were the same up to there
+        differ = [at for at in range(count) if was.get(at) != now.get(at)]
+        if differ or effects:
+            return [min([*differ, *effects])]
+    return range(min(effects, default=count - 1) + 1)
+
+
+def _results(entry: CacheEntry) -> dict[int, str]:
+    """Return digests of what passes made of a function, by index; none if unknown.
+
+    A pass that did not change it has none; that they are known is under -1.
+    """
+    found = [name.split(" ") for (kind, name), _ in entry.reads if kind is _RESULT]
+    return {int(at): digest for at, digest in found}
 
 
 def _summary(emission: Emission) -> Any:

@@ -34,10 +34,12 @@ from parpass.runner.ipc.messages import (
     FunctionOutcome,
     Read,
     ReadKind,
+    Recording,
     Verdicts,
     listed_reads,
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
+from parpass.runner.stage.content_digest import content_digest
 from parpass.runner.stage.module_view import FunctionView
 from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -86,7 +88,7 @@ class StageInterpreter:
         guard: Limits memory while it is entered.
         budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
-        records_reads: Whether outcomes have what passes read of the rest of the module.
+        recording: What outcomes have for a function cache.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -107,7 +109,7 @@ class StageInterpreter:
         *,
         budgets: Sequence[Budget] | None = None,
         unstable: Collection[str] = (),
-        records_reads: bool = False,
+        recording: Recording = Recording.NOTHING,
     ) -> None:
         self._steps = steps
         self._context = context
@@ -124,7 +126,8 @@ class StageInterpreter:
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
-        self._records_reads = records_reads
+        self._records_reads = recording is not Recording.NOTHING
+        self._records_results = recording is Recording.READS_AND_RESULTS
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
@@ -164,6 +167,8 @@ class StageInterpreter:
         if at >= self.steps_on(name):
             return False
         self._dependencies = {*outcome.dependencies, *outcome.reads}
+        if self._records_results:  # which other functions do not depend on
+            self._dependencies.difference_update(_results_in(outcome))
         with capturing(cursor.emissions) as cursor.emissions:
             if not at:
                 cursor.original = outcome.function = self._load(name)
@@ -199,7 +204,9 @@ class StageInterpreter:
             return
         found = self._dependencies
         outcome.dependencies = [one for one in found if isinstance(one, int)]
-        outcome.reads = listed_reads([one for one in found if isinstance(one, tuple)])
+        results = _results_in(outcome)
+        reads = [one for one in found if isinstance(one, tuple)]
+        outcome.reads = (*listed_reads(reads), *results)
 
     def seed(self, name: str, function: Any, at: int) -> None:
         """Set the version of a function at the start of step `at`."""
@@ -213,6 +220,10 @@ class StageInterpreter:
     def _put(self, outcome: FunctionOutcome, after: Any) -> None:
         """Set the function after a step."""
         before, outcome.function = outcome.function, after
+        if after is not before and self._records_results:
+            digest = content_digest(self.adapter, after, self._module)
+            made = ReadKind.RESULT, f"{len(outcome.seconds)} {digest}"
+            outcome.reads = (*outcome.reads, made)
         if after is not before and not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
@@ -394,3 +405,7 @@ class StageInterpreter:
         return any(
             versions.get((name, at)) is function for at in range(len(self._steps) + 1)
         )
+
+
+def _results_in(outcome: FunctionOutcome) -> list[Read]:
+    return [one for one in outcome.reads if one[0] is ReadKind.RESULT]
