@@ -212,8 +212,10 @@ class RunCache:
     @property
     def recording(self) -> Recording:
         """The parts of outcomes that keeping and comparing them takes."""
-        names_passes = self.cache.names_passes
-        return Recording.READS_AND_RESULTS if names_passes else Recording.READS
+        if not self.cache.names_passes:
+            return Recording.READS
+        has_layers = bool(self.cache.layers)
+        return Recording.PORTABLE_RESULTS if has_layers else Recording.RESULTS
 
     @property
     def figures(self) -> CacheFigures:

@@ -110,7 +110,7 @@ class StageCache:
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
         if any(one.emissions for one in effects.values()):  # which have lines
             reads.append(((ReadKind.LINES, ""), self._key.lines))
-        if outcomes.recording is Recording.READS_AND_RESULTS:
+        if outcomes.recording >= Recording.RESULTS:
             reads.append(((_RESULT, _RECORDED), b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(

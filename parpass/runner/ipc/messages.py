@@ -62,7 +62,8 @@ class Recording(enum.IntEnum):
 
     NOTHING = 0
     READS = 1  # of the rest of the module
-    READS_AND_RESULTS = 2  # and a digest of what each pass made of the function
+    RESULTS = 2  # and a digest of what each pass made of the function
+    PORTABLE_RESULTS = 3  # which is that of other processes, too, and takes longer
 
 
 # The kind, and the name of the function.

@@ -126,8 +126,9 @@ class StageInterpreter:
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
-        self._records_reads = recording is not Recording.NOTHING
-        self._records_results = recording is Recording.READS_AND_RESULTS
+        self._recording = recording
+        self._records_reads = recording >= Recording.READS
+        self._records_results = recording >= Recording.RESULTS
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
@@ -221,7 +222,10 @@ class StageInterpreter:
         """Set the function after a step."""
         before, outcome.function = outcome.function, after
         if after is not before and self._records_results:
-            digest = content_digest(self.adapter, after, self._module)
+            is_portable = self._recording is Recording.PORTABLE_RESULTS
+            digest = content_digest(
+                self.adapter, after, self._module, is_portable=is_portable
+            )
             made = ReadKind.RESULT, f"{len(outcome.seconds)} {digest}"
             outcome.reads = (*outcome.reads, made)
         if after is not before and not outcome.signature_changed:
