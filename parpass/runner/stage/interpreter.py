@@ -129,6 +129,7 @@ class StageInterpreter:
         self._recording = recording
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
+        self._undigested: Any = None  # what a step made
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
@@ -206,8 +207,19 @@ class StageInterpreter:
         found = self._dependencies
         outcome.dependencies = [one for one in found if isinstance(one, int)]
         results = _results_in(outcome)
+        if self._undigested is not None:
+            results.append(self._result(len(outcome.seconds) - 1, self._undigested))
+            self._undigested = None
         reads = [one for one in found if isinstance(one, tuple)]
         outcome.reads = (*listed_reads(reads), *results)
+
+    def _result(self, at: int, function: Any) -> Read:
+        """Return what is recorded of the function that a step made."""
+        is_portable = self._recording is Recording.PORTABLE_RESULTS
+        digest = content_digest(
+            self.adapter, function, self._module, is_portable=is_portable
+        )
+        return ReadKind.RESULT, f"{at} {digest}"
 
     def seed(self, name: str, function: Any, at: int) -> None:
         """Set the version of a function at the start of step `at`."""
@@ -222,12 +234,7 @@ class StageInterpreter:
         """Set the function after a step."""
         before, outcome.function = outcome.function, after
         if after is not before and self._records_results:
-            is_portable = self._recording is Recording.PORTABLE_RESULTS
-            digest = content_digest(
-                self.adapter, after, self._module, is_portable=is_portable
-            )
-            made = ReadKind.RESULT, f"{len(outcome.seconds)} {digest}"
-            outcome.reads = (*outcome.reads, made)
+            self._undigested = after
         if after is not before and not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
