@@ -9,6 +9,7 @@ empty one: a build then takes longer, with one warning, and comes to the same.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sqlite3
@@ -38,15 +39,30 @@ _WAITING_SECONDS = 2.0  # for other processes, in one build
 _ELSEWHERE = "PARPASS_CACHE_DIR may name another folder"
 _ANEW = "'parpass cache --clear' begins a new one"
 _DAMAGE = "objects of earlier builds that the disk, or another program, has damaged"
-# All but those that were used last, as many as there is room for.
-_DROP = """
-delete from object where key in (
-  select key from (
-    select key, sum(coalesce(length(data), 0)) over (order by used desc, key) as kept
-    from object
-  ) where kept > ?
-)
+_AHEAD_SECONDS = 60.0  # of the clock, by which a time of use may be
+# A chunk of what is dropped: so short a time no other process can use the table.
+_CHUNK_OBJECTS, _CHUNK_BYTES = 1_000, 16_000_000
+_MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
+# When an object was used. A time to come was taken from a clock that was set back
+# since, and tells nothing, not even to whom it seems the last.
+_USED = "case when used > :soon then 0 else used end"
+# The first, in the order of use, of those that there is no room for.
+_CUT = f"""
+select used, key from (
+  select used, key, sum(size) over (order by used desc, key) as kept from (
+    select {_USED} as used, key, coalesce(length(data), 0) as size from object
+  )
+) where kept > :most order by used desc, key limit 1
 """
+_IS_OLD = f"""
+key > cast(:after as text)
+and (({_USED}) < :used or (({_USED}) = :used and key >= cast(:key as text)))
+"""
+_OLD = f"""
+select key, coalesce(length(data), 0) from object where {_IS_OLD} order by key
+"""
+_DROP = f"delete from object where {_IS_OLD}"
+_UP_TO = " and key <= cast(:last as text)"
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
 _MOST_KEYS = 500  # of one query: SQLite bounds their number
 _T = TypeVar("_T")
@@ -88,7 +104,13 @@ class ObjectStore:
         most_bytes: How many bytes of objects are kept: those that were used last.
         patience: How long may be waited; two seconds if it is not said.
         is_workers: Whether it is a worker's: it says nothing, and repairs nothing.
+
+    Attributes:
+        is_writable: That objects can be put in. Where it cannot be written to, they are
+            not kept.
     """
+
+    is_writable = True
 
     def __init__(
         self,
@@ -165,7 +187,7 @@ class ObjectStore:
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [
-                (k, time.time(), _digest(k.encode(), v), v)
+                (k, time.time(), digest_of_object(k.encode(), v), v)
                 for k, v in sorted(objects.items())
             ]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
@@ -186,21 +208,50 @@ class ObjectStore:
     def drop_old(self, most_bytes: int | None = None) -> bool:
         """Drop what was not used for longest, as far as there is too much.
 
-        Apart from `put`, since it goes through all that is there.
+        Apart from `put`, since it goes through all that is there. It is done in chunks,
+        between which other processes use the table; what they use meanwhile stays.
 
         Args:
-            most_bytes: How many bytes are kept; by default those of the store.
+            most_bytes: How many bytes are kept, of a file that is made as small as they
+                are; by default those of the store, and the file stays as it is.
 
         Returns:
             Whether something can be put in.
         """
+        most = self._most_bytes if most_bytes is None else most_bytes
+        values = {"most": most, "soon": time.time() + _AHEAD_SECONDS, "after": b""}
+        is_usable = self._write(lambda _: True, otherwise=False)
+        cut = self._read(lambda table: _cut(table, values), None)
+        if is_usable and cut is not None:
+            values |= {"used": cut[0], "key": cut[1]}
+            self._drop(values, is_patient=most_bytes is not None)
+        if is_usable and most_bytes is not None:
+            self._make_small()
+        return is_usable
 
-        def drop(table: sqlite3.Connection) -> bool:
-            most = self._most_bytes if most_bytes is None else most_bytes
-            table.execute(_DROP, (most,))
-            return True
+    def _drop(self, values: dict[str, Any], *, is_patient: bool) -> None:
+        """Drop old objects, chunk by chunk.
 
-        return self._write(drop, otherwise=False)
+        Args:
+            values: Those of `_OLD`.
+            is_patient: Whether it is waited for others before each chunk anew.
+        """
+        while True:
+            began = time.monotonic()
+            last = self._write(lambda table: _drop_chunk(table, values), None)
+            if last is None:
+                return
+            values["after"] = last
+            time.sleep(time.monotonic() - began)  # for the others
+            if is_patient:
+                self._patience = Patience(_WAITING_SECONDS)
+
+    def _make_small(self) -> None:
+        """Give back what is free of the file, if it is much, and not in use."""
+        free = self._read(_free_share, 0.0)
+        with contextlib.suppress(ReadOnlyTableError, *_FAILURES):
+            if free >= _MUCH:
+                ObjectTable(self.folder).compact(Patience(_WAITING_SECONDS))
 
     def size(self) -> StoreSize:
         """Return how much is there."""
@@ -351,6 +402,37 @@ def _for_keys(
         yield from table.execute(f"{query} where key in ({marks})", (*values, *some))
 
 
+def _cut(table: sqlite3.Connection, values: Mapping[str, Any]) -> Any:
+    """Return use and key of the first object that is to be dropped; None for none."""
+    if _size(table).nbytes <= values["most"]:
+        return None
+    return table.execute(_CUT, values).fetchone()
+
+
+def _drop_chunk(table: sqlite3.Connection, values: Mapping[str, Any]) -> Any:
+    """Drop some old objects; return the key of the last, or None if these were all."""
+    objects = nbytes = 0
+    last = None
+    for key, size in table.execute(_OLD, values):
+        objects, nbytes = objects + 1, nbytes + size
+        if objects >= _CHUNK_OBJECTS or nbytes >= _CHUNK_BYTES:
+            last = key
+            break
+    if last is None:
+        table.execute(_DROP, values)
+    else:
+        table.execute(_DROP + _UP_TO, {**values, "last": last})
+    return last
+
+
+def _free_share(table: sqlite3.Connection) -> float:
+    (free,), (pages,) = (
+        table.execute(f"pragma {name}").fetchone()
+        for name in ("freelist_count", "page_count")
+    )
+    return free / max(1, pages)
+
+
 def _size(table: sqlite3.Connection) -> StoreSize:
     query = "select count(*), coalesce(sum(length(data)), 0) from object"
     return StoreSize(*table.execute(query).fetchone())
@@ -364,10 +446,11 @@ def _fits(name: Any, digest: Any, data: Any) -> bool:
         digest: What it has as the digest of both.
         data: Its object.
     """
-    return type(name) is type(data) is bytes and _digest(name, data) == digest
+    return type(name) is type(data) is bytes and digest_of_object(name, data) == digest
 
 
-def _digest(name: bytes, data: bytes) -> bytes:
+def digest_of_object(name: bytes, data: bytes) -> bytes:
+    """Return the digest of an object under a key, which damage to either changes."""
     told = hashlib.blake2b(len(name).to_bytes(8, "little"), digest_size=16)
     told.update(name)
     told.update(data)

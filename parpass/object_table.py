@@ -84,6 +84,9 @@ class ObjectTable:
 
     Args:
         folder: The folder, which need not be there.
+        only_reads: Whether it is left as it is, even if this process may write to it;
+            then it is waited for no other process longer than there is patience, and
+            read all the same.
 
     Attributes:
         path: Its file, which need not be there either.
@@ -94,7 +97,8 @@ class ObjectTable:
         OSError: They cannot be looked at.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, only_reads: bool = False) -> None:
+        self._only_reads = only_reads
         self.path = file_of(trusted_folder(folder))
         self.exists = has_trusted_file(self.path)
         for beside in _files(self.path.parent)[1:]:  # SQLite plays a journal back
@@ -102,10 +106,11 @@ class ObjectTable:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is there, and this process may not write to it."""
+        """Whether it is there, and this process may not, or is not to, write to it."""
         # The folder is for the journal.
-        return self.exists and not (
-            _may(os.W_OK, self.path) and _may(os.W_OK, self.path.parent)
+        return self.exists and (
+            self._only_reads
+            or not (_may(os.W_OK, self.path) and _may(os.W_OK, self.path.parent))
         )
 
     def read(
@@ -140,7 +145,10 @@ class ObjectTable:
             with self._transaction(mode, "begin", patience) as table:
                 return work(table) if _has_format(table) else otherwise
         except sqlite3.Error as error:
-            if not is_read_only or error_code(error) not in _NOT_SO:
+            # Where a file system over a network has no locks, it says that they are
+            # taken.
+            others = (sqlite3.SQLITE_BUSY,) if self._only_reads else ()
+            if not is_read_only or error_code(error) not in (*_NOT_SO, *others):
                 raise
         # So the file is read as it is; of what is half of a change digests tell.
         with self._transaction("ro&immutable=1", "begin", patience) as table:
@@ -156,7 +164,7 @@ class ObjectTable:
             DamagedTableError: It is damaged.
             sqlite3.Error: That cannot be done: SQLITE_BUSY if it takes too long.
         """
-        if self.is_read_only:
+        if self.is_read_only or self._only_reads:
             raise ReadOnlyTableError
         if not self.exists:
             make_private_folder(self.path.parent)
@@ -170,6 +178,19 @@ class ObjectTable:
                 if error_code(error) == sqlite3.SQLITE_READONLY:
                     raise ReadOnlyTableError from error
                 raise
+
+    def compact(self, patience: Patience) -> None:
+        """Make the file as small as what is in it, while no other process uses it.
+
+        Raises:
+            ReadOnlyTableError: It can only be read.
+            sqlite3.Error: That cannot be done: SQLITE_FULL where there is no room for a
+                copy.
+        """
+        if not self.exists or self.is_read_only:
+            raise ReadOnlyTableError
+        with self._transaction("rw", "pragma user_version", patience) as table:
+            table.execute("vacuum")
 
     def _written(
         self, work: Callable[[sqlite3.Connection], _T], patience: Patience

@@ -45,19 +45,6 @@ def test_what_is_put_in_is_there_for_another_one(tmp_path: Path):
     assert store.size() == store.clear() == StoreSize(0, 0)
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
-    store = ObjectStore(tmp_path, most_bytes=250)
-    for key in "abc":
-        store.put({key: bytes(80)})
-    store.get(["a"])
-    store.put({"d": bytes(80)})
-    assert store.drop_old()
-    assert {*store.get("abcd")} == {"a", "c", "d"}
-    store.put({"e": bytes(300)})
-    store.drop_old()
-    assert store.get("abcde") == {}
-
-
 DAMAGES = {
     "data": "update object set data = x'00' where key = 'a'",
     "text": "update object set data = 'evil' where key = 'a'",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         run_pipeline_sync,
     )
     from parpass.runner.cache.function_cache import FunctionCache
+    from parpass.runner.cache.http_layer import HttpLayer
+    from parpass.runner.cache.layers import CacheLayer
     from parpass.runner.executor import (
         Executor,
         JobCancelledError,
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from parpass.runner.worker.jobs import begin_worker
 
 __all__ = [
+    "CacheLayer",
     "Executor",
     "FunctionCache",
+    "HttpLayer",
     "JobCancelledError",
     "JobLostError",
     "NoWorkersError",
@@ -57,8 +61,10 @@ __all__ = [
 
 
 _HOMES = {
+    "CacheLayer": "cache.layers",
     "Executor": "executor",
     "FunctionCache": "cache.function_cache",
+    "HttpLayer": "cache.http_layer",
     "JobCancelledError": "executor",
     "JobLostError": "executor",
     "NoWorkersError": "executor",

@@ -28,7 +28,14 @@ PAGES = ROOT / "docs"
     ],
 )
 @pytest.mark.parametrize(
-    "name", ["command.md", "debugging.md", "seeing.md", "writing-an-adapter.md"]
+    "name",
+    [
+        "command.md",
+        "debugging.md",
+        "incremental.md",
+        "seeing.md",
+        "writing-an-adapter.md",
+    ],
 )
 def test_the_commands_of_the_page_print_what_it_shows(
     tmp_path: Path, name: str, options: list[str]

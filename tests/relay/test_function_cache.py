@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import relay
-from parpass.errors import SlowerRunWarning
+from parpass.errors import CacheMismatchWarning, SlowerRunWarning
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_equal
 from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
@@ -29,18 +29,12 @@ from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequent
 from tests.support.comparing import law_on
 from tests.support.comparing_relay import check_relay
 from tests.support.flipping import damages
+from tests.support.kept_functions import PIPELINE, TEXT
 from tests.support.pooled import POOLED
 from tests.support.profiles import examples
 from tests.support.programs import modules
 from tests.support.relay_pipelines import relay_pipelines
 from tests.support.watching import Blind, RemarkLog
-
-PIPELINE = "InferType,SimplifyExpr,FoldConstant,FuseOps,EliminateCommonSubexpr"
-TEXT = """#[version = "0.0.5"]
-def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { negative(%x) }
-def @g(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { abs(@f(%x)) }
-def @h(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { add(%x, add(1f, 2f)) }
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +56,11 @@ def test_results_of_earlier_processes_are_those_of_a_serial_run(
 ):
     for _ in range(2):
         cache = FunctionCache(folder, verify=verify)  # as another process has it
-        calls: Any = _Calls(workers, cache)
+        calls: Any = PooledCalls(workers, cache)
         check_relay(pipeline, mod, lambda: [Blind()], calls, POOLED)
 
 
-class _Calls:
+class PooledCalls:
     """Runs pipelines by single calls, which share their workers."""
 
     def __init__(self, workers: int, cache: FunctionCache | None) -> None:
@@ -127,13 +121,14 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from parpass import FunctionCache, open_runner, relay
-    from tests.relay.test_function_cache import PIPELINE, TEXT
+    from tests.support.kept_functions import PIPELINE, TEXT
     mod = relay.parse(TEXT + "".join(
         f"def @p{at}(%x: Tensor[({at + 1}), float32]) {{ add(%x, add(1f, 2f)) }}\\n"
         for at in range(30)
     ))
-    with open_runner(workers=0, cache=FunctionCache(sys.argv[1])) as runner:
-        for _ in range(int(sys.argv[2])):
+    for _ in range(int(sys.argv[2])):
+        cache = FunctionCache(sys.argv[1])  # as another process has it
+        with open_runner(workers=0, cache=cache) as runner:
             made = runner.run_sync(mod, PIPELINE)
             print(runner.last_report.cache.recalled, hash(made.astext()), flush=True)
     """
@@ -236,6 +231,39 @@ def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
+class NegateAsTold(FunctionPass):
+    """Negates what functions return, if the environment says so."""
+
+    pass_info = PassInfo(0, "NegateAsTold", required=["InferType"])
+
+    def cache_key(self) -> int:
+        return 1
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        if os.environ["TEST_NEGATES"] == "no":
+            return func
+        body = relay.negative(func.body)
+        return relay.Function(func.params, body, func.ret_type)
+
+
+def test_a_pass_that_depends_on_more_is_named_by_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    simplify = relay.transform.SimplifyExpr()
+    passes = [simplify, NegateAsTold(), relay.transform.FoldConstant()]
+    told = pytest.warns(CacheMismatchWarning)
+    with told as caught:
+        for does in ("no", "yes"):
+            assert not caught.list
+            monkeypatch.setenv("TEST_NEGATES", does)
+            cache = FunctionCache(tmp_path, verify=1.0)
+            run_pipeline_sync(relay.parse(TEXT), passes, workers=0, cache=cache)
+    named = [str(one.message).partition(" gave")[0] for one in caught]
+    assert named == [f"on function '{name}' 'NegateAsTold'" for name in "fgh"]
+
+
 class ListVars(FunctionPass):
     """Counts, and remarks, the global variables of the module, in their order."""
 
@@ -255,5 +283,5 @@ def test_passes_that_list_global_variables_get_those_that_there_are(workers: int
     text = [TEXT, TEXT.replace("@h", "@last"), TEXT]
     for cache in (None, FunctionCache()):
         for mod in map(relay.parse, text):
-            calls: Any = _Calls(workers, cache)
+            calls: Any = PooledCalls(workers, cache)
             check_relay(ListVars(), mod, lambda: [RemarkLog()], calls, POOLED)

@@ -59,6 +59,8 @@ _SLOW_SECONDS = 1.0  # seconds
 @options.load_plugin
 @options.shape
 @options.function_cache
+@options.lower_caches
+@options.writable_caches
 @options.verify_cache
 @options.running(
     "--no-cache",
@@ -99,6 +101,8 @@ def build(
     jobs: int | None,
     shapes: Sequence[tuple[str, Sequence[Any]]],
     cache: str | None,
+    cache_from: Sequence[str],
+    cache_to: Sequence[str],
     verify_cache: float | None,
     no_cache: bool,
     output: str,
@@ -127,11 +131,12 @@ def build(
 
     check_config(config)
     check_suffix(output)
-    options.check_cache(cache, verify_cache)
-    if no_cache and cache is not None:
+    is_cached = cache is not None or bool(cache_from or cache_to)
+    options.check_cache(verify_cache, is_cached=is_cached)
+    if no_cache and is_cached:
         raise click.UsageError("expected one of --cache and --no-cache, got both")
     asked = WatchOptions(**watched)
-    kept = function_cache(cache, verify_cache)
+    kept = function_cache(cache, cache_from, cache_to, verify_cache)
     asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
     kernel_map = _new_map(emit_map, asked.report)
     machine = _target(target)

@@ -62,6 +62,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
 @options.memory_limit
 @options.on_failure
 @options.function_cache
+@options.lower_caches
+@options.writable_caches
 @options.verify_cache
 @options.running(
     "--opt-bisect-limit",
@@ -193,7 +195,8 @@ def opt(
     watching = WatchOptions(**watched)
     watching.check({"-o": output})
     options.check_executor(jobs, executor, dask)
-    options.check_cache(given["cache"], given["verify_cache"])
+    is_cached = given["cache"] is not None or given["cache_from"] or given["cache_to"]
+    options.check_cache(given["verify_cache"], is_cached=bool(is_cached))
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",

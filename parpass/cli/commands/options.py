@@ -310,6 +310,19 @@ function_cache: Any = running(
     help="Keep what passes gave for each function, and run them only on those that "
     "changed: in the folder of parpass cache, or in DIR.",
 )
+lower_caches: Any = running(
+    "--cache-from",
+    metavar="DIR_OR_URL",
+    multiple=True,
+    help="Take what is not there from another cache, which is only read: its folder, "
+    "or a server that has one. May be given several times: the first is asked first.",
+)
+writable_caches: Any = running(
+    "--cache-to",
+    metavar="URL",
+    multiple=True,
+    help="Take what is not there from a server, and put there what was run.",
+)
 verify_cache: Any = running(
     "--verify-cache",
     metavar="SHARE",
@@ -319,13 +332,13 @@ verify_cache: Any = running(
 )
 
 
-def check_cache(cache: str | None, verify: float | None) -> None:
+def check_cache(verify: float | None, *, is_cached: bool) -> None:
     """Check that there is a cache if it is to be verified.
 
     Raises:
         click.BadParameter: There is none.
     """
-    if verify is not None and cache is None:
+    if verify is not None and not is_cached:
         raise click.BadParameter(
             "there is no cache to verify; give --cache, too",
             param_hint="'--verify-cache'",

@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Generator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,13 @@ from parpass.cli.output.failure import InputError, command_text
 from parpass.entry_points import open_executor
 from parpass.errors import ArgumentError, EntryPointError, RuntimeUseError
 from parpass.object_store import default_folder
-from parpass.runner import Executor, FunctionCache, Runner, open_runner
+from parpass.runner import (
+    Executor,
+    FunctionCache,
+    HttpLayer,
+    Runner,
+    open_runner,
+)
 
 
 @contextlib.contextmanager
@@ -59,20 +66,42 @@ def opening_runner(
         )
 
 
-def function_cache(folder: str | None, verify: float | None) -> FunctionCache | None:
-    """Return the cache that `--cache` names; None if it is not given.
+def function_cache(
+    folder: str | None,
+    lower: Sequence[str],
+    writable: Sequence[str],
+    verify: float | None,
+) -> FunctionCache | None:
+    """Return the cache that `--cache` and the like name; None for none.
 
     Args:
-        folder: Its folder; empty for that of `parpass cache`.
+        folder: What `--cache` gives; empty for the folder of `parpass cache`.
+        lower: What each `--cache-from` gives.
+        writable: What each `--cache-to` gives.
         verify: What `--verify-cache` gives.
 
     Raises:
-        InputError: The user has no folder for it.
+        click.BadParameter: One is no folder and no URL.
+        InputError: The user has no folder for a cache.
     """
-    if folder is None:
+    if folder is None and not lower and not writable:
         return None
+    for one in lower:
+        if not one or Path(one).is_file():
+            raise click.BadParameter(
+                f"expected the folder of a cache or a URL, got '{one}'",
+                param_hint="'--cache-from'",
+            )
+    option = "'--cache-to'"
     try:
-        return FunctionCache(folder or default_folder(), verify=verify or 0.0)
+        servers = [HttpLayer(one, is_writable=True) for one in writable]
+        option = "'--cache-from'"
+        if folder is not None:
+            folder = folder or str(default_folder())
+        below = [*lower, *servers]
+        return FunctionCache(folder, lower=below, verify=verify or 0.0)
+    except ArgumentError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
     except OSError as error:
         raise InputError(f"there is no folder for a cache: {error}") from None
 

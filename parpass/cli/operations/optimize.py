@@ -59,6 +59,8 @@ def run(
     check_analyses: bool,
     isolate: bool,
     cache: str | None,
+    cache_from: Sequence[str],
+    cache_to: Sequence[str],
     verify_cache: float | None,
     watched: WatchOptions,
     loaded: Sequence[str],
@@ -104,7 +106,7 @@ def run(
                 executor,
                 dask=dask,
                 preload=modules if passes else (),
-                cache=function_cache(cache, verify_cache),
+                cache=function_cache(cache, cache_from, cache_to, verify_cache),
             )
         )
         stack.enter_context(

@@ -22,6 +22,7 @@ import msgspec
 
 from parpass.errors import ArgumentError
 from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
@@ -85,17 +86,25 @@ class FunctionCache:
         folder: Where results are kept on disk, too, for other processes and later ones:
             the folder of compiled kernels, or another. None for memory alone. What
             others can write to is not used, with one warning.
+        lower: Layers below that, in which is looked for what is not there: folders of
+            other caches, which are only read, URLs, or objects with the methods of
+            `CacheLayer`, such as an `HttpLayer`. What is found is kept above, and what
+            is computed is put into those that are writable.
         max_entries: How many results are kept in memory: those that were used last.
         max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
         verify: The share of the results that would be used, from 0 to 1, that is
             computed again and compared. What differs is dropped, with a
-            `CacheMismatchWarning`, and the new result is used.
+            `CacheMismatchWarning`, and the new result is used. With 1, and once a
+            result has differed, new ones have a digest of what each pass made, by which
+            the pass is named, and not all those of the stage that may have done it.
 
     Attributes:
         digests: The digests of functions and large values that still exist.
+        names_passes: Whether new results have a digest of what each pass made.
         slow: Keys of functions with large constants on which passes took so long that a
             digest of the constants pays.
         store: The table on disk; None for none.
+        layers: That, and those below it.
 
     Raises:
         ArgumentError: An argument is out of its range.
@@ -105,6 +114,7 @@ class FunctionCache:
         self,
         folder: str | os.PathLike[str] | None = None,
         *,
+        lower: Sequence[str | os.PathLike[str] | CacheLayer] = (),
         max_entries: int = 1 << 18,
         max_bytes: int = 1 << 30,
         verify: float = 0.0,
@@ -113,7 +123,10 @@ class FunctionCache:
             raise ArgumentError(f"expected max_entries of 1 or more, got {max_entries}")
         if not 0 <= verify <= 1:
             raise ArgumentError(f"expected verify between 0 and 1, got {verify}")
+        if isinstance(lower, (str, os.PathLike)):
+            raise ArgumentError(f"expected a list of lower layers, got '{lower}'")
         self._verify, self._random = verify, random.Random()
+        self.names_passes = verify == 1
         self.digests = IdentityMemo()
         self.slow: set[bytes] = set()
         self.store = None
@@ -123,6 +136,8 @@ class FunctionCache:
                 from parpass.object_store import ObjectStore
 
             self.store = ObjectStore(Path(folder), max_bytes)
+        upper = () if self.store is None else (self.store,)
+        self.layers = Layers([*upper, *map(open_layer, lower)])
         self._max_entries = max_entries
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0

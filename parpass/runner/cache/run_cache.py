@@ -29,6 +29,7 @@ from parpass.runner.cache.identity import (
     identity_of_value,
 )
 from parpass.runner.cache.library_versions import version_of
+from parpass.runner.ipc.messages import Recording
 from parpass.runner.ipc.module_store import ModuleStore, in_gc_pauses
 from parpass.runner.ipc.process_state import ProcessState
 from parpass.runner.ipc.snapshot import Snapshot
@@ -103,8 +104,7 @@ class RunCache:
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
         self.large: dict[str, int] = {}
-        if cache.store is not None:
-            cache.store.renew_patience()
+        cache.layers.renew_patience()
         self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
         self._codec: tuple[Any, PortableCodec | None] | None = None  # with its module
 
@@ -221,13 +221,21 @@ class RunCache:
             return Identity(self.cache.token_of(value), b"")
 
     @property
+    def recording(self) -> Recording:
+        """The parts of outcomes that keeping and comparing them takes."""
+        if not self.cache.names_passes:
+            return Recording.READS
+        has_layers = bool(self.cache.layers)
+        return Recording.PORTABLE_RESULTS if has_layers else Recording.RESULTS
+
+    @property
     def figures(self) -> CacheFigures:
         """The numbers of functions that were recalled and computed."""
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
     def portable_codec(self, base: Any) -> PortableCodec | None:
         """Return the codec of functions of a module; None if they stay in memory."""
-        if self.cache.store is None or not self.is_frozen:
+        if not (self.cache.layers and self.is_frozen):
             return None
         if self._codec is None or self._codec[0] is not base:
             try:
@@ -258,8 +266,7 @@ class RunCache:
             for key, entry, load in in_gc_pauses(pending)
         ]
         self.cache.put(results)
-        store = self.cache.store
-        if store is None:
+        if not self.cache.layers:
             return
         written: dict[str, bytes] = {}
         codec = self._codec and self._codec[1]
@@ -268,7 +275,7 @@ class RunCache:
             encoded = encode_entries(entries, codec)
             if encoded is not None:
                 written[stored_name(key)] = encoded
-        store.put(written)
+        self.cache.layers.put(written)
         self.cache.drop_old()
 
 

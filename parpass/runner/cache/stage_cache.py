@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,10 +19,10 @@ from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
 from parpass.runner.cache.entry_codec import decode_entries
 from parpass.runner.cache.function_cache import (
-    BoundObjects,
     CacheEntry,
     digest_of,
 )
+from parpass.runner.cache.function_keys import FunctionKeys
 from parpass.runner.cache.run_cache import RunCache, StageKey, stored_name
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
@@ -32,6 +31,7 @@ from parpass.runner.ipc.messages import (
     FunctionOutcome,
     Read,
     ReadKind,
+    Recording,
 )
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
@@ -40,19 +40,12 @@ from parpass.runner.ipc.module_store import (
     in_gc_pauses,
 )
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import LargeValue, Pass
+from parpass.transform import Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
 
-# Digests of constants take a second for some 500 MB. A function with more than so many
-# bytes of them, whose digests are not known, has one if passes take five times as long.
-_LARGE_BYTES = 1 << 24
-_BYTES_PER_SECOND = 100e6
-_UNCOUNTED_BYTES = 1 << 20  # digested before it is counted how many there are
-
-
-class _TooLargeError(Exception):
-    """The digest of a function takes longer than its passes, as far as is known."""
+_RESULT, _RECORDED = ReadKind.RESULT, "-1 "
+_OF_ENTRIES = ReadKind.LINES, ReadKind.RESULT  # reads that no pass has made
 
 
 class StageCache:
@@ -75,14 +68,7 @@ class StageCache:
         self._run, self._key, self._steps = run, key, steps
         self._module, self._base = module, module.base
         self._adapter, self._cache = run.adapter, run.cache
-        self._bound = self._cache.bound(self._adapter.bound_objects(self._base))
-        self._bound_ref = weakref.ref(self._bound)
-        # What was read from disk may share other parts than what was computed, which
-        # the bytes for workers show.
-        self._codec = run.portable_codec(self._base)
-        self._fits: dict[weakref.ref[BoundObjects], bool] = {}
-        self._keys: dict[str, bytes | None] = {}
-        self._contents: dict[str, bytes | None] = {}
+        self._keys = FunctionKeys(run, key, module)
         self._reads: dict[Read, bytes] = {}
         self._expected: dict[int, CacheEntry] = {}  # of results that are verified
         self._indices = {name: at for at, name in enumerate(module.handles)}
@@ -112,9 +98,11 @@ class StageCache:
             if result is None or at in outcomes.recalled:
                 continue
             self._run.computed += 1
-            key = self._key_of(name)
-            if key is None and self._is_worth_digesting(name, outcomes.seconds[at]):
-                key = self._key_of(name)
+            key = self._keys.of(name)
+            if key is None and self._keys.is_worth_digesting(
+                name, outcomes.seconds[at]
+            ):
+                key = self._keys.of(name)
             if key is not None and outcomes.is_complete(at):
                 self._keep(at, key, result, outcomes)
 
@@ -127,11 +115,13 @@ class StageCache:
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
         if any(one.emissions for one in effects.values()):  # which have lines
             reads.append(((ReadKind.LINES, ""), self._key.lines))
+        if outcomes.recording >= Recording.RESULTS:
+            reads.append(((_RESULT, _RECORDED), b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
             reads,
             None,
-            self._bound_ref,
+            self._keys.bound,
             effects,
             None
             if ANY_FUNCTION in dependencies
@@ -154,25 +144,29 @@ class StageCache:
             run.keep_later(key, replace(entry, result=content))
 
     def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
-        """Return the results of functions, in memory or on disk."""
+        """Return the results of functions, in memory or in a layer below it."""
         keys = {
-            name: key for name in in_gc_pauses(names) if (key := self._key_of(name))
+            name: key for name in in_gc_pauses(names) if (key := self._keys.of(name))
         }
         known = self._cache.get(keys.values())
         found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
-        store = self._cache.store
         missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
-        if store is None or not missing:
+        if not (self._cache.layers and missing):
             return found
-        about = self._codec, self._bound_ref
         read: list[tuple[bytes, Sequence[CacheEntry]]] = []
-        for stored, encoded in in_gc_pauses(store.get(missing).items()):
+
+        def accept(stored: str, encoded: bytes) -> bool:
+            """Decode results; return whether one is of this module."""
             self._run.store.check_open()
             name = missing[stored]
-            entries = decode_entries(encoded, *about)
+            with gc_paused:
+                entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
             if entries:
                 read.append((keys[name], entries))
                 found[name] = self._valid(entries)
+            return found[name] is not None
+
+        self._cache.layers.fetch(missing, accept)
         self._cache.put(read)
         return found
 
@@ -191,7 +185,7 @@ class StageCache:
         if not self._run.is_frozen:
             batch = FunctionBatch(result, (len(result),))
             return FunctionHandle(encoded=EncodedFunction(batch, None))
-        if not self._has_all(entry.bound):
+        if not self._keys.has_all(entry.bound):
             with gc_paused:
                 result = round_trip(self._adapter, result, self._base)
         return FunctionHandle(result)
@@ -205,7 +199,7 @@ class StageCache:
             None,
             (ANY_FUNCTION,) if named is None else [index[one] for one in named],
             entry.signature_changed,
-            [read for read, _ in entry.reads if read[0] is not ReadKind.LINES],
+            [read for read, _ in entry.reads if read[0] not in _OF_ENTRIES],
         )
 
     def _verify(
@@ -224,147 +218,28 @@ class StageCache:
             before = self._adapter.decode_function(before, (), self._base)
         is_same = before is now
         if before is not None and now is not None:
-            is_same = self._content(before) == self._content(now)
-        wrong = [
-            f"'{step.info.name}'"
-            for at, step in enumerate(self._steps)
+            is_same = self._keys.content(before) == self._keys.content(now)
+        effects = [
+            at
+            for at in range(len(self._steps))
             if _comparable(expected.effects.get(at))
             != _comparable(computed.effects.get(at))
         ]
-        if is_same and not wrong:
+        if is_same and not effects:
             return
         self._cache.discard(key, expected)
-        passes = wrong or [f"'{step.info.name}'" for step in self._steps]
+        self._cache.names_passes = True  # from now on
+        suspects = _suspects(len(self._steps), expected, computed, effects)
+        passes = [f"'{self._steps[at].info.name}'" for at in suspects]
         what = "diagnostics, log records or the like" if is_same else "another function"
         warn(
             f"on function '{name}' {' or '.join(passes)} gave {what} than the cache "
             "has from an earlier run: the pass depends on something that its key does "
             "not have, such as a file, a clock or state of its own. Mend that, or "
-            "return None from its cache_key(); the new result is used",
+            "return None from its cache_key(); the new result is used"
+            + ("; results from now on tell these passes apart" if passes[1:] else ""),
             CacheMismatchWarning,
         )
-
-    def _key_of(self, name: str) -> bytes | None:
-        """Return the key of a function, computed once; None if it has no digest."""
-        if name not in self._keys:
-            self._run.store.check_open()
-            content = self._content_of(name)
-            self._keys[name] = content and digest_of(
-                self._key.content,
-                content,
-                self._adapter.encode_reference(self._base, name),
-                name.encode(errors="surrogatepass"),
-            )
-        return self._keys[name]
-
-    def _content_of(self, name: str) -> bytes | None:
-        """Return the digest of a function before the stage; None if it has none."""
-        if name not in self._contents:
-            self._contents[name] = None
-            if name not in self._run.large or self._is_slow(name):
-                handle = self._module.handles[name]
-                function = self._run.store.load(handle, self._base)
-                self._contents[name] = self._content(function, name)
-        return self._contents[name]
-
-    def _is_worth_digesting(self, name: str, seconds: float) -> bool:
-        """Note that passes take long on a function with large constants, if they do.
-
-        It gets a digest then, in later runs and, unless it may be another by now, in
-        this one; return that.
-        """
-        nbytes = self._run.large.get(name)
-        if nbytes is None or seconds * _BYTES_PER_SECOND < nbytes:
-            return False
-        self._cache.slow.add(self._slow_key(name))
-        if self._run.is_frozen:
-            del self._keys[name], self._contents[name]
-        return self._run.is_frozen
-
-    def _is_slow(self, name: str) -> bool:
-        return self._slow_key(name) in self._cache.slow
-
-    def _slow_key(self, name: str) -> bytes:
-        return digest_of(self._key.content, name.encode(errors="surrogatepass"))
-
-    def _content(self, function: Any, name: str = "") -> bytes | None:
-        """Return the digest of a function; None if it has none.
-
-        Args:
-            function: The function.
-            name: Its name, if it has a digest only where that pays; empty if not.
-        """
-        is_frozen, memo = self._run.is_frozen, self._cache.digests
-        known = memo.get(function) if is_frozen else None
-        if known is not None and self._has_all(known[1]):
-            return known[0]
-        values: list[bytes] = []
-        digested = 0
-
-        def take_out(value: LargeValue) -> int | None:
-            nonlocal digested
-            if value.nbytes < self._run.store.optimizations.large_value_bytes:
-                return None
-            if name and digested <= _UNCOUNTED_BYTES and memo.get(value) is None:
-                digested += value.nbytes
-                if digested > _UNCOUNTED_BYTES:
-                    self._check_size(function, name)
-            digest = self._value_digest(value)
-            if digest not in values:  # however many objects have it
-                values.append(digest)
-            return values.index(digest)
-
-        try:
-            encoded = None
-            if self._codec is not None:
-                encoded = self._codec.encode(function, take_out)
-            if encoded is None:
-                if name in self._run.large and not self._is_slow(name):
-                    return None  # the codec takes no error of a sink for an answer
-                values.clear()
-                encoded = self._adapter.encode_content(function, self._base, take_out)
-        except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
-            return None
-        found = digest_of(encoded, *values)
-        if is_frozen:
-            memo.put(function, (found, self._bound_ref))
-        return found
-
-    def _check_size(self, function: Any, name: str) -> None:
-        """Check that a function's digest pays.
-
-        Raises:
-            _TooLargeError: It does not.
-        """
-        nbytes, memo = 0, self._cache.digests
-
-        def count(value: LargeValue) -> int:
-            nonlocal nbytes
-            nbytes += 0 if memo.get(value) else value.nbytes
-            return 0
-
-        self._adapter.encode_content(function, self._base, count)
-        if nbytes > _LARGE_BYTES and not self._is_slow(name):
-            self._run.large[name] = nbytes
-            raise _TooLargeError
-
-    def _value_digest(self, value: LargeValue) -> bytes:
-        known = self._cache.digests.get(value)
-        if known is None:
-            known = digest_of(value.raw())
-            self._cache.digests.put(value, known)
-        return known
-
-    def _has_all(self, bound: weakref.ref[BoundObjects]) -> bool:
-        """Return whether this module has all objects that a function is bound to."""
-        if bound is self._bound_ref:
-            return True
-        known = self._fits.get(bound)
-        if known is None:
-            objects = bound()
-            known = objects is not None and self._bound.covers(objects)
-            self._fits[bound] = known
-        return known
 
     def _digest(self, read: Read) -> bytes:
         """Return the digest of something that passes read of the module."""
@@ -378,6 +253,8 @@ class StageCache:
         match kind:
             case ReadKind.LINES:
                 return self._key.lines
+            case ReadKind.RESULT:  # of which nothing depends
+                return b""
             case ReadKind.NAMES:
                 return digest_of(
                     *(one.encode(errors="surrogatepass") for one in handles)
@@ -385,7 +262,7 @@ class StageCache:
             case ReadKind.SHELL:
                 return digest_of(self._adapter.encode_shell(self._base))
             case ReadKind.EVERYTHING:
-                parts = [self._content_of(one) or _unknown() for one in handles]
+                parts = [self._keys.content_of(one) or _unknown() for one in handles]
                 shell = ReadKind.SHELL, ""
                 names = ReadKind.NAMES, ""
                 return digest_of(self._digest(names), self._digest(shell), *parts)
@@ -402,7 +279,7 @@ class StageCache:
                 return digest_of(self._adapter.encode_signature(signature))
             except Exception:  # noqa: BLE001 -- the function has it, too
                 pass
-        return self._content_of(name) or _unknown()
+        return self._keys.content_of(name) or _unknown()
 
 
 def _unknown() -> bytes:
@@ -433,6 +310,34 @@ def _comparable(effects: Effects | None) -> Any:
         [(one.function, one.before, one.after) for one in effects.changes],
         [_summary(one) for one in effects.emissions],
     )
+
+
+def _suspects(
+    count: int, expected: CacheEntry, computed: CacheEntry, effects: Sequence[int]
+) -> Sequence[int]:
+    """Return the passes one of which gave two results of the same, by index.
+
+    Args:
+        count: How many passes there are.
+        expected: The outcome that was kept.
+        computed: That of now.
+        effects: The passes whose effects differ.
+    """
+    was, now = _results(expected), _results(computed)
+    if was and now:  # which are of functions that were the same up to there
+        differ = [at for at in range(count) if was.get(at) != now.get(at)]
+        if differ or effects:
+            return [min([*differ, *effects])]
+    return range(min(effects, default=count - 1) + 1)
+
+
+def _results(entry: CacheEntry) -> dict[int, str]:
+    """Return digests of what passes made of a function, by index; none if unknown.
+
+    A pass that did not change it has none; that they are known is under -1.
+    """
+    found = [name.split(" ") for (kind, name), _ in entry.reads if kind is _RESULT]
+    return {int(at): digest for at, digest in found}
 
 
 def _summary(emission: Emission) -> Any:

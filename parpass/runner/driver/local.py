@@ -20,6 +20,7 @@ from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
+    Recording,
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
@@ -193,7 +194,7 @@ def local_interpreter(
     *,
     unstable: Sequence[str],
     quarantined: Verdicts,
-    records_reads: bool = False,
+    recording: Recording = Recording.NOTHING,
 ) -> Generator[StageInterpreter]:
     """Yield the interpreter of a stage on functions as objects, in this process.
 
@@ -203,7 +204,7 @@ def local_interpreter(
         context: The settings in force.
         store: Decodes functions.
         unstable: The functions whose signatures may change.
-        records_reads: Whether outcomes have what passes read of the rest of the module.
+        recording: What outcomes have for a function cache.
         quarantined: Which passes killed a worker, or hung, on which function: they are
             not called on it in this process either.
     """
@@ -215,7 +216,7 @@ def local_interpreter(
         list(mod.handles),
         lambda name: store.load(mod.handles[name], mod.base),
         unstable=unstable,
-        records_reads=records_reads,
+        recording=recording,
     )
     work.quarantined = quarantined
     with (
@@ -258,7 +259,7 @@ def run_remainder(
         store,
         unstable=unstable,
         quarantined=quarantined,
-        records_reads=outcomes.records_reads,
+        recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
         for at, one in begun.items():

@@ -133,7 +133,7 @@ class StageExecutor:
                 # Only where there is a cache.
                 from parpass.runner.cache.stage_cache import StageCache
 
-            outcomes.records_reads = True
+            outcomes.recording = state.cache.recording
             cache = StageCache(state.cache, key, command.steps, module)
             cache.recall(outcomes)
         return StageInProgress(command, module, outcomes, began, cache)

@@ -54,6 +54,16 @@ class ReadKind(enum.IntEnum):
     SHELL = 4  # what a module has besides, and passes seldom read
     EVERYTHING = 5  # more than is listed
     LINES = 6  # of the code of passes, which log records and warnings have
+    RESULT = 7  # of a pass on the function itself: its index and a digest, for a check
+
+
+class Recording(enum.IntEnum):
+    """The parts of outcomes that are for a function cache."""
+
+    NOTHING = 0
+    READS = 1  # of the rest of the module
+    RESULTS = 2  # and a digest of what each pass made of the function
+    PORTABLE_RESULTS = 3  # which is that of other processes, too, and takes longer
 
 
 # The kind, and the name of the function.
@@ -165,7 +175,7 @@ class StageSpec(msgspec.Struct, frozen=True):
         limits: The limits of the call, for passes that the steps run themselves.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
-        records_reads: Whether outcomes are to have what passes read.
+        recording: What outcomes are to have for a function cache.
     """
 
     steps: Sequence[Pass]
@@ -177,11 +187,11 @@ class StageSpec(msgspec.Struct, frozen=True):
     limits: Limits = UNSET
     unstable: Collection[str] = ()
     traced: bool = False
-    records_reads: bool = False
+    recording: Recording = Recording.NOTHING
 
     @property
     def _is_watched(self) -> bool:
-        return self.traced or self.records_reads
+        return self.traced or self.recording is not Recording.NOTHING
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An object takes as long to pickle as ten plain values. So there are few of
@@ -196,7 +206,7 @@ class StageSpec(msgspec.Struct, frozen=True):
             budgets if budgets is None or any_limited(budgets) else len(budgets),
             None if limits is UNSET else limits,
             self.unstable,
-            *((self.traced, self.records_reads) if self._is_watched else ()),
+            *((self.traced, self.recording) if self._is_watched else ()),
         )
 
 
@@ -210,7 +220,7 @@ def _spec_of(
     limits: Limits | None,
     unstable: Collection[str],
     traced: bool = False,
-    records_reads: bool = False,
+    recording: Recording = Recording.NOTHING,
 ) -> StageSpec:
     return StageSpec(
         steps,
@@ -222,7 +232,7 @@ def _spec_of(
         UNSET if limits is None else limits,
         unstable,
         traced,
-        records_reads,
+        recording,
     )
 
 

@@ -182,7 +182,7 @@ class RemoteStage:
             call_limits(),
             self.outcomes.unstable_names(),
             self.transfer.is_traced,
-            self.outcomes.records_reads,
+            self.outcomes.recording,
         )
         return encode_payload(self.steps, adapter, spec)
 

@@ -34,10 +34,12 @@ from parpass.runner.ipc.messages import (
     FunctionOutcome,
     Read,
     ReadKind,
+    Recording,
     Verdicts,
     listed_reads,
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
+from parpass.runner.stage.content_digest import ContentDigests
 from parpass.runner.stage.module_view import FunctionView
 from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -89,7 +91,7 @@ class StageInterpreter:
         guard: Limits memory while it is entered.
         budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
-        records_reads: Whether outcomes have what passes read of the rest of the module.
+        recording: What outcomes have for a function cache.
 
     Attributes:
         adapter: The adapter of the IR.
@@ -110,7 +112,7 @@ class StageInterpreter:
         *,
         budgets: Sequence[Budget] | None = None,
         unstable: Collection[str] = (),
-        records_reads: bool = False,
+        recording: Recording = Recording.NOTHING,
     ) -> None:
         self._steps = steps
         self._context = context
@@ -127,7 +129,10 @@ class StageInterpreter:
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
-        self._records_reads = records_reads
+        self._recording = recording
+        self._records_reads = recording >= Recording.READS
+        self._records_results = recording >= Recording.RESULTS
+        self._undigested: Any = None  # what a step made
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
@@ -136,6 +141,7 @@ class StageInterpreter:
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._analyses = AnalysisManager(context, adapter)
+        self._digests: ContentDigests | None = None
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._views: dict[int, tuple[Any, FunctionView]] = {}
@@ -171,6 +177,8 @@ class StageInterpreter:
         if at >= self.steps_on(name):
             return False
         self._dependencies = {*outcome.dependencies, *outcome.reads}
+        if self._records_results:  # which other functions do not depend on
+            self._dependencies.difference_update(_results_in(outcome))
         with capturing(cursor.emissions) as cursor.emissions:
             if not at:
                 cursor.original = outcome.function = self._load(name)
@@ -222,7 +230,20 @@ class StageInterpreter:
             return
         found = self._dependencies
         outcome.dependencies = [one for one in found if isinstance(one, int)]
-        outcome.reads = listed_reads([one for one in found if isinstance(one, tuple)])
+        results = _results_in(outcome)
+        if self._undigested is not None:
+            results.append(self._result(len(outcome.seconds) - 1, self._undigested))
+            self._undigested = None
+        reads = [one for one in found if isinstance(one, tuple)]
+        outcome.reads = (*listed_reads(reads), *results)
+
+    def _result(self, at: int, function: Any) -> Read:
+        """Return what is recorded of the function that a step made."""
+        if self._digests is None:
+            is_portable = self._recording is Recording.PORTABLE_RESULTS
+            about = self.adapter, self._module
+            self._digests = ContentDigests(*about, is_portable=is_portable)
+        return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
 
     def seed(self, name: str, function: Any, at: int) -> None:
         """Set the version of a function at the start of step `at`."""
@@ -236,6 +257,8 @@ class StageInterpreter:
     def _put(self, outcome: FunctionOutcome, after: Any) -> None:
         """Set the function after a step."""
         before, outcome.function = outcome.function, after
+        if after is not before and self._records_results:
+            self._undigested = after
         if after is not before and not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
@@ -417,3 +440,7 @@ class StageInterpreter:
         return any(
             versions.get((name, at)) is function for at in range(len(self._steps) + 1)
         )
+
+
+def _results_in(outcome: FunctionOutcome) -> list[Read]:
+    return [one for one in outcome.reads if one[0] is ReadKind.RESULT]

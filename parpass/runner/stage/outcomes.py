@@ -30,6 +30,7 @@ from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
     Read,
+    Recording,
     Verdict,
     Verdicts,
 )
@@ -63,7 +64,7 @@ class StageOutcomes:
         watcher: Notes the functions that begin here, or are finished; None in a run
             without a progress callback.
         done: How many functions have an outcome.
-        records_reads: Whether outcomes are to have what passes read.
+        recording: What outcomes are to have for a function cache.
         reads: What passes on a function read of the rest of the module, by index.
         recalled: The functions whose outcomes are of an earlier run, from a cache.
     """
@@ -82,7 +83,7 @@ class StageOutcomes:
         self._steps = steps
         self.watcher: FunctionWatcher | None = None
         self.done = 0
-        self.records_reads = False
+        self.recording = Recording.NOTHING
         self.reads: dict[int, Collection[Read]] = {}
         self.recalled: set[int] = set()
         self._changed_signatures: set[int] = set()

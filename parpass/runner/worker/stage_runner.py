@@ -154,7 +154,7 @@ class StageRunner:
             limit_memory if is_own_process else None,
             budgets=self._spec.budgets,
             unstable=self._spec.unstable,
-            records_reads=self._spec.records_reads,
+            recording=self._spec.recording,
         )
         self._file = FunctionFile(
             functools.partial(run.functions, number),

@@ -12,7 +12,9 @@ from click.testing import CliRunner, Result
 from onnx import helper
 
 from parpass.cli import main
+from parpass.errors import SlowerRunWarning
 from tests.support import commands
+from tests.support.cache_server import serving
 from tests.support.commands import write_model
 from tests.support.onnx_models import graph_model, random
 
@@ -59,6 +61,40 @@ def test_results_are_kept_for_the_next_command(model: Path, tmp_path: Path):
         found += re.findall(r"(\d) of 1 function from the cache", result.stderr)
     assert found == ["0", "1", "0"]
     assert "give --cache, too" in opt(model, "--verify-cache", "1").stderr
+
+
+def test_results_are_taken_from_other_caches(model: Path, tmp_path: Path):
+    mine, theirs = f"--cache={tmp_path / 'mine'}", f"--cache-from={tmp_path / 'theirs'}"
+    opt(model, "-p", "InferType", f"--cache={tmp_path / 'theirs'}")
+    found: list[str] = []
+    for options in ([theirs], [mine, theirs, f"--cache-from={tmp_path}"], [mine]):
+        result = opt(model, "-p", "InferType", "--explain-speed", *options)
+        assert (result.exit_code, result.stdout) == (0, TYPED)
+        found += re.findall(r"(\d) of 1 function from the cache", result.stderr)
+    assert found == ["1", "1", "1"]
+    with pytest.warns(SlowerRunWarning, match="none', a layer of a cache: no results"):
+        result = opt(model, "-p", "InferType", f"--cache-from={tmp_path / 'none'}")
+    assert (result.exit_code, result.stdout) == (0, TYPED)
+
+
+def test_results_are_shared_by_a_server(model: Path):
+    with serving() as server:
+        for option, count in (("to", 0), ("from", 1)):
+            option = f"--cache-{option}={server.url}"
+            result = opt(model, "-p", "InferType", "--explain-speed", option)
+            assert (result.exit_code, result.stdout) == (0, TYPED)
+            assert f"{count} of 1 function from the cache" in result.stderr
+        assert server.asked == ["GET", "PUT", "GET"]
+    result = opt(model, "-p", "InferType", "--cache-to=somewhere")
+    assert result.exit_code == 2
+    assert "'--cache-to': expected a URL such as https" in result.stderr
+
+
+@pytest.mark.parametrize("given", ["", "ftp://a/b", "https://", __file__])
+def test_what_is_neither_folder_nor_url_is_refused(model: Path, given: str):
+    result = opt(model, "-p", "InferType", f"--cache-from={given}")
+    assert result.exit_code == 2
+    assert re.search(r"'--cache-from': expected .*URL", result.stderr)
 
 
 def test_several_models_become_functions_of_one_module(model: Path, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from parpass.runner import FunctionCache, Runner, open_runner, propagate
 from parpass.runner.report.figures import CacheFigures
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import FUNCTION_TIMEOUT, ON_FAILURE
+from tests.support.pooled import POOLED
 from tests.support.signed_ir import Change, SignedProgram
 from tests.support.talking import LOGGER, Talk
 from tests.support.toy_ir import Fn, Program, program, values_of
@@ -228,6 +230,63 @@ def test_verification_compares_effects_and_names_their_pass():
     with told, open_runner(workers=0, cache=cache) as runner:
         for _ in range(2):
             runner.run_sync(program(1), Sequential([Add(1), _CountsOdd(), Add(1)]))
+
+
+class ReadEnvironment(FunctionPass):
+    """Appends, or counts, what the environment has, which its key does not."""
+
+    pass_info = PassInfo(0, "ReadEnvironment")
+
+    def __init__(self, *, counts: bool) -> None:
+        self.counts = counts
+
+    def cache_key(self) -> bool:
+        return self.counts
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        found = int(os.environ["TEST_AMOUNT"])
+        if self.counts:
+            ctx.count("found", found)
+            return func
+        return func.with_values((*func.values, found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("counts", [False, True])
+def test_the_pass_that_depends_on_more_is_named_exactly(
+    monkeypatch: pytest.MonkeyPatch, workers: int, counts: bool
+):
+    passes = [Add(1), ReadEnvironment(counts=counts), Add(2), Say()]
+    cache = FunctionCache(verify=1.0)
+    told = pytest.warns(CacheMismatchWarning)  # once, as filters are a setting
+    with told as caught, open_runner(workers=workers, cache=cache) as runner:
+        for amount in "112":
+            assert not caught.list
+            monkeypatch.setenv("TEST_AMOUNT", amount)
+            context = PassContext(config=POOLED)
+            made = runner.run_sync(program(1, 2), passes, context=context)
+            assert made == Sequential(passes)(program(1, 2))
+    what = "diagnostics" if counts else "another"
+    said = [f"on function 'f{at}' 'ReadEnvironment' gave {what}" for at in range(2)]
+    assert [str(one.message)[: len(said[0])] for one in caught] == said
+
+
+def test_after_a_result_that_differed_passes_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    passes = [Add(1), ReadEnvironment(counts=False), Add(2)]
+    cache = FunctionCache(verify=1 - 1e-9)
+    told = pytest.warns(CacheMismatchWarning)
+    with told as caught, open_runner(workers=0, cache=cache) as runner:
+        for amount in "1234":
+            monkeypatch.setenv("TEST_AMOUNT", amount)
+            runner.run_sync(program(1), passes)
+    several, _, one = (str(one.message) for one in caught)
+    assert "'f0' 'Add' or 'ReadEnvironment' or 'Add' gave another" in several
+    assert "results from now on tell these passes apart" in several
+    assert "'f0' 'ReadEnvironment' gave another" in one
+    assert "from now on" not in one
 
 
 def test_results_that_are_verified_and_hold_are_said_nothing_of():

@@ -1,0 +1,146 @@
+"""The layers that a function cache has below its memory: a table on disk, and others.
+
+A layer has objects by key, and knows nothing of what they mean. What is not in one is
+looked for in the next, and what was found there is put into those above that take
+objects. So a service, or a job of CI, has a layer of its own that it writes to, above
+one that many read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from parpass.errors import ArgumentError, SlowerRunWarning
+from parpass.errors.warning import warn
+from parpass.fork_safety import fork_lock
+
+_HTTP = "http://", "https://"
+
+
+class CacheLayer(Protocol):
+    """The protocol of layers: objects by key, for all runs of a cache.
+
+    Threads may call it at the same time. What it cannot do it leaves out, with one
+    warning at most. An object that it returns is one that was put in under that key, or
+    what came of that by an accident, which a layer notices where it can.
+
+    Attributes:
+        is_writable: Whether objects are put in.
+    """
+
+    is_writable: bool
+
+    def get(self, keys: Iterable[str]) -> Mapping[str, bytes]:
+        """Return those of the objects that are there, by key."""
+        ...
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        """Store objects, in place of those under the same keys."""
+        ...
+
+    def renew_patience(self) -> None:
+        """Begin anew with the time that may be waited, as for another run."""
+        ...
+
+
+def open_layer(where: str | os.PathLike[str] | CacheLayer) -> CacheLayer:
+    """Return a layer that is read: a folder, or what a server has at an address.
+
+    Args:
+        where: The folder of another cache, a URL, or a layer, which is returned.
+
+    Raises:
+        ArgumentError: It is an address of no kind that is known, or not whole.
+    """
+    if not isinstance(where, (str, os.PathLike)):
+        return where
+    text = os.fspath(where)
+    if text.startswith(_HTTP):
+        with fork_lock:
+            # It loads an HTTP client.
+            from parpass.runner.cache.http_layer import HttpLayer
+
+        return HttpLayer(text)
+    if "://" in text:
+        raise ArgumentError(
+            f"expected a folder or a URL of http or https as a layer of a cache, got "
+            f"'{text}'"
+        )
+    with fork_lock:
+        # It loads SQLite.
+        from parpass.runner.cache.folder_layer import FolderLayer
+
+    return FolderLayer(Path(text))
+
+
+class Layers:
+    """Layers, the upper one first, as one.
+
+    A layer that raises an exception is not used by the rest of the run, with a warning.
+
+    Args:
+        layers: The layers.
+    """
+
+    def __init__(self, layers: Sequence[CacheLayer]) -> None:
+        self._layers = layers
+        self._failed: set[int] = set()
+        self._warned: set[int] = set()
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self._layers)
+
+    def renew_patience(self) -> None:
+        """Begin anew, as for another run."""
+        self._failed.clear()
+        for at in range(len(self._layers)):
+            self._use(at, "renew_patience")
+
+    def fetch(self, keys: Iterable[str], accept: Callable[[str, bytes], bool]) -> None:
+        """Look for objects in one layer after the other, until each is accepted.
+
+        Those that are accepted are put into the layers above that are writable.
+
+        Args:
+            keys: The keys.
+            accept: Is given a key and its object; returns whether it is the one that is
+                looked for.
+        """
+        missing = dict.fromkeys(keys)
+        for at in range(len(self._layers)):
+            if not missing:
+                return
+            found: Mapping[str, bytes] = self._use(at, "get", list(missing)) or {}
+            taken = {key: one for key, one in found.items() if accept(key, one)}
+            for key in taken:
+                missing.pop(key, None)
+            self._put(range(at), taken)
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        """Store objects in all layers that are writable."""
+        self._put(range(len(self._layers)), objects)
+
+    def _put(self, numbers: Iterable[int], objects: Mapping[str, bytes]) -> None:
+        for at in numbers if objects else ():
+            if self._layers[at].is_writable:
+                self._use(at, "put", objects)
+
+    def _use(self, at: int, method: str, *args: object) -> Mapping[str, bytes] | None:
+        """Call a method of a layer; None if it fails, or has failed in this run."""
+        if at in self._failed:
+            return None
+        layer = self._layers[at]
+        try:
+            return getattr(layer, method)(*args)
+        except Exception as error:  # noqa: BLE001 -- of a program's own layer
+            self._failed.add(at)
+            if at not in self._warned:
+                self._warned.add(at)
+                what = f"{method} of {type(layer).__name__}"
+                why = f"{type(error).__name__}: {error}"
+                warn(f"a layer of a cache is not used: {what}: {why}", SlowerRunWarning)
+            return None
