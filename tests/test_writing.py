@@ -32,12 +32,12 @@ DOCS = Path(__file__).parents[1] / "docs"
     ("name", "count", "tests"),
     [
         ("failures", 2, 0),
-        ("incremental", 3, 0),
+        ("incremental", 4, 0),
         ("with-dask", 2, 0),
         ("with-opentelemetry", 1, 0),
         ("with-qiskit", 2, 0),
         ("seeing", 8, 0),
-        ("writing-a-pass", 7, 3),
+        ("writing-a-pass", 8, 3),
         ("writing-an-adapter", 11, 1),
     ],
 )

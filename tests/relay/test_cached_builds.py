@@ -16,7 +16,7 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.relay.build_module import network_runs
 from parpass.runner import FunctionCache, open_runner, run_pipeline_sync
-from parpass.runner.cache import stage_cache
+from parpass.runner.cache import function_keys
 from parpass.target import Target
 from parpass.transform import PassContext
 from tests.support.docs import snippets
@@ -104,15 +104,15 @@ def test_build_takes_a_cache_unless_a_runner_has_it(
 def test_what_the_page_shows_is_printed(capsys: pytest.CaptureFixture[str]):
     programs = "\n".join(one.code for one in snippets(PAGE))
     exec(programs, {})
-    blocks = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    blocks = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     assert capsys.readouterr().out == "".join(blocks.findall(PAGE.read_text()))
 
 
 def test_large_constants_are_digested_where_passes_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(stage_cache, "_LARGE_BYTES", 30_000)
-    monkeypatch.setattr(stage_cache, "_UNCOUNTED_BYTES", 0)
+    monkeypatch.setattr(function_keys, "_LARGE_BYTES", 30_000)
+    monkeypatch.setattr(function_keys, "_UNCOUNTED_BYTES", 0)
 
     def recalled(value: float) -> int:
         """Return whether a function is recalled that has a large constant."""
@@ -125,7 +125,7 @@ def test_large_constants_are_digested_where_passes_take_longer(
         return report.cache.recalled
 
     with open_runner(workers=0, cache=FunctionCache()) as runner:
-        monkeypatch.setattr(stage_cache, "_BYTES_PER_SECOND", 0.0)
+        monkeypatch.setattr(function_keys, "_BYTES_PER_SECOND", 0.0)
         assert [recalled(1), recalled(1)] == [0, 0]
-        monkeypatch.setattr(stage_cache, "_BYTES_PER_SECOND", float("inf"))
+        monkeypatch.setattr(function_keys, "_BYTES_PER_SECOND", float("inf"))
         assert [recalled(1), recalled(1), recalled(2)] == [0, 1, 0]

@@ -151,7 +151,8 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
     before, kernel = sorted((folder / "dump").iterdir())
     assert kernel.name.startswith(f"{before.name}_")
     lowered = (kernel / "001_LowerTE.relay").read_text()
-    assert f"by itself: the text calls it {before.name}\n" in lowered
+    assert lowered.startswith("// parpass opt 000_before.relay --load ")
+    assert f"@{kernel.name}(" in (kernel / "000_before.relay").read_text()
     assert result.stderr.count("// IR Dump After tir.VectorizeLoop") == 1
     assert "\nLowerTE,1," in result.stderr
     assert "pass  " in result.stderr
