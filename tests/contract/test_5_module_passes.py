@@ -148,7 +148,7 @@ def test_5_9_an_error_says_in_which_pass_once(run: Run):
 
 def test_5_10_the_decorator_takes_these_arguments():
     names = ["pass_func", "opt_level", "name", "required"]
-    assert list(inspect.signature(module_pass).parameters) == names
+    assert list(inspect.signature(module_pass).parameters) == [*names, "preserves"]
 
 
 def test_5_11_a_missing_level_is_refused_at_once():

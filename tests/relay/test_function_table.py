@@ -112,7 +112,7 @@ soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 def limit(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
 
-for size in (0, 4096, 9000):
+for size in (0, 4096, 8000):
     check(folder / str(size), lambda: limit(size), lambda: limit(soft))
 """
 NO_ROOM = """
