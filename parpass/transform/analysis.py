@@ -8,7 +8,6 @@ preserves the analysis; as in LLVM and MLIR. See `analysis_manager`.
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar, cast, overload
@@ -37,7 +36,8 @@ def analysis(
 ) -> Any:
     """Make a function `(unit, ctx) -> result` an analysis; a decorator.
 
-    The result depends on the unit and the settings alone, and passes do not change it.
+    The result depends on the content of the unit and the settings alone, not on the
+    name of a function, and passes do not change it.
     Where a pass is to preserve it, it names what it is about, such as variables, and
     refers to no nodes that the pass replaces.
 
@@ -60,12 +60,7 @@ def analysis(
             raise ArgumentError(
                 f"expected a function for @analysis, got {describe_kind(function)}"
             )
-        # What a call makes, which may make another, has a key of its own; and so has
-        # what bears the name of another analysis, by `functools.wraps`.
-        key = f"{function.__module__}.{function.__qualname__}"
-        if "<" in key or hasattr(function, _MARK):
-            key += f"#{os.urandom(8).hex()}"
-        setattr(function, _MARK, AnalysisMark(function, key, of, equal))
+        setattr(function, _MARK, AnalysisMark(function, of, equal))
         return function
 
     return mark if compute is None else mark(compute)
@@ -75,14 +70,12 @@ class AnalysisMark(NamedTuple):
     """The record that marks a function as an analysis.
 
     Attributes:
-        function: The analysis.
-        key: Its name; that of a copy, too, that was sent to a worker by value.
+        function: The analysis; another function may have the mark by `functools.wraps`.
         of: What it is of: `'function'` or `'module'`.
         equal: Compares two results.
     """
 
     function: Analysis
-    key: str
     of: str
     equal: Callable[[Any, Any], bool]
 

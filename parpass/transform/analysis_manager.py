@@ -7,13 +7,21 @@ that would not be so, since it logs, warns, remarks or counts, is computed each 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, cast
 
 from parpass.errors import PreservedAnalysisError
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.analysis import Analysis, mark_of
-from parpass.transform.capture.intercept import allowing_capture, capturing, emit_all
+from parpass.transform.capture.emission import Emission
+from parpass.transform.capture.intercept import (
+    allowing_capture,
+    capturing,
+    current_buffer,
+    emit_all,
+    is_capturing_warnings,
+    shown_by,
+)
 from parpass.transform.capture.recorder import (
     Recorder,
     current_recorder,
@@ -37,16 +45,30 @@ class AnalysisManager:
 
     Attributes:
         is_checking: Whether passes are to be checked for what they preserve.
+        is_of_module: Whether an analysis of a module is being computed.
     """
 
-    __slots__ = ("_adapter", "_capture", "_keeps", "_results", "is_checking")
+    __slots__ = (
+        "_adapter",
+        "_capture",
+        "_context",
+        "_is_watched",
+        "_keeps",
+        "_results",
+        "_shown",
+        "is_checking",
+        "is_of_module",
+    )
 
     def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
-        config, self._adapter = context.config, adapter
+        config, self._context, self._adapter = context.config, context, adapter
         self.is_checking: bool = config.get(CHECK_ANALYSES, False)
         self._keeps = optimizations_in(config).cached_analyses
-        self._results: dict[int, tuple[Any, dict[str, _Result]]] = {}
+        self._results: dict[int, tuple[Any, dict[Analysis, Any]]] = {}
         self._capture: contextlib.ExitStack | None = None
+        self._shown: tuple[Any, Any] | None = None  # what showed warnings at first
+        self._is_watched = bool(context.instruments)
+        self.is_of_module = False
 
     def get(self, of: Analysis, unit: Any, context: PassContext) -> Any:
         """Return the result of an analysis, computed unless it is kept.
@@ -55,34 +77,41 @@ class AnalysisManager:
             ArgumentError: It is no analysis.
             Exception: The analysis raised it; that is not kept.
         """
-        mark = mark_of(of)
-        functions = None
-        if mark.of == "module" and not inside_function_pass():  # there it is read-only
-            functions = self._identities(unit)
+        is_of_module = mark_of(of).of == "module"
+        if context is not self._context or not self._allow_capture():
+            return of(unit, context)
+        # A module that is not a function pass's to read may be changed in place.
+        is_read_only = not is_of_module or inside_function_pass()
         known = self._results.get(id(unit))
-        found = None if known is None else known[1].get(mark.key)
-        if found is not None and (functions is None or found.functions == functions):
-            return found.value
-        if self._capture is None:
-            # Until the block ends, as it takes longer than many an analysis.
-            self._capture = contextlib.ExitStack()
-            self._capture.enter_context(allowing_capture())
-        result, is_silent = _computed(of, unit, context)
-        if is_silent and self._keeps:
-            kept = self._results.setdefault(id(unit), (unit, {}))[1]
-            kept[mark.key] = _Result(result, functions)
+        if known is not None and is_read_only and of in known[1]:
+            return known[1][of]
+        outer, self.is_of_module = self.is_of_module, is_of_module
+        try:
+            result, is_silent = _computed(of, unit, context)
+        finally:
+            self.is_of_module = outer
+        if is_silent and self._keeps and is_capturing_warnings():
+            self._results.setdefault(id(unit), (unit, {}))[1][of] = result
         return result
 
-    def _identities(self, mod: Any) -> Mapping[str, int]:
-        """Return by what is seen that a module was changed in place."""
-        found = self._adapter.functions(mod)
-        return {name: id(one) for name, one in found.items()}
+    def _allow_capture(self) -> bool:
+        """Capture warnings until the block ends; return whether they are captured.
+
+        They are not where the body has replaced what shows them. To begin anew for each
+        analysis would take longer than many an analysis.
+        """
+        if self._capture is None and _are_same(self._shown, shown_by()):
+            self._capture = contextlib.ExitStack()
+            self._capture.enter_context(allowing_capture())
+        return is_capturing_warnings()
 
     def __enter__(self) -> None:
         """Begin a block in which analyses are computed."""
+        self._shown = shown_by()
 
     def __exit__(self, *_: object) -> None:
         """End it; the results stay."""
+        self._shown = None
         if self._capture is not None:
             self._capture.close()
             self._capture = None
@@ -110,28 +139,32 @@ class AnalysisManager:
         self._put(after, found, pass_.preserves)
 
     def after_module(self, pass_: Pass, before: Any, after: Any) -> None:
-        """Keep with the result of a module pass what the pass preserves."""
+        """Keep after a module pass what it preserves, and what functions show is kept.
+
+        Those are the functions that it left alone, if functions cannot be changed in
+        place. Of the module nothing can be seen.
+        """
+        self._is_watched = bool(self._context.instruments)
         if not self._results:
             return
-        new = self._adapter.functions(after)
-        if before is not after:
-            old = self._adapter.functions(before)
-            self._put(after, self._take(before), pass_.preserves)
-            for name, function in new.items():
-                was = old.get(name)
-                if was is not None and was is not function:
-                    self._put(function, self._take(was), pass_.preserves)
+        adapter, preserved = self._adapter, pass_.preserves
+        old, new = adapter.functions(before), adapter.functions(after)
+        is_frozen = adapter.mutability is None and not adapter.consumes_functions
+        self._put(after, self._take(before), preserved)
+        for name, function in new.items():
+            was = old.get(name, function)
+            if was is not function or not is_frozen:
+                self._put(function, self._take(was), preserved)
         self.retain([after, *new.values()])
 
     def share(self, before: Any, after: Any) -> None:
-        """Give one module the results of another that has the same functions."""
+        """Give one module the results of another of the same content.
+
+        Not where instruments are called in between, which may change it in place.
+        """
         known = self._results.get(id(before))
-        if known is not None and before is not after:
-            functions = self._identities(after)
-            shared = {
-                key: _Result(one.value, functions) for key, one in known[1].items()
-            }
-            self._results[id(after)] = after, shared
+        if known is not None and not self._is_watched:
+            self._results[id(after)] = after, dict(known[1])
 
     def forget(self, unit: Any) -> None:
         """Drop the results of an object that is not used any more."""
@@ -149,30 +182,18 @@ class AnalysisManager:
         """Return the number of objects with results."""
         return len(self._results)
 
-    def _take(self, unit: Any) -> dict[str, _Result]:
+    def _take(self, unit: Any) -> dict[Analysis, Any]:
         known = self._results.pop(id(unit), None)
         return {} if known is None else known[1]
 
     def _put(
-        self, unit: Any, found: dict[str, _Result], preserved: Iterable[Analysis]
+        self, unit: Any, found: dict[Analysis, Any], preserved: Iterable[Analysis]
     ) -> None:
         if found and preserved:
-            keys = {mark_of(one).key for one in preserved}
-            left = {key: one for key, one in found.items() if key in keys}
+            kept = set(preserved)
+            left = {of: result for of, result in found.items() if of in kept}
             if left:
                 self._results[id(unit)] = unit, left
-
-
-class _Result(NamedTuple):
-    """The result of an analysis.
-
-    Attributes:
-        value: The result.
-        functions: The identities of the functions of a module that can be changed.
-    """
-
-    value: Any
-    functions: Mapping[str, int] | None
 
 
 class Inherited(tuple[Analysis, ...]):
@@ -243,6 +264,10 @@ class PreservationCheck:
                 )
 
 
+def _are_same(before: tuple[Any, Any] | None, now: tuple[Any, Any]) -> bool:
+    return before is not None and before[0] is now[0] and before[1] is now[1]
+
+
 @contextlib.contextmanager
 def _silence() -> Generator[None]:
     with recording(Recorder(None)), allowing_capture(), capturing():
@@ -262,17 +287,36 @@ def _computed(of: Analysis, unit: Any, context: PassContext) -> tuple[Any, bool]
     """Return the result of an analysis, and whether it emitted nothing."""
     outer = current_recorder()
     assert outer is not None  # there is a manager only where there is one
-    own = outer.nested()
-    emissions: Sequence[Any] = ()
+    own, captured = outer.nested(), current_buffer()
+    if captured is None:
+        result, emissions = _captured(of, unit, context, own)
+        return result, own.is_empty and not emissions
+    before = len(captured)
     try:
-        with recording(own), capturing() as buffer:
-            try:
-                result = of(unit, context)
-            finally:
-                emissions = buffer.take()
+        with recording(own):
+            result = of(unit, context)
     finally:
         outer.take_over(own)
-        failed = emit_all(emissions, outer.module) if emissions else None
-    if failed is not None:
+    return result, own.is_empty and len(captured) == before
+
+
+def _captured(
+    of: Analysis, unit: Any, context: PassContext, own: Recorder
+) -> tuple[Any, Sequence[Emission]]:
+    """Return the result of an analysis, and what it emitted, which is emitted now."""
+    outer = current_recorder()
+    assert outer is not None
+    error = result = None
+    with recording(own), capturing() as buffer:
+        try:
+            result = of(unit, context)
+        except BaseException as raised:  # noqa: BLE001 -- raised again below
+            error = raised
+        emissions = buffer.take()
+    outer.take_over(own)
+    failed = emit_all(emissions, outer.module) if emissions else None
+    if failed is not None:  # a filter or handler raised, before the analysis could
         raise failed[1]
-    return result, own.is_empty and not emissions
+    if error is not None:
+        raise error
+    return result, emissions

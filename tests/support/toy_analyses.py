@@ -127,3 +127,34 @@ class AppendStamp(FunctionPass):
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         return func.with_values((*func.values, ctx.get_analysis(stamp, func)))
+
+
+@analysis
+def level(func: Fn, ctx: PassContext) -> int:
+    """Return a setting."""
+    return ctx.opt_level
+
+
+class AskOtherwise(FunctionPass):
+    """Asks under its own settings and under others, and twice for what talks."""
+
+    pass_info = PassInfo(0, "AskOtherwise")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        found = [ctx.get_analysis(level, func)]
+        with PassContext(opt_level=7) as inner:
+            found.append(inner.get_analysis(level, func))
+        found += [ctx.get_analysis(talking, func), ctx.get_analysis(talking, func)]
+        return func.with_values((*func.values, *found))
+
+
+class ChangeInPlace(ModulePass):
+    """Asks for the largest number, and changes a function of the module in place."""
+
+    pass_info = PassInfo(0, "ChangeInPlace")
+
+    def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+        ctx.count("largest", ctx.get_analysis(largest, mod))
+        mod["f0"] = Fn((ctx.get_analysis(largest, mod) + 20,))
+        ctx.count("largest", ctx.get_analysis(largest, mod))
+        return mod

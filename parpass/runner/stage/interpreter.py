@@ -294,6 +294,7 @@ class StageInterpreter:
         A look for the name of the function that it runs on is none: InferType looks.
         """
         is_own = kind is ReadKind.NAME and name == self._running_on
+        is_own = is_own and not self._analyses.is_of_module  # others get that, too
         if self._records_reads and not is_own:
             self._dependencies.add((kind, name))
         return self._records_reads

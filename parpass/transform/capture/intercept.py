@@ -50,6 +50,10 @@ class EmissionBuffer:
         self._initial_filters = tuple(self._filters)
         self.was_reset = False
 
+    def __len__(self) -> int:
+        """Return the number of emissions since the last `take`."""
+        return len(self._emissions)
+
     def append(self, emission: Emission) -> None:
         """Add an emission."""
         self._emissions.append(emission)
@@ -100,7 +104,7 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
         self._given = buffer
 
     def __enter__(self) -> EmissionBuffer:
-        buffer = self._given or EmissionBuffer()
+        buffer = EmissionBuffer() if self._given is None else self._given
         self._token: Token[EmissionBuffer | None] = _buffer.set(buffer)
         self._rendering = rendering_capture.set(buffer.add_rendering)
         return buffer
@@ -108,6 +112,11 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     def __exit__(self, *_: object) -> None:
         rendering_capture.reset(self._rendering)
         _buffer.reset(self._token)
+
+
+def current_buffer() -> EmissionBuffer | None:
+    """Return the buffer that captures here, None if nothing is captured."""
+    return _buffer.get()
 
 
 def emit_all(
@@ -221,6 +230,19 @@ def allowing_capture() -> Generator[None]:
     """Enable `capturing` in the block; several threads may enter it."""
     with tagging_log_records, _patching_warnings:
         yield
+
+
+def is_capturing_warnings() -> bool:
+    """Return whether `capturing` captures warnings here.
+
+    Not so where a body has replaced what shows them, such as by `catch_warnings`.
+    """
+    return warnings.showwarning is _installed.here
+
+
+def shown_by() -> tuple[Any, Any]:
+    """Return the function that shows warnings, and the list of filters."""
+    return warnings.showwarning, warnings.filters
 
 
 class _Guard(type):

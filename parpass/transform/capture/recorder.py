@@ -105,8 +105,8 @@ class Recorder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are neither diagnostics, remarks nor counters."""
-        return not (self.diagnostics or self.remarks or self._counters)
+        """Whether there are neither diagnostics, remarks, counters nor changes."""
+        return not (self.diagnostics or self.remarks or self._counters or self.changes)
 
     def nested(self) -> Recorder:
         """Return a recorder for a part of the body; see `take_over`."""

@@ -17,6 +17,7 @@ from parpass.errors import (
 )
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import pass_input_error
+from parpass.transform.analysis import check_preserved
 from parpass.transform.analysis_manager import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
@@ -103,14 +104,16 @@ class _Flattener:
             if wrong is not None:
                 events[-1] = Unresolved(wrong)
                 return
+            if pass_.preserves:
+                about = pass_.preserves, pass_.info.name
+                check_preserved(*about, functionwise=pass_.is_functionwise)
             is_counted = is_counted and not self._is_required(pass_)
             if pass_.is_functionwise:
                 events.append(Step(pass_, is_counted, restores))
                 restoring = self._restoring(pass_)
                 if isinstance(pass_, FunctionPass) and restoring is not None:
                     if pass_.preserves:
-                        restoring = copy.copy(restoring)
-                        restoring.preserves = Inherited(pass_.preserves)
+                        restoring = _inheriting(restoring, pass_)
                     self.add(restoring, is_counted=False, restores=pass_)
             else:
                 events.append(ModuleStep(pass_, is_counted))
@@ -162,6 +165,19 @@ class _Flattener:
                 self._is_strict and required.info.name in self._context.disabled_pass
             ):
                 self.add(required, is_counted=False)
+
+
+def _inheriting(restoring: Pass, before: Pass) -> Pass:
+    """Return a restoring pass that preserves what the pass before it does.
+
+    It is a copy; where an adapter's pass cannot be changed, itself, which drops more.
+    """
+    try:
+        made = copy.copy(restoring)
+        made.preserves = Inherited(before.preserves)
+    except Exception:  # noqa: BLE001 -- such as a frozen dataclass
+        return restoring
+    return made
 
 
 class StageCursor:
