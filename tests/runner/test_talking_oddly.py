@@ -18,7 +18,7 @@ from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.pooled import POOLED
-from tests.support.talking import LOGGER, listening
+from tests.support.talking import LOGGER, Catch, WarnOfAll, listening
 from tests.support.toy_ir import Fn, Program, program
 
 Body = Callable[[Fn, PassContext], Any]
@@ -345,3 +345,16 @@ def test_what_was_reported_before_a_handler_raised_is_rendered(runner: Runner):
     finally:
         logger.removeHandler(handler)
         override_renderer(None)
+
+
+@pytest.mark.parametrize("catches", [False, True])
+def test_filters_that_passes_on_other_functions_reset_show_nothing_again(
+    catches: bool, runner: Runner
+):
+    root = Sequential([Catch(), WarnOfAll(catches), Catch(), WarnOfAll(catches)])
+    seen: list[Any] = []
+    for run, config in ((root, {}), (lambda mod: runner.run_sync(mod, root), POOLED)):
+        with listening() as heard, PassContext(config=config):
+            run(program(1, 2, 3))
+        seen.append(heard)
+    assert seen[0] == seen[1]

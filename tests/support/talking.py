@@ -60,6 +60,39 @@ class TalkAside(FunctionPass):
         return func
 
 
+class Catch(FunctionPass):
+    """Catches a warning, by which what was shown before may be shown again."""
+
+    pass_info = PassInfo(0, "Catch")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            warnings.warn("caught", UserWarning, stacklevel=1)
+        return func
+
+
+class WarnOfAll(FunctionPass):
+    """Reads all functions, and warns of the same before and after.
+
+    Args:
+        catches: Whether it also does what `Catch` does, before it reads.
+    """
+
+    pass_info = PassInfo(0, "WarnOfAll")
+
+    def __init__(self, catches: bool = False) -> None:
+        self.catches = catches
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        for _ in range(2):
+            warnings.warn("some", UserWarning, stacklevel=1)
+            if self.catches:
+                Catch().transform_function(func, mod, ctx)
+            sum(len(one.values) for one in mod.functions.values())
+        return func
+
+
 def told(record: logging.LogRecord) -> tuple[Any, ...]:
     """Return what a record says, clocks and processes left out."""
     extra = vars(record)

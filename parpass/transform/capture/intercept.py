@@ -92,24 +92,31 @@ class EmissionBuffer:
 class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     """Captures the emissions of the block; enters as the buffer.
 
-    It takes effect inside `allowing_capture`.
+    It takes effect inside `allowing_capture`. A block in another one is of another
+    body: a reset of the warning registry is of the block that it happened in.
 
     Args:
         buffer: The buffer of earlier blocks; by default a new one.
     """
 
-    __slots__ = ("_given", "_rendering", "_token")
+    __slots__ = ("_given", "_inner", "_rendering", "_token")
 
     def __init__(self, buffer: EmissionBuffer | None = None) -> None:
         self._given = buffer
 
     def __enter__(self) -> EmissionBuffer:
         buffer = EmissionBuffer() if self._given is None else self._given
+        outer = _buffer.get()
+        self._inner = None if outer is None else buffer
+        if outer is not None:
+            outer.add_registry_reset()
         self._token: Token[EmissionBuffer | None] = _buffer.set(buffer)
         self._rendering = rendering_capture.set(buffer.add_rendering)
         return buffer
 
     def __exit__(self, *_: object) -> None:
+        if self._inner is not None:
+            self._inner.add_registry_reset()
         rendering_capture.reset(self._rendering)
         _buffer.reset(self._token)
 
