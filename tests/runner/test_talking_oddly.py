@@ -353,8 +353,9 @@ def test_filters_that_passes_on_other_functions_reset_show_nothing_again(
 ):
     root = Sequential([Catch(), WarnOfAll(catches), Catch(), WarnOfAll(catches)])
     seen: list[Any] = []
-    for run, config in ((root, {}), (lambda mod: runner.run_sync(mod, root), POOLED)):
-        with listening() as heard, PassContext(config=config):
-            run(program(1, 2, 3))
+    for pool in (None, runner):
+        with listening() as heard, PassContext(config=POOLED if pool else {}):
+            mod = program(1, 2, 3)
+            _ = root(mod) if pool is None else pool.run_sync(mod, root)
         seen.append(heard)
     assert seen[0] == seen[1]

@@ -92,8 +92,8 @@ class EmissionBuffer:
 class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     """Captures the emissions of the block; enters as the buffer.
 
-    It takes effect inside `allowing_capture`. A block in another one is of another
-    body: a reset of the warning registry is of the block that it happened in.
+    It takes effect inside `allowing_capture`. Of nested blocks each is of its own body:
+    a reset of the warning registry is of the block that it happened in.
 
     Args:
         buffer: The buffer of earlier blocks; by default a new one.
