@@ -37,9 +37,9 @@ def analysis(
     """Make a function `(unit, ctx) -> result` an analysis; a decorator.
 
     The result depends on the content of the unit and the settings alone, not on the
-    name of a function, and passes do not change it.
-    Where a pass is to preserve it, it names what it is about, such as variables, and
-    refers to no nodes that the pass replaces.
+    name of a function, and passes do not change it. Where a pass is to preserve it, it
+    names what it is about, such as variables, and refers to no nodes that the pass
+    replaces.
 
     Args:
         compute: The function.
@@ -93,15 +93,6 @@ def mark_of(analysis: Analysis) -> AnalysisMark:
             f"{describe_kind(analysis)}"
         )
     return found
-
-
-def check_analysis(value: Any) -> None:
-    """Check that a value is an analysis.
-
-    Raises:
-        ArgumentError: It is none.
-    """
-    mark_of(value)
 
 
 def check_preserved(analyses: Any, pass_name: str, *, functionwise: bool) -> None:

@@ -289,7 +289,7 @@ def _computed(of: Analysis, unit: Any, context: PassContext) -> tuple[Any, bool]
     assert outer is not None  # there is a manager only where there is one
     own, captured = outer.nested(), current_buffer()
     if captured is None:
-        result, emissions = _captured(of, unit, context, own)
+        result, emissions = _captured(of, unit, context, own, outer)
         return result, own.is_empty and not emissions
     before = len(captured)
     try:
@@ -301,11 +301,9 @@ def _computed(of: Analysis, unit: Any, context: PassContext) -> tuple[Any, bool]
 
 
 def _captured(
-    of: Analysis, unit: Any, context: PassContext, own: Recorder
+    of: Analysis, unit: Any, context: PassContext, own: Recorder, outer: Recorder
 ) -> tuple[Any, Sequence[Emission]]:
     """Return the result of an analysis, and what it emitted, which is emitted now."""
-    outer = current_recorder()
-    assert outer is not None
     error = result = None
     with recording(own), capturing() as buffer:
         try:

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import DiagnosticContext, Span
 from parpass.errors import ArgumentError, PassContextError
 from parpass.remark import Remark, RemarkKind, bounded_text, plain_value, remark_kind
-from parpass.transform.analysis import check_analysis
+from parpass.transform.analysis import mark_of
 from parpass.transform.capture.change import ChangeWatch, Wanted
 from parpass.transform.capture.recorder import current_recorder, inside_function_pass
 from parpass.transform.config import checked_config, list_config_options
@@ -229,7 +229,7 @@ class PassContext:
         recorder = current_recorder()
         manager = None if recorder is None else recorder.analyses
         if manager is None:
-            check_analysis(of)
+            mark_of(of)  # raises if it is none
             return of(unit, self)
         return manager.get(of, unit, self)
 

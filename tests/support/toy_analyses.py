@@ -64,7 +64,6 @@ class Ask(FunctionPass):
     """Asks for all analyses, and appends to short functions what they give."""
 
     pass_info = PassInfo(0, "Ask")
-    preserves = ()
 
     def __init__(self, appends: bool = True) -> None:
         self.appends = appends

@@ -131,7 +131,7 @@ def build(
 
     check_config(config)
     check_suffix(output)
-    is_cached = cache is not None or bool(cache_from or cache_to)
+    is_cached = options.is_cached(cache, cache_from, cache_to)
     options.check_cache(verify_cache, is_cached=is_cached)
     if no_cache and is_cached:
         raise click.UsageError("expected one of --cache and --no-cache, got both")

@@ -195,8 +195,9 @@ def opt(
     watching = WatchOptions(**watched)
     watching.check({"-o": output})
     options.check_executor(jobs, executor, dask)
-    is_cached = given["cache"] is not None or given["cache_from"] or given["cache_to"]
-    options.check_cache(given["verify_cache"], is_cached=bool(is_cached))
+    named = given["cache"], given["cache_from"], given["cache_to"]
+    is_cached = options.is_cached(*named)
+    options.check_cache(given["verify_cache"], is_cached=is_cached)
     if isolate and jobs == 0:
         raise click.BadParameter(
             "an isolated run has its passes in workers, and -j0 is for none",

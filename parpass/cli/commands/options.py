@@ -332,6 +332,11 @@ verify_cache: Any = running(
 )
 
 
+def is_cached(cache: str | None, lower: Sequence[str], writable: Sequence[str]) -> bool:
+    """Return whether the options of a command name a function cache, or a layer."""
+    return cache is not None or bool(lower or writable)
+
+
 def check_cache(verify: float | None, *, is_cached: bool) -> None:
     """Check that there is a cache if it is to be verified.
 

@@ -153,7 +153,6 @@ class StageInterpreter:
         """
         self._views.clear()
         self._analyses.retain(())
-        self._analyses.__exit__()
 
     def steps_on(self, name: str) -> int:
         """Return how many steps are run on a function."""

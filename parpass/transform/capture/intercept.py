@@ -64,7 +64,7 @@ class EmissionBuffer:
 
     def add_registry_reset(self) -> None:
         """Add a reset of the warning registry, unless it is the last emission."""
-        if warnings.showwarning is _installed.here:
+        if is_capturing_warnings():
             _probe()
             if self.was_reset:
                 self.was_reset = False

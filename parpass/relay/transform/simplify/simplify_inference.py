@@ -67,7 +67,7 @@ class SimplifyInference(FunctionPass):
     ) -> Function:
         """Return the function with normalisation written out."""
         typed = typed_function(func, mod)
-        if not has_operator(typed, {*_TENSOR_RULES, *_FIRST_FIELD_RULES}, ctx):
+        if not has_operator(typed, _SIMPLIFIED, ctx):
             return typed
         simplifier = InferenceSimplifier(mod)
         result = simplifier.visit(typed)
@@ -253,3 +253,4 @@ _FIRST_FIELD_RULES: dict[str, Rule] = {
     "nn.batch_norm": _in_wide(_batch_norm, _centred_batch_norm),
     "nn.dropout": _first_argument,
 }
+_SIMPLIFIED = frozenset({*_TENSOR_RULES, *_FIRST_FIELD_RULES})
