@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -46,8 +46,28 @@ class Span(msgspec.Struct, frozen=True, gc=False):
         """Return whether this is the object `other` (identity)."""
         return self is other
 
+    def moved(self, lines: int) -> Span:
+        """Return the same place in a text that has so many more lines above it."""
+        line, end = self.line + lines, self.end_line + lines
+        return Span(self.source_name, line, end, self.column, self.end_column)
+
     def __str__(self) -> str:
+        PlaceCounter.count += 1
         return f"{self.source_name}:{self.line}:{self.column}"
+
+    def __repr__(self) -> str:
+        PlaceCounter.count += 1
+        names = type(self).__struct_fields__
+        return f"Span({', '.join(f'{one}={getattr(self, one)!r}' for one in names)})"
+
+
+class PlaceCounter:
+    """The number of times that this process made text of places.
+
+    If it is the same after some code as before, no line of a span is in text of it.
+    """
+
+    count: ClassVar[int] = 0
 
 
 class DiagnosticLevel(enum.IntEnum):

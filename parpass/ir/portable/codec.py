@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Annotated
 
 import msgspec
 
+from parpass.diagnostic import Span
 from parpass.ir.adt import Constructor
 from parpass.ir.inference_cache import (
     InferenceRecord,
@@ -16,9 +18,16 @@ from parpass.ir.module import IRModule
 from parpass.ir.portable.table_reader import TableReader
 from parpass.ir.portable.table_writer import TableWriter
 from parpass.ir.serialization.schema import known_kinds
+from parpass.ir.type_structure import digest, is_complete
 from parpass.ir.typed_expr import BaseFunc, GlobalVar
 from parpass.ir.types import FuncType
 from parpass.transform import BlobSink
+from parpass.transform.relative_lines import (
+    ABSOLUTE,
+    ElsewhereError,
+    LineBase,
+    RelativeLines,
+)
 
 _MAX_BYTES = 1 << 24  # of a function with its constants, that is worth a place
 
@@ -62,7 +71,8 @@ class IRPortableCodec:
         kinds = known_kinds()
         self._writer = TableWriter(kinds)
         self._reader = TableReader(kinds)
-        global_vars, constructors = mod.global_vars_by_name, mod.types.constructors
+        self._global_vars = global_vars = mod.global_vars_by_name
+        constructors = mod.types.constructors
 
         def own_var(var: GlobalVar) -> GlobalVar:
             return global_vars.get(var.name_hint) or GlobalVar(var.name_hint)
@@ -73,22 +83,34 @@ class IRPortableCodec:
         self._reader.substitute(GlobalVar, own_var)
         self._reader.substitute(Constructor, own_constructor)
 
-    def encode(self, function: BaseFunc, blob_sink: BlobSink) -> bytes | None:
+    def encode(
+        self, function: BaseFunc, blob_sink: BlobSink, lines: LineBase = ABSOLUTE
+    ) -> bytes | None:
         """Return a function as bytes; None if it is too large, or not portable.
 
         Equal functions give equal bytes, whichever types and attributes in them are
         one object.
+
+        Args:
+            function: The function.
+            blob_sink: Takes large values.
+            lines: Is asked for each span, and told of each reference to a function.
+
+        Raises:
+            ElsewhereError: `lines` has no base for a span.
         """
         known = cached_inference(function)
         try:
             if known is None:
-                records, stream, (root,) = self._writer.write([function], blob_sink)
+                records, stream, (root,) = self._writer.write(
+                    [function], blob_sink, lines
+                )
                 encoded = _encode(_Portable(records, stream, root))
             else:
                 used = sorted(known.used_globals.items()) if known.used_globals else []
                 objects = [function, *(typ for _, typ in used)]
                 records, stream, (root, *numbers) = self._writer.write(
-                    objects, blob_sink
+                    objects, blob_sink, lines
                 )
                 named = [
                     (name, at) for (name, _), at in zip(used, numbers, strict=True)
@@ -97,20 +119,26 @@ class IRPortableCodec:
                 encoded = _encode(
                     _Portable(records, stream, root, named, known.nodes, types)
                 )
+        except ElsewhereError:
+            raise
         except Exception:  # noqa: BLE001 -- whatever it is, it stays in memory
             return None
         return encoded if len(encoded) <= _MAX_BYTES else None
 
-    def decode(self, encoded: bytes) -> BaseFunc:
+    def decode(self, encoded: bytes, lines: RelativeLines | None = None) -> BaseFunc:
         """Return the function that `encode` wrote.
 
         References to global variables and constructors are to those of the module.
+
+        Args:
+            encoded: The bytes.
+            lines: Where the function is; None if its lines are absolute.
 
         Raises:
             Exception: It is no such function.
         """
         found = _decode(encoded)
-        objects = self._reader.read(found.records, found.stream)
+        objects = self._reader.read(found.records, found.stream, lines)
         function = objects[found.root]
         if not isinstance(function, BaseFunc):
             raise TypeError(f"expected a function, got {type(function).__name__}")
@@ -121,3 +149,18 @@ class IRPortableCodec:
             record = InferenceRecord(used, found.nodes, dict(found.used_types))
             cache_inference(function, record)
         return function
+
+    def encode_reference(self, name: str) -> bytes:
+        """Encode the type of a global variable."""
+        var = self._global_vars.get(name)
+        if var is None:
+            return b"?"
+        known = var.checked_type_
+        if known is None:
+            return b""
+        return digest(known) if is_complete(known) else pickle.dumps(known, protocol=5)
+
+    def place_of(self, name: str) -> Span | None:
+        """Return the place of a global variable; None if it is not known."""
+        var = self._global_vars.get(name)
+        return None if var is None else var.span

@@ -12,6 +12,8 @@ from parpass.ir.portable.kind_layout import Make, is_shared, maker, token_of
 from parpass.ir.portable.value_forms import decode_form
 from parpass.ir.serialization.arrays import array_of_parts
 from parpass.ir.serialization.schema import Kind
+from parpass.ir.typed_expr import GlobalVar
+from parpass.transform.relative_lines import RelativeLines
 
 _MAX_KNOWN = 10_000  # records that are kept for the next functions
 _MAX_KNOWN_BYTES = 256  # of one of them
@@ -24,12 +26,12 @@ class _Maker(NamedTuple):
     Attributes:
         size: How many numbers follow it in the stream.
         make: Returns an object, given those that the numbers are of.
-        is_span: Whether it is given the numbers.
+        source: The name of the source, if it is a span, and the numbers its own.
     """
 
     size: int
     make: Make
-    is_span: bool = False
+    source: str | None = None
 
 
 class TableReader:
@@ -50,8 +52,18 @@ class TableReader:
         """Set what replaces the objects of a class, such as those of a module."""
         self._substitutes[make] = substitute
 
-    def read(self, records: Sequence[bytes], stream: Sequence[int]) -> list[Any]:
+    def read(
+        self,
+        records: Sequence[bytes],
+        stream: Sequence[int],
+        lines: RelativeLines | None = None,
+    ) -> list[Any]:
         """Return the objects.
+
+        Args:
+            records: The records.
+            stream: The objects.
+            lines: What lines are relative to; None if they are absolute.
 
         Raises:
             Exception: They are no objects that `TableWriter` wrote.
@@ -61,12 +73,13 @@ class TableReader:
         add, get = objects.append, objects.__getitem__
         at, end = 0, len(stream)
         while at < end:
-            size, make, is_span = makers[stream[at]]
+            size, make, source = makers[stream[at]]
             at += 1
             numbers = stream[at : at + size]
             at += size
-            if is_span:
-                add(make(tuple(numbers)))
+            if source is not None:
+                base = 0 if lines is None else lines.ranges[source].base
+                add(_span(source, base, numbers))
             else:
                 add(make(tuple(map(get, numbers))))
         if at > end:
@@ -80,7 +93,9 @@ class TableReader:
             case ["Op", str(name)]:
                 made = _constant(Op.get(name))
             case ["Span", str(name)]:
-                made = _Maker(4, partial(_span, name), is_span=True)
+                made = _Maker(4, tuple, name)
+            case ["GlobalVar", str(name), bool(has_type)]:
+                made = _Maker(int(has_type), partial(self._global_var, name))
             case ["NDArray", str(dtype), shape, str(key), bytes(data)]:
                 array = array_of_parts(dtype, shape, key, data)
                 made = _constant(array)
@@ -89,6 +104,11 @@ class TableReader:
         if len(record) <= _MAX_KNOWN_BYTES and len(self._known) < _MAX_KNOWN:
             self._known[record] = made
         return made
+
+    def _global_var(self, name: str, objects: tuple[Any, ...]) -> Any:
+        var = GlobalVar(name, None, *objects)
+        substitute = self._substitutes.get(GlobalVar)
+        return var if substitute is None else substitute(var)
 
     def _kind_maker(self, name: str, token: bytes, forms: Any) -> _Maker:
         if type(forms) is not list:
@@ -118,5 +138,8 @@ def _substituted(
     return substitute(make(objects))
 
 
-def _span(name: str, numbers: tuple[int, ...]) -> Span:
-    return Span(name, *numbers)
+def _span(source: str, base: int, numbers: Sequence[int]) -> Span:
+    up, lines, column, end_column = numbers
+    line = base + (-((up + 1) // 2) if up & 1 else up // 2)
+    end = line + (-((lines + 1) // 2) if lines & 1 else lines // 2)
+    return Span(source, line, end, column, end_column)

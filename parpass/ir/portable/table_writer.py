@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from parpass.diagnostic import Span
@@ -25,16 +24,18 @@ from parpass.ir.portable.kind_layout import (
 from parpass.ir.portable.value_forms import encode_msgpack, type_of
 from parpass.ir.serialization.arrays import array_parts
 from parpass.ir.serialization.schema import Kind, ambiguous, kind_name
+from parpass.ir.typed_expr import GlobalVar
 from parpass.runtime.ndarray import NDArray
 from parpass.transform import BlobSink
+from parpass.transform.relative_lines import ABSOLUTE, LineBase
 
 _MAX_KNOWN = 10_000  # records that are kept for the next functions
 _MAX_KNOWN_BYTES = 256  # of one of them
 
 # Records that are of no kind.
 OP, SPAN, ARRAY, ARRAY_OUTSIDE = "Op", "Span", "NDArray", "outside"
+GLOBAL_VAR = "GlobalVar"
 
-_PLACES = "line", "end_line", "column", "end_column"  # of a span, in the stream
 _OPENED = -1  # the number of what is to be entered after what it refers to
 
 
@@ -64,19 +65,22 @@ class TableWriter:
         self._kinds: dict[type[Any], Kind] = {}
         self._known: dict[Any, bytes] = {}
         self._classes: dict[type[Any], _Class] = {
-            Span: _Class(_open_span, True, attrgetter(*_PLACES)),
+            Span: _Class(_open_span, True, self._span_numbers),
             NDArray: _Class(_open_array, True),
             Op: _Class(_open_op, True),
+            GlobalVar: _Class(self._open_global_var, False),
         }
+        self._lines: LineBase = ABSOLUTE
 
     def write(
-        self, roots: Sequence[Any], blob_sink: BlobSink
+        self, roots: Sequence[Any], blob_sink: BlobSink, lines: LineBase = ABSOLUTE
     ) -> tuple[list[bytes], list[int], list[int]]:
         """Return the records, the stream and the numbers of some objects.
 
         Raises:
             Exception: An object has no form, or contains itself.
         """
+        self._lines = lines
         known, classes = self._known, self._classes
         records: dict[bytes, int] = {}
         stream: list[int] = []
@@ -120,6 +124,27 @@ class TableWriter:
             raise IRTypeError("expected an object that does not contain itself")
         return [*records], stream, [numbers[id(one)] for one in roots]
 
+    def _span_numbers(self, span: Span) -> tuple[int, ...]:
+        line, end = span.line, span.end_line
+        up = line - self._lines.base_of(span)
+        lines = end - line
+        return (
+            2 * up if up >= 0 else -2 * up - 1,
+            2 * lines if lines >= 0 else -2 * lines - 1,
+            span.column,
+            span.end_column,
+        )
+
+    def _open_global_var(self, var: GlobalVar) -> Opened:
+        """Open a global variable; its place is that of another function."""
+        self._lines.refer(var.name_hint)
+        known = var.checked_type_
+        return () if known is None else (known,), (
+            GlobalVar,
+            var.name_hint,
+            known is None,
+        )
+
     def _record(self, item: Any, key: Any, blob_sink: BlobSink) -> bytes:
         """Return the record of an object, and keep it if it is small and has a key."""
         kind = type_of(item)
@@ -129,6 +154,9 @@ class TableWriter:
             record = encode_msgpack([SPAN, str(item.source_name)])
         elif kind is Op:
             record = encode_msgpack([OP, item.name])
+        elif kind is GlobalVar:
+            has_type = item.checked_type_ is not None
+            record = encode_msgpack([GLOBAL_VAR, item.name_hint, has_type])
         else:
             of = self._kinds[kind]
             record = encode_msgpack([of.name, token_of(of), forms_of(of, item)])

@@ -12,7 +12,7 @@ import dis
 import sys
 from collections.abc import Collection, Mapping
 from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 
 def _words(text: str) -> frozenset[str]:
@@ -53,6 +53,12 @@ _IMPURE_METHODS: Mapping[str, frozenset[str]] = {
     ),
     "datetime": frozenset({"now", "utcnow", "today"}),
 }
+
+# Names by which code gets at the lines of a span. Text that parpass makes of one is
+# noticed as it is made.
+_OF_PLACES = _words("line end_line structs astuple asdict to_builtins dump dumps")
+# Packages that do not look at spans by themselves.
+_WITHOUT_PLACES = sys.stdlib_module_names | _words("parpass numpy ml_dtypes llvmlite")
 
 
 class UnknownIdentityError(Exception):
@@ -249,3 +255,20 @@ def _is_impure(module: str, name: str | None) -> bool:
         return False
     names = _IMPURE.get(module, frozenset[str]())
     return names is None or (name in names if name else module == "os")
+
+
+def names_places(code: CodeType) -> bool:
+    """Return whether code names what gets at the lines of a span, without code in it.
+
+    That can be a constant, as in `getattr(span, 'line')` or `case Span(line=found)`.
+    """
+    names: set[Any] = {*code.co_names, *code.co_consts}
+    for one in code.co_consts:
+        names.update(cast("tuple[Any, ...]", one) if isinstance(one, tuple) else ())
+    return not _OF_PLACES.isdisjoint(names)
+
+
+def may_know_places(module: str) -> bool:
+    """Return whether a module is of a library that may look at the lines of spans."""
+    package = module.partition(".")[0]
+    return package not in _WITHOUT_PLACES and not package.startswith("_")

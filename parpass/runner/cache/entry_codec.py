@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from parpass.diagnostic import Diagnostic
 from parpass.remark import Remark
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
+from parpass.runner.cache.moved_entries import moved_effects
 from parpass.runner.ipc.messages import Effects, ReadKind
 from parpass.transform import PortableCodec
 from parpass.transform.adapter import keep_inline
@@ -26,6 +28,12 @@ from parpass.transform.capture.emission import (
     Emission,
     pickle_for_parent,
     unpickle_from_worker,
+)
+from parpass.transform.relative_lines import (
+    ElsewhereError,
+    LineRange,
+    RelativeLines,
+    WithinLines,
 )
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -79,6 +87,8 @@ class _Entry(msgspec.Struct, array_like=True):
     effects: dict[int, _Effects]
     dependencies: list[str] | None
     signature_changed: bool
+    lines: dict[str, tuple[int, int, int]] | None
+    is_relative: bool
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -113,7 +123,10 @@ def encode_entries(
 
 
 def decode_entries(
-    encoded: bytes, codec: PortableCodec | None, bound: weakref.ref[BoundObjects]
+    encoded: bytes,
+    codec: PortableCodec | None,
+    bound: weakref.ref[BoundObjects],
+    lines: RelativeLines | None,
 ) -> list[CacheEntry]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
@@ -121,19 +134,21 @@ def decode_entries(
         encoded: The bytes.
         codec: Decodes functions, as members of a module; None if there are none.
         bound: What functions of that module refer to by identity.
+        lines: The lines of the function now; None if its key has them.
     """
     try:
         found = _decode(encoded)
-        return [_read(one, codec, bound) for one in found]
+        return [_read(one, codec, bound, lines) for one in found]
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
         return []
 
 
 def _written(entry: CacheEntry, codec: PortableCodec | None) -> _Entry:
-    result = entry.result
+    result, is_relative = entry.result, False
     if result is not None:
-        result = None if codec is None else codec.encode(result, keep_inline)
-        if result is None:
+        if codec is not None:
+            result, is_relative = _encoded(result, entry.lines, codec)
+        if codec is None or result is None:
             raise _NotPortableError
     dependencies = entry.dependencies
     return _Entry(
@@ -142,6 +157,8 @@ def _written(entry: CacheEntry, codec: PortableCodec | None) -> _Entry:
         {at: _written_effects(one) for at, one in entry.effects.items()},
         dependencies if dependencies is None else list(dependencies),
         entry.signature_changed,
+        None if entry.lines is None else {**entry.lines.ranges},
+        is_relative,
     )
 
 
@@ -192,19 +209,43 @@ def _written_emission(emission: Emission) -> _Emission:
             raise _NotPortableError
 
 
+def _encoded(
+    result: Any, lines: RelativeLines | None, codec: PortableCodec
+) -> tuple[bytes | None, bool]:
+    """Return a function as bytes, and whether its lines are relative to others."""
+    if lines is not None:
+        try:
+            return codec.encode(result, keep_inline, WithinLines(lines)), True
+        except ElsewhereError:
+            pass
+    return codec.encode(result, keep_inline), False
+
+
 def _read(
-    entry: _Entry, codec: PortableCodec | None, bound: weakref.ref[BoundObjects]
+    entry: _Entry,
+    codec: PortableCodec | None,
+    bound: weakref.ref[BoundObjects],
+    now: RelativeLines | None,
 ) -> CacheEntry:
+    effects = {at: _read_effects(one) for at, one in entry.effects.items()}
     result: Any = entry.result
+    lines = None
+    if entry.lines is not None:
+        of = {name: LineRange(*numbers) for name, numbers in entry.lines.items()}
+        lines = RelativeLines(of)
+        if now is not None and (entry.is_relative or result is None):
+            with suppress(ElsewhereError):
+                effects, lines = moved_effects(effects, lines, now), now
     if result is not None:
         if codec is None:
             raise _NotPortableError
-        result = codec.decode(result)
+        result = codec.decode(result, lines if entry.is_relative else None)
     return CacheEntry(
         [((kind, name), digest) for kind, name, digest in entry.reads],
         result,
         bound,
-        {at: _read_effects(one) for at, one in entry.effects.items()},
+        lines,
+        effects,
         entry.dependencies,
         entry.signature_changed,
     )

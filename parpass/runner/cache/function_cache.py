@@ -24,6 +24,7 @@ from parpass.errors import ArgumentError
 from parpass.fork_safety import ForkSafeLock, fork_lock
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
+from parpass.transform.relative_lines import RelativeLines
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
 _MAX_KEPT_ALIVE = 1_000  # objects without weak references that are told apart
@@ -60,6 +61,8 @@ class CacheEntry(msgspec.Struct, frozen=True):
         result: The function, as an object, or encoded if functions can be changed; None
             if the passes did not change it.
         bound: What it refers to by identity; a weak reference to `BoundObjects`.
+        lines: The lines of the function before, that the result and the effects are at;
+            None if its key has them.
         effects: The effects of passes, by index of the pass.
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
@@ -69,6 +72,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
     reads: Sequence[tuple[Read, bytes]]
     result: Any
     bound: weakref.ref[BoundObjects]
+    lines: RelativeLines | None = None
     effects: Mapping[int, Effects] = {}
     dependencies: Sequence[str] | None = ()
     signature_changed: bool = False
@@ -163,15 +167,15 @@ class FunctionCache:
         return found
 
     def put(self, results: Iterable[tuple[bytes, Sequence[CacheEntry]]]) -> None:
-        """Add results by keys; those of the same reads are replaced.
+        """Add results by keys; those of the same reads and lines are replaced.
 
         Those that were used last are kept, as many as there is room for.
         """
         with self._lock:
             for key, entries in results:
                 before = self._entries.pop(key, [])
-                reads = [one.reads for one in entries]
-                others = [one for one in before if one.reads not in reads]
+                same = [(one.reads, one.lines) for one in entries]
+                others = [one for one in before if (one.reads, one.lines) not in same]
                 self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
                 self._count += len(now) - len(before)
             while self._count > self._max_entries:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 from parpass.runner.cache.function_cache import BoundObjects, digest_of
 from parpass.runner.cache.run_cache import RunCache, StageKey
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.transform import BlobSink, LargeValue
+from parpass.transform.relative_lines import RelativeLines
 
 # Digests of constants take a second for some 500 MB. A function with more than so many
 # bytes of them, whose digests are not known, has one if passes take five times as long.
@@ -21,6 +22,20 @@ class _TooLargeError(Exception):
     """The digest of a function takes longer than its passes, as far as is known."""
 
 
+class Content(NamedTuple):
+    """The content of a function.
+
+    Attributes:
+        digest: Its digest.
+        lines: The lines of its spans, which the digest has not; None if it has them.
+        bound: What the function refers to by identity.
+    """
+
+    digest: bytes
+    lines: RelativeLines | None
+    bound: weakref.ref[BoundObjects]
+
+
 class FunctionKeys:
     """The keys of the functions of a stage, each computed once.
 
@@ -31,7 +46,7 @@ class FunctionKeys:
 
     Attributes:
         bound: What functions of the module refer to by identity; a weak reference.
-        codec: Encodes them for a store on disk; None if they stay in memory.
+        codec: Encodes them for a store on disk; None if the adapter has none.
     """
 
     def __init__(self, run: RunCache, key: StageKey, module: StoredModule) -> None:
@@ -44,7 +59,7 @@ class FunctionKeys:
         self.codec = run.portable_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
-        self._contents: dict[str, bytes | None] = {}
+        self._contents: dict[str, Content | None] = {}
 
     def of(self, name: str) -> bytes | None:
         """Return the key of a function, computed once; None if it has no digest."""
@@ -53,14 +68,25 @@ class FunctionKeys:
             content = self.content_of(name)
             self._keys[name] = content and digest_of(
                 self._key.content,
-                content,
-                self._adapter.encode_reference(self._base, name),
+                content.digest,
+                self.reference(name, content),
                 name.encode(errors="surrogatepass"),
             )
         return self._keys[name]
 
-    def content_of(self, name: str) -> bytes | None:
-        """Return the digest of a function before the stage; None if it has none."""
+    def reference(self, name: str, content: Content | None = None) -> bytes:
+        """Encode what a reference to a function shows, but for a place, if possible.
+
+        Args:
+            name: The function.
+            content: Its content, if the function itself refers to it.
+        """
+        if self.codec is not None and (content is None or content.lines is not None):
+            return self.codec.encode_reference(name)
+        return self._adapter.encode_reference(self._base, name)
+
+    def content_of(self, name: str) -> Content | None:
+        """Return the content of a function before the stage; None if it has none."""
         if name not in self._contents:
             self._contents[name] = None
             if name not in self._run.large or self._is_slow(name):
@@ -68,6 +94,18 @@ class FunctionKeys:
                 function = self._run.store.load(handle, self._base)
                 self._contents[name] = self.content(function, name)
         return self._contents[name]
+
+    def whole(self, name: str) -> bytes | None:
+        """Return the digest of a function with its lines; None if it has none."""
+        content = self.content_of(name)
+        return content and digest_of(content.digest, self.place_of(name))
+
+    def place_of(self, name: str) -> bytes:
+        """Return the digest of a function's lines, and of where references show it."""
+        content = self.content_of(name)
+        ranges = content.lines.ranges if content and content.lines else None
+        shown = self._adapter.encode_reference(self._base, name)
+        return digest_of(repr(ranges).encode(errors="surrogatepass"), shown)
 
     def is_worth_digesting(self, name: str, seconds: float) -> bool:
         """Note that passes take long on a function with large constants, if they do.
@@ -89,8 +127,8 @@ class FunctionKeys:
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._key.content, name.encode(errors="surrogatepass"))
 
-    def content(self, function: Any, name: str = "") -> bytes | None:
-        """Return the digest of a function; None if it has none.
+    def content(self, function: Any, name: str = "") -> Content | None:
+        """Return the content of a function; None if it has no digest.
 
         Args:
             function: The function.
@@ -98,8 +136,8 @@ class FunctionKeys:
         """
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
-        if known is not None and self.has_all(known[1]):
-            return known[0]
+        if known is not None and self.has_all(known.bound):
+            return known
         values: list[bytes] = []
         digested = 0
 
@@ -116,29 +154,30 @@ class FunctionKeys:
                 values.append(digest)
             return values.index(digest)
 
-        encoded = self._encoded(function, name, take_out, values)
+        encoded, lines = self._encoded(function, name, take_out, values)
         if encoded is None:
             return None
-        found = digest_of(encoded, *values)
+        found = Content(digest_of(encoded, *values), lines, self.bound)
         if is_frozen:
-            memo.put(function, (found, self.bound))
+            memo.put(function, found)
         return found
 
     def _encoded(
         self, function: Any, name: str, take_out: BlobSink, values: list[bytes]
-    ) -> bytes | None:
-        """Return the bytes of a function; None if it has none, or is too large."""
+    ) -> tuple[bytes | None, RelativeLines | None]:
+        """Return the bytes of a function, None if it has none, and its lines."""
         try:
             if self.codec is not None:
-                encoded = self.codec.encode(function, take_out)
+                lines = RelativeLines()
+                encoded = self.codec.encode(function, take_out, lines)
                 if encoded is not None:
-                    return encoded
+                    return encoded, lines
                 if name in self._run.large and not self._is_slow(name):
-                    return None
+                    return None, None
                 values.clear()
-            return self._adapter.encode_content(function, self._base, take_out)
+            return self._adapter.encode_content(function, self._base, take_out), None
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
-            return None
+            return None, None
 
     def _check_size(self, function: Any, name: str) -> None:
         """Check that a function's digest pays.

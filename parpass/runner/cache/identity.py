@@ -46,6 +46,8 @@ from parpass.runner.cache.code_references import (
     UnknownIdentityError,
     check_methods,
     check_pure,
+    may_know_places,
+    names_places,
     references_of,
 )
 from parpass.runner.cache.library_versions import version_of
@@ -91,10 +93,13 @@ class Identity(NamedTuple):
     Attributes:
         content: Of the value, and of the code that is in it.
         lines: Of the files and lines of that code besides, which log records have.
+        reads_places: Whether that code may look at the lines of spans, otherwise than
+            by making text of one.
     """
 
     content: bytes
     lines: bytes
+    reads_places: bool
 
 
 def identity_of(*passes: Pass) -> Identity:
@@ -106,7 +111,9 @@ def identity_of(*passes: Pass) -> Identity:
     Raises:
         UnknownIdentityError: It cannot be known, or must not be.
     """
-    return identity_of_value([_told_by(one) for one in passes])
+    walk = _walked(list(passes), allows_impure=False)
+    found = walk.identity()
+    return found._replace(reads_places=found.reads_places or walk.has_unseen_code)
 
 
 def _told_by(pass_: Pass) -> Any:
@@ -131,25 +138,38 @@ def identity_of_value(value: Any, *, allows_impure: bool = False) -> Identity:
     Raises:
         UnknownIdentityError: A part of it has none.
     """
+    return _walked(value, allows_impure=allows_impure).identity()
+
+
+def _walked(value: Any, *, allows_impure: bool) -> _Walk:
+    """Return a walk through a value."""
     walk = _Walk(allows_impure=allows_impure)
     try:
         walk.add(value)
-        return walk.identity()
+        walk.check()
     except UnknownIdentityError:
         raise
     except RecursionError:
         raise UnknownIdentityError("it is nested too deeply") from None
     except Exception as error:  # such as of an object's __getattr__
         raise UnknownIdentityError(f"{type(error).__name__}: {error}") from error
+    return walk
 
 
 class _Walk:
-    """Goes through a value, each object once, and digests what it meets."""
+    """Goes through a value, each object once, and digests what it meets.
+
+    Attributes:
+        has_unseen_code: Whether some code is known by its version or key alone, and may
+            look at spans.
+    """
 
     def __init__(self, *, allows_impure: bool) -> None:
         self._allows_impure = allows_impure
         self._packages: set[str] = set()  # of classes of libraries
         self._attributes: set[str] = set()  # that code names
+        self._reads_places = False
+        self.has_unseen_code = False
         self._state = hashlib.blake2b(digest_size=16)
         self._lines = hashlib.blake2b(digest_size=16)
         # By identity; the objects are kept alive, so that no identity is reused.
@@ -159,10 +179,13 @@ class _Walk:
         if not self._allows_impure:
             check_pure(module, name)
 
-    def identity(self) -> Identity:
+    def check(self) -> None:
         if not self._allows_impure:
             check_methods(self._packages, self._attributes)
-        return Identity(self._state.digest(), self._lines.digest())
+
+    def identity(self) -> Identity:
+        content, lines = self._state.digest(), self._lines.digest()
+        return Identity(content, lines, self._reads_places)
 
     def add(self, value: Any) -> None:
         kind = cast("type[Any]", type(value))
@@ -189,6 +212,7 @@ class _Walk:
         elif isinstance(value, ContextVar):
             self.add_variable(cast("ContextVar[Any]", value))
         elif isinstance(value, Pass) and hasattr(value, "cache_key"):
+            self.has_unseen_code = True
             self.add(_told_by(value))
         else:
             self.add_object(value)
@@ -230,6 +254,7 @@ class _Walk:
         for part in sorted(parts):  # they have no order of their own
             self._state.update(part.content)
             self._lines.update(part.lines)
+            self._reads_places |= part.reads_places
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
@@ -260,12 +285,16 @@ class _Walk:
 
     # Code.
 
+    def add_library(self, module: str) -> None:
+        self.tag(version_of(module))
+        self.has_unseen_code |= may_know_places(module)
+
     def add_class(self, kind: type) -> None:
         module = str(kind.__module__)
         self.tag("class", module, kind.__qualname__)
         if not is_user_module(module):
             self._packages.add(module.partition(".")[0])
-            self.tag(version_of(module))
+            self.add_library(module)
             return
         file = getattr(sys.modules.get(module), "__file__", None) or ""
         if file.endswith((".so", ".pyd")):
@@ -314,7 +343,7 @@ class _Walk:
         is_nested = function.__closure__ is not None or "<locals>" in code.co_qualname
         if not (is_nested or is_user_module(module)):
             self.check_pure(module, code.co_name)
-            self.tag(version_of(module))
+            self.add_library(module)
             return
         self.add(code)
         self.add(function.__defaults__)
@@ -355,6 +384,7 @@ class _Walk:
         )
         self.add_bytes(code.co_code)
         self.add_bytes(code.co_exceptiontable)
+        self._reads_places |= names_places(code)
         for one in code.co_consts:
             self.add(one)
         lines = code.co_filename, code.co_firstlineno, code.co_linetable.hex()
@@ -370,7 +400,8 @@ class _Walk:
         if owner is None or isinstance(owner, ModuleType):
             module = function.__module__ or "builtins"
             self.check_pure(module, function.__name__)
-            self.tag("builtin", module, function.__qualname__, version_of(module))
+            self.tag("builtin", module, function.__qualname__)
+            self.add_library(module)
             return
         self.check_pure(type(owner).__module__, function.__name__)
         self.tag("bound", function.__name__)
@@ -394,7 +425,7 @@ class _Walk:
         self.tag("module", name)
         if not is_user_module(name):
             self.check_pure(name, None)
-            self.tag(version_of(name))
+            self.add_library(name)
             return
         for variable, value in sorted(vars(module).items()):
             if not (variable.startswith("__") and variable.endswith("__")):

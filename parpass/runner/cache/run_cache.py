@@ -41,7 +41,7 @@ from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
 
-_FORMAT = 2  # of keys and results
+_FORMAT = 3  # of keys and results
 # Tables that passes do not look at, for what they do to a function.
 _LOOKED_UP_BY_PROGRAMS = "adapter of", "key of a pass", "programs of", "wrapping of"
 # Options of runs that look for a fault, in which passes have to run.
@@ -65,10 +65,12 @@ class StageKey(NamedTuple):
     Attributes:
         content: The digest of all that results depend on but the functions.
         lines: The digest of the lines of the code of the passes.
+        reads_places: Whether that code may look at the lines of spans.
     """
 
     content: bytes
     lines: bytes
+    reads_places: bool
 
 
 class RunCache:
@@ -159,6 +161,7 @@ class RunCache:
         return StageKey(
             digest_of(settings.content, identity.content, context),
             digest_of(identity.lines, settings.lines),
+            identity.reads_places or settings.reads_places,
         )
 
     def _identity(self, steps: Sequence[Pass]) -> Identity | None:
@@ -195,7 +198,8 @@ class RunCache:
             )
         )
         lines = b"".join([identity.lines, adapter.lines, *parts])
-        return Identity(identity.content, lines)
+        reads_places = any(identity.reads_places for *_, identity in entries)
+        return Identity(identity.content, lines, reads_places)
 
     def _registered(self, entry: Entry) -> Identity:
         """Return the identity of what is registered.
@@ -216,17 +220,15 @@ class RunCache:
     def _lenient(self, value: Any) -> Identity:
         """Return the identity of code that may be impure; or what tells the object."""
         try:
-            return identity_of_value(value, allows_impure=True)
+            found = identity_of_value(value, allows_impure=True)
+            return found._replace(reads_places=False)  # no pass runs it
         except UnknownIdentityError:
-            return Identity(self.cache.token_of(value), b"")
+            return Identity(self.cache.token_of(value), b"", reads_places=False)
 
     @property
     def recording(self) -> Recording:
         """The parts of outcomes that keeping and comparing them takes."""
-        if not self.cache.names_passes:
-            return Recording.READS
-        has_layers = bool(self.cache.layers)
-        return Recording.PORTABLE_RESULTS if has_layers else Recording.RESULTS
+        return Recording.RESULTS if self.cache.names_passes else Recording.READS
 
     @property
     def figures(self) -> CacheFigures:
@@ -234,8 +236,8 @@ class RunCache:
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
     def portable_codec(self, base: Any) -> PortableCodec | None:
-        """Return the codec of functions of a module; None if they stay in memory."""
-        if not (self.cache.layers and self.is_frozen):
+        """Return the codec of functions of a module; None if there is none."""
+        if not self.is_frozen:
             return None
         if self._codec is None or self._codec[0] is not base:
             try:

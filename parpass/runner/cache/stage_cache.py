@@ -22,7 +22,8 @@ from parpass.runner.cache.function_cache import (
     CacheEntry,
     digest_of,
 )
-from parpass.runner.cache.function_keys import FunctionKeys
+from parpass.runner.cache.function_keys import Content, FunctionKeys
+from parpass.runner.cache.moved_entries import moved, places_read
 from parpass.runner.cache.run_cache import RunCache, StageKey, stored_name
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
@@ -43,6 +44,7 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
+from parpass.transform.relative_lines import RelativeLines
 
 _RESULT, _RECORDED = ReadKind.RESULT, "-1 "
 _OF_ENTRIES = ReadKind.LINES, ReadKind.RESULT  # reads that no pass has made
@@ -109,10 +111,18 @@ class StageCache:
     def _keep(
         self, at: int, key: bytes, result: FunctionHandle, outcomes: StageOutcomes
     ) -> None:
-        run, base = self._run, self._base
-        is_same = result is self._module.handles[outcomes.names[at]]
+        run, base, name = self._run, self._base, outcomes.names[at]
+        is_same = result is self._module.handles[name]
         effects = outcomes.effects_of(at)
+        lines = self._lines_of(name)
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
+        if lines is not None and self._keys.codec is not None:
+            found = [one for one, _ in reads]
+            if self._key.reads_places:
+                found.append((ReadKind.PLACE, name))
+            load = partial(run.store.load, result, base)
+            about = name, found, effects, load, lines, self._keys.codec
+            reads += [(one, self._digest(one)) for one in places_read(*about)]
         if any(one.emissions for one in effects.values()):  # which have lines
             reads.append(((ReadKind.LINES, ""), self._key.lines))
         if outcomes.recording >= Recording.RESULTS:
@@ -122,6 +132,7 @@ class StageCache:
             reads,
             None,
             self._keys.bound,
+            lines,
             effects,
             None
             if ANY_FUNCTION in dependencies
@@ -130,9 +141,7 @@ class StageCache:
         )
         expected = self._expected.get(at)
         if expected is not None:
-            self._verify(
-                outcomes.names[at], key, expected, entry, None if is_same else result
-            )
+            self._verify(name, key, expected, entry, None if is_same else result)
         if is_same:
             run.keep_later(key, entry)
         elif run.is_frozen:
@@ -149,7 +158,9 @@ class StageCache:
             name: key for name in in_gc_pauses(names) if (key := self._keys.of(name))
         }
         known = self._cache.get(keys.values())
-        found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
+        found = {
+            name: self._valid(name, known.get(key, ())) for name, key in keys.items()
+        }
         missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
         if not (self._cache.layers and missing):
             return found
@@ -159,23 +170,30 @@ class StageCache:
             """Decode results; return whether one is of this module."""
             self._run.store.check_open()
             name = missing[stored]
+            about = self._keys.codec, self._keys.bound, self._lines_of(name)
             with gc_paused:
-                entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
+                entries = decode_entries(encoded, *about)
             if entries:
                 read.append((keys[name], entries))
-                found[name] = self._valid(entries)
+                found[name] = self._valid(name, entries)
             return found[name] is not None
 
         self._cache.layers.fetch(missing, accept)
         self._cache.put(read)
         return found
 
-    def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
-        """Return the first result whose reads are of this module."""
+    def _valid(self, name: str, entries: Sequence[CacheEntry]) -> CacheEntry | None:
+        """Return the first result whose reads are of this module, where it is now."""
         for entry in entries:
             if all(self._digest(read) == digest for read, digest in entry.reads):
-                return entry
+                found = moved(entry, self._lines_of(name), self._keys.codec)
+                if found is not None:
+                    return found
         return None
+
+    def _lines_of(self, name: str) -> RelativeLines | None:
+        content = self._keys.content_of(name)
+        return None if content is None else content.lines
 
     def _handle(self, entry: CacheEntry, before: FunctionHandle) -> FunctionHandle:
         """Return the function that a result has, as one of this module."""
@@ -218,7 +236,7 @@ class StageCache:
             before = self._adapter.decode_function(before, (), self._base)
         is_same = before is now
         if before is not None and now is not None:
-            is_same = self._keys.content(before) == self._keys.content(now)
+            is_same = _are_same(self._keys.content(before), self._keys.content(now))
         effects = [
             at
             for at in range(len(self._steps))
@@ -262,16 +280,21 @@ class StageCache:
             case ReadKind.SHELL:
                 return digest_of(self._adapter.encode_shell(self._base))
             case ReadKind.EVERYTHING:
-                parts = [self._keys.content_of(one) or _unknown() for one in handles]
+                parts = [self._keys.whole(one) or _unknown() for one in handles]
                 shell = ReadKind.SHELL, ""
                 names = ReadKind.NAMES, ""
                 return digest_of(self._digest(names), self._digest(shell), *parts)
             case _:
-                pass
+                return self._digest_of_function(kind, name)
+
+    def _digest_of_function(self, kind: ReadKind, name: str) -> bytes:
+        handles = self._module.handles
         if name not in handles:
             return b"absent"
         if kind is ReadKind.NAME:
-            return digest_of(self._adapter.encode_reference(self._base, name))
+            return digest_of(self._keys.reference(name))
+        if kind is ReadKind.PLACE:
+            return self._keys.place_of(name)
         if kind is ReadKind.SIGNATURE:
             function = self._run.store.load(handles[name], self._base)
             signature = self._adapter.signature(function)
@@ -279,7 +302,13 @@ class StageCache:
                 return digest_of(self._adapter.encode_signature(signature))
             except Exception:  # noqa: BLE001 -- the function has it, too
                 pass
-        return self._keys.content_of(name) or _unknown()
+        return self._keys.whole(name) or _unknown()
+
+
+def _are_same(one: Content | None, other: Content | None) -> bool:
+    if one is None or other is None:
+        return False
+    return (one.digest, one.lines) == (other.digest, other.lines)
 
 
 def _unknown() -> bytes:

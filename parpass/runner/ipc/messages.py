@@ -55,6 +55,7 @@ class ReadKind(enum.IntEnum):
     EVERYTHING = 5  # more than is listed
     LINES = 6  # of the code of passes, which log records and warnings have
     RESULT = 7  # of a pass on the function itself: its index and a digest, for a check
+    PLACE = 8  # the lines of its sources that a function is on
 
 
 class Recording(enum.IntEnum):
@@ -63,7 +64,6 @@ class Recording(enum.IntEnum):
     NOTHING = 0
     READS = 1  # of the rest of the module
     RESULTS = 2  # and a digest of what each pass made of the function
-    PORTABLE_RESULTS = 3  # which is that of other processes, too, and takes longer
 
 
 # The kind, and the name of the function.

@@ -7,28 +7,28 @@ from typing import Any
 
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import keep_inline
+from parpass.transform.relative_lines import RelativeLines
 
 
 class ContentDigests:
-    """Digests of functions of one module.
+    """Digests of functions of one module, at whichever lines they are.
 
     Args:
         adapter: The adapter of the IR.
         mod: The module.
-        is_portable: Whether functions may be compared with those from a disk, which can
-            share other parts.
     """
 
-    def __init__(self, adapter: ModuleAdapter, mod: Any, *, is_portable: bool) -> None:
+    def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:
         self._adapter, self._mod = adapter, mod
-        self._codec = adapter.portable_codec(mod) if is_portable else None
+        self._codec = adapter.portable_codec(mod)
 
     def of(self, function: Any) -> str:
         """Return a short digest of a function; empty if it cannot be encoded."""
         try:
             encoded = None
             if self._codec is not None:
-                encoded = self._codec.encode(function, keep_inline)
+                lines = RelativeLines()
+                encoded = self._codec.encode(function, keep_inline, lines)
             if encoded is None:
                 about = function, self._mod, keep_inline
                 encoded = self._adapter.encode_content(*about)

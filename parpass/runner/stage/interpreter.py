@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any, cast
 
+from parpass.diagnostic import PlaceCounter
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     AbandonedError,
@@ -129,7 +130,6 @@ class StageInterpreter:
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._on_demand_seconds = 0.0  # spent on versions of other functions
-        self._recording = recording
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
         self._undigested: Any = None  # what a step made
@@ -239,9 +239,7 @@ class StageInterpreter:
     def _result(self, at: int, function: Any) -> Read:
         """Return what is recorded of the function that a step made."""
         if self._digests is None:
-            is_portable = self._recording is Recording.PORTABLE_RESULTS
-            about = self.adapter, self._module
-            self._digests = ContentDigests(*about, is_portable=is_portable)
+            self._digests = ContentDigests(self.adapter, self._module)
         return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
 
     def seed(self, name: str, function: Any, at: int) -> None:
@@ -402,6 +400,7 @@ class StageInterpreter:
         module, functions = self._view(at)
         self._dependencies |= functions.dependencies
         outer, self._running_on = self._running_on, name
+        places = PlaceCounter.count
         try:
             return transform_function(
                 step,
@@ -418,6 +417,8 @@ class StageInterpreter:
             )
         finally:
             self._running_on = outer
+            if PlaceCounter.count != places:
+                self.note(ReadKind.PLACE, name)
             self._track_reads(at, functions)
             if not (known or transfers_ownership):
                 del self._versions[key]

@@ -1,0 +1,146 @@
+"""Passes on Relay that look at places in the source, each in a way of its own."""
+
+from __future__ import annotations
+
+import logging
+from operator import attrgetter
+from typing import Any, cast
+
+from parpass.diagnostic import Diagnostic, Span
+from parpass.ir.module import IRModule
+from parpass.ir.node import post_order
+from parpass.ir.serialization import save_json
+from parpass.relay import Call, Function, GlobalVar
+from parpass.transform import FunctionPass, PassContext, PassInfo
+from tests.support.talking import LOGGER
+
+
+class Looking(FunctionPass):
+    """A pass that looks at places."""
+
+    def __init__(self) -> None:
+        self.pass_info = PassInfo(0, type(self).__name__)
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        return self.look(func, mod, ctx) or func
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        raise NotImplementedError
+
+
+def _callee(func: Function) -> GlobalVar | None:
+    calls = [one for one in post_order(func) if isinstance(one, Call)]
+    return next((one.op for one in calls if isinstance(one.op, GlobalVar)), None)
+
+
+class Tell(Looking):
+    """Reports a diagnostic, and makes a remark, on what it runs on."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", "seen", cast("Call", func.body).span, name="Seen")
+        assert ctx.diag_ctx is not None
+        ctx.diag_ctx.emit(Diagnostic.warning(func.span, "a function"))
+
+
+class Mark(Looking):
+    """Makes nodes with the places of others."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        body = func.body
+        if not isinstance(body, Call):
+            return None
+        callee = _callee(func)
+        span = func.params[0].span if callee is None else callee.span
+        marked = Call(body.op, body.args, body.attrs, body.type_args, span)
+        fields = func.ret_type, func.type_params, func.attrs, func.span
+        return Function(func.params, marked, *fields)
+
+
+class TellCallee(Looking):
+    """Makes a remark on where the function that is called is."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        callee = _callee(func)
+        if callee is not None:
+            ctx.remark("passed", "calls", callee.span, name="Calls")
+
+
+class TellOwn(Looking):
+    """Makes a remark on where the module has the function."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        for name in mod.functions_by_name:
+            ctx.remark("passed", "has", mod.get_global_var(name).span, name="Has")
+
+
+class TellSibling(Looking):
+    """Makes a remark on where the body of the function that is called is."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        callee = _callee(func)
+        if callee is not None:
+            ctx.remark(
+                "passed", "calls", cast("Call", mod[callee].body).span, name="Calls"
+            )
+
+
+class TellLine(Looking):
+    """Makes a remark with a line as a value."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        assert func.span is not None
+        ctx.remark("passed", "seen", name="Seen", line=func.span.line)
+
+
+class TellByName(Looking):
+    """Finds a line by the name of the attribute."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", "seen", name="Seen", at=attrgetter("line")(func.span))
+
+
+class TellByPattern(Looking):
+    """Finds a line by a pattern."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        match func.span:
+            case Span(line=found):
+                ctx.remark("passed", "seen", name="Seen", at=found)
+            case _:
+                pass
+
+
+class TellText(Looking):
+    """Makes text of a place."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", f"seen at {func.span}", name="Seen")
+
+
+class TellRepr(Looking):
+    """Makes text of a place, as a debugger does."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", f"seen {func.span!r}", name="Seen")
+
+
+class TellSize(Looking):
+    """Makes text of a function, with its places."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", "seen", name="Seen", hash=hash(save_json(func)) % 7)
+
+
+class LogPlace(Looking):
+    """Logs a place, which becomes text later."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        logging.getLogger(LOGGER).warning("seen at %s", func.span)
+
+
+PASSES: list[type[Looking]] = [
+    *(Tell, Mark, TellCallee, TellOwn, TellSibling, TellLine, TellByName),
+    *(TellByPattern, TellText, TellRepr, TellSize, LogPlace),
+]
