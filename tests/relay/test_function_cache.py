@@ -98,6 +98,13 @@ def test_modules_that_were_read_again_refer_to_their_own_functions(cached: Runne
     assert made["g"].body.args[0].op is made.get_global_var("f")
 
 
+def test_results_of_modules_that_are_gone_are_those_of_later_ones(cached: Runner):
+    recalled(cached, relay.parse(TEXT))
+    for at in range(10):  # more than are kept alive
+        recalled(cached, relay.parse(TEXT.replace("(2)", f"({at + 3})")))
+    assert recalled(cached, relay.parse(TEXT)) == 3
+
+
 def test_a_body_that_states_the_same_type_ends_there(cached: Runner):
     mod = relay.parse(TEXT)
     recalled(cached, mod, "InferType")

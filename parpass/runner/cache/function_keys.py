@@ -208,9 +208,10 @@ class FunctionKeys:
         """Return whether this module has all objects that a function is bound to."""
         if bound is self.bound:
             return True
+        objects = bound()
+        if objects is None:  # a reference to nothing may have no hash
+            return False
         known = self._fits.get(bound)
         if known is None:
-            objects = bound()
-            known = objects is not None and self._objects.covers(objects)
-            self._fits[bound] = known
+            known = self._fits[bound] = self._objects.covers(objects)
         return known

@@ -36,7 +36,8 @@ def _no_recommendation(report: RunFigures) -> str:
 
 def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
     workers_are_slow = report.in_workers > 0 and not report.lacks_cores
-    if report.serial_seconds is not None and workers_are_slow:
+    serial = None if report.has_recalled else report.serial_seconds
+    if serial is not None and workers_are_slow:
         # The time before any work is not of the workers; other advice covers it.
         beside = report.beforehand + report.starting / max(1, report.workers)
         text = (
@@ -44,7 +45,7 @@ def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
             "worth less together than one by one, or the transfer was dear; the next "
             "runs of these passes will rather stay in this process"
         )
-        yield report.seconds - beside - report.serial_seconds, text
+        yield report.seconds - beside - serial, text
 
 
 def _few_cores(report: RunFigures) -> Iterator[Recommendation]:

@@ -142,13 +142,18 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         return ratio(self.serial, self.serial + self.work, none=0.0)
 
     @property
+    def has_recalled(self) -> bool:
+        """Whether functions were taken from a cache, of which no times are known."""
+        return self.cache is not None and self.cache.recalled > 0
+
+    @property
     def speedup(self) -> float | None:
         """The estimated time of a serial run, divided by the time; None if unknown.
 
         Times of passes in the workers are no basis for the estimate: if cores are busy,
         or slower together, they are longer than they would have been in this process.
         """
-        if not self.serial_seconds:
+        if not self.serial_seconds or self.has_recalled:
             return None
         return ratio(self.serial_seconds, self.seconds)
 

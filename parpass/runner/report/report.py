@@ -40,6 +40,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             text += " on a free core" * self.lacks_cores
         if not self.workers:
             return f"{text}, without workers"
+        if self.has_recalled:  # what workers could save is not known
+            return text
         return (
             f"{text}; at most {self.limit:.1f} x with {self.workers} workers"
             + f", which had {self.cores:.1f} cores" * self.lacks_cores

@@ -17,7 +17,13 @@ import pytest
 import trio
 
 from parpass.errors import UnpicklablePassWarning
-from parpass.runner import Runner, RunReport, open_runner, run_pipeline_sync
+from parpass.runner import (
+    FunctionCache,
+    Runner,
+    RunReport,
+    open_runner,
+    run_pipeline_sync,
+)
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.ipc.messages import FunctionOutcome, JobTimes
 from parpass.runner.ipc.module_store import FunctionHandle
@@ -272,6 +278,17 @@ def test_workers_that_share_a_core_are_reported():
     report = report_of(runner)
     assert report.cores < 1.5
     assert "with 2 workers, which had " in report.headline
+
+
+def test_what_came_from_a_cache_makes_the_speedup_unknown():
+    mod = program(*range(20))
+    with open_runner(workers=2, cache=FunctionCache()) as runner:
+        for _ in range(2):
+            run_pooled(runner, Add(), mod)
+    report = report_of(runner)
+    assert report.speedup is None
+    assert "serial" not in report.headline
+    assert "20 of 20 functions from the cache" in report.counts
 
 
 def test_a_pass_that_cannot_be_pickled_is_named(runner: Runner):
