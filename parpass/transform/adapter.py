@@ -94,6 +94,10 @@ class PortableCodec(Protocol):
         """Encode what a reference to a function shows of it, but for its place."""
         ...
 
+    def place_in(self, function: Any) -> Span | None:
+        """Return a place that a function has; None, at once, if it may have none."""
+        ...
+
     def place_of(self, name: str) -> Span | None:
         """Return the place that a reference to a function shows; None if unknown."""
         ...

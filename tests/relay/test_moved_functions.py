@@ -17,7 +17,7 @@ from parpass.ir.node import post_order
 from parpass.runner import FunctionCache, Runner, open_runner
 from parpass.transform import Pass, PassContext, Sequential, create_pass
 from tests.support.comparing import law_on
-from tests.support.placed import PASSES, Looking, Mark, Tell
+from tests.support.placed import PASSES, Looking, Mark, Tell, TellCallee, TellOwn
 from tests.support.pooled import POOLED
 from tests.support.talking import listening
 from tests.support.watching import RemarkLog
@@ -175,3 +175,19 @@ def test_what_saw_lines_stays(runner_of: Iterator[Runner], make: type[Looking]):
     assert recalled(next(runner_of), text_of(BEFORE), make()) == 0
     assert recalled(next(runner_of), text_of(BELOW), make()) < 4
     recalled(next(runner_of), text_of(BEFORE), make())
+
+
+@pytest.mark.parametrize("make", [TellOwn, TellCallee])
+def test_functions_without_places_that_refer_to_some_are_computed_anew(
+    runner_of: Iterator[Runner], make: type[Looking]
+):
+    def parsed(text: str) -> IRModule:
+        mod = relay.parse(text)
+        x = relay.var("x", shape=(2,))
+        mod["made"] = relay.Function((x,), relay.Call(mod.get_global_var("f1"), (x,)))
+        return mod
+
+    for functions in (BEFORE, BELOW, BEFORE):
+        mod = parsed(text_of(functions))
+        expected = seen(serially, make(), mod, {})
+        assert seen(next(runner_of).run_sync, make(), mod, {}) == expected

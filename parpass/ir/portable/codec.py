@@ -160,6 +160,10 @@ class IRPortableCodec:
             return b""
         return digest(known) if is_complete(known) else pickle.dumps(known, protocol=5)
 
+    def place_in(self, function: BaseFunc) -> Span | None:
+        """Return the place of the function itself."""
+        return function.span
+
     def place_of(self, name: str) -> Span | None:
         """Return the place of a global variable; None if it is not known."""
         var = self._global_vars.get(name)

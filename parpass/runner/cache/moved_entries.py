@@ -33,7 +33,7 @@ def places_read(
     reads: Sequence[Read],
     effects: Mapping[int, Effects],
     load: Callable[[], Any],
-    lines: RelativeLines,
+    lines: RelativeLines | None,
     codec: PortableCodec,
 ) -> Sequence[Read]:
     """Return the reads of places that a result depends on.
@@ -43,11 +43,14 @@ def places_read(
         reads: What passes read, as it was recorded.
         effects: The effects of passes.
         load: Returns the result.
-        lines: The lines of the function.
-        codec: The codec that found them.
+        lines: The lines of the function; None if its key has them.
+        codec: The codec of the module.
     """
     # Places of other functions that passes may have got hold of.
-    names = {one for kind, one in reads if kind in _OF_NAMES} | lines.references
+    names = {one for kind, one in reads if kind in _OF_NAMES}
+    if lines is None:
+        return [(ReadKind.PLACE, one) for one in names if codec.place_of(one)]
+    names |= lines.references
     known = {one: codec.place_of(one) for one in (name, *names)}
     if (
         any(kind in _SEEING for kind, _ in reads)

@@ -116,7 +116,7 @@ class StageCache:
         effects = outcomes.effects_of(at)
         lines = self._lines_of(name)
         reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
-        if lines is not None and self._keys.codec is not None:
+        if self._keys.codec is not None:
             found = [one for one, _ in reads]
             if self._key.reads_places:
                 found.append((ReadKind.PLACE, name))

@@ -43,6 +43,9 @@ class Codec:
     def encode_reference(self, name: str) -> bytes:
         return b""
 
+    def place_in(self, function: Any) -> Span | None:
+        return None
+
     def place_of(self, name: str) -> Span | None:
         return None
 
