@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from parpass.diagnostic import Span
+from parpass.diagnostic import Span, lines_of
 
 
 class ElsewhereError(Exception):
@@ -57,7 +57,7 @@ class RelativeLines:
 
     def base_of(self, span: Span) -> int:
         """Add the lines of a span; return the line that they are relative to."""
-        source, line, end = span.source_name, span.line, span.end_line
+        source, (line, end) = span.source_name, lines_of(span)
         known = self.ranges.get(source)
         if known is None:
             self.ranges[source] = LineRange(line, line, max(line, end))
@@ -84,7 +84,8 @@ class RelativeLines:
         known = self.ranges.get(span.source_name)
         if known is None:
             return False
-        return known.first <= span.line <= known.last and span.end_line <= known.last
+        line, end = lines_of(span)
+        return known.first <= line <= known.last and end <= known.last
 
     def moved(self, span: Span | None, to: RelativeLines) -> Span | None:
         """Return where a span is, if the function is at other lines.

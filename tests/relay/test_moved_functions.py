@@ -17,7 +17,15 @@ from parpass.ir.node import post_order
 from parpass.runner import FunctionCache, Runner, open_runner
 from parpass.transform import Pass, PassContext, Sequential, create_pass
 from tests.support.comparing import law_on
-from tests.support.placed import PASSES, Looking, Mark, Tell, TellCallee, TellOwn
+from tests.support.placed import (
+    PASSES,
+    Looking,
+    Mark,
+    Tell,
+    TellCallee,
+    TellColumn,
+    TellOwn,
+)
 from tests.support.pooled import POOLED
 from tests.support.talking import listening
 from tests.support.watching import RemarkLog
@@ -171,10 +179,16 @@ def test_what_is_below_added_lines_moves(
 
 
 @pytest.mark.parametrize("make", PASSES[3:])
-def test_what_saw_lines_stays(runner_of: Iterator[Runner], make: type[Looking]):
-    assert recalled(next(runner_of), text_of(BEFORE), make()) == 0
-    assert recalled(next(runner_of), text_of(BELOW), make()) < 4
-    recalled(next(runner_of), text_of(BEFORE), make())
+def test_what_saw_lines_is_computed_anew(
+    runner_of: Iterator[Runner], make: type[Looking]
+):
+    for functions in (BEFORE, BELOW, BEFORE):
+        recalled(next(runner_of), text_of(functions), make())
+
+
+def test_what_is_at_another_column_is_computed_anew(runner_of: Iterator[Runner]):
+    for text in (text_of(BEFORE), text_of(BEFORE).replace("def @f1", "def  @f1")):
+        recalled(next(runner_of), text, TellColumn(), TellOwn())
 
 
 @pytest.mark.parametrize("make", [TellOwn, TellCallee])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from operator import attrgetter
 from typing import Any, cast
@@ -10,9 +11,11 @@ from parpass.diagnostic import Diagnostic, Span
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.serialization import save_json
-from parpass.relay import Call, Function, GlobalVar
+from parpass.relay import Call, Function, GlobalVar, parse
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.support.talking import LOGGER
+
+TEMPLATE = "seen at {.line}"
 
 
 class Looking(FunctionPass):
@@ -140,7 +143,74 @@ class LogPlace(Looking):
         logging.getLogger(LOGGER).warning("seen at %s", func.span)
 
 
+class TellColumn(Looking):
+    """Makes a remark with the column of the function that is called."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        callee = _callee(func)
+        if callee is not None and callee.span is not None:
+            ctx.remark("passed", "calls", name="Calls", column=callee.span.column)
+
+
+class TellCalleesCallee(Looking):
+    """Makes a remark on where a function is that the one that is called calls."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        callee = _callee(func)
+        inner = None if callee is None else _callee(cast("Function", mod[callee]))
+        if inner is not None:
+            ctx.remark("passed", "calls", inner.span, name="Calls")
+
+
+class TellByPosition(Looking):
+    """Finds a line by its position in a pattern."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        match func.span:
+            case Span(_, found):
+                ctx.remark("passed", "seen", name="Seen", at=found)
+            case _:
+                pass
+
+
+class TellByFormat(Looking):
+    """Finds a line by a format."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", TEMPLATE.format(func.span), name="Seen")
+
+
+class TellHash(Looking):
+    """Tells places apart by their hashes."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", "seen", name="Seen", hash=hash(func.span) % 7)
+
+
+class TellRemembered(Looking):
+    """Makes text of a place once."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        ctx.remark("passed", _remembered(func.span), name="Seen")
+
+
+@functools.cache
+def _remembered(span: Span | None) -> str:
+    return str(span)
+
+
+class PutTemplate(Looking):
+    """Returns a function that it parses, which has places of its own."""
+
+    def look(self, func: Function, mod: IRModule, ctx: PassContext) -> Any:
+        kind = "Tensor[(2), float32]"
+        text = f"def @f(%x: {kind}) -> {kind} {{\n\n\nnegative(%x)\n}}"
+        return parse(f'#[version = "0.0.5"]\n{text}')["f"]
+
+
 PASSES: list[type[Looking]] = [
     *(Tell, Mark, TellCallee, TellOwn, TellSibling, TellLine, TellByName),
-    *(TellByPattern, TellText, TellRepr, TellSize, LogPlace),
+    *(TellByPattern, TellText, TellRepr, TellSize, LogPlace, TellColumn),
+    *(TellCalleesCallee, TellByPosition, TellByFormat, TellHash, TellRemembered),
+    PutTemplate,
 ]

@@ -162,7 +162,7 @@ class IRPortableCodec:
 
     def place_in(self, function: BaseFunc) -> Span | None:
         """Return the place of the function itself."""
-        return function.span
+        return getattr(function, "span", None)
 
     def place_of(self, name: str) -> Span | None:
         """Return the place of a global variable; None if it is not known."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
-from parpass.diagnostic import Span
+from parpass.diagnostic import Span, lines_of
 from parpass.errors import IRTypeError
 from parpass.ir.op_table import Op
 from parpass.ir.portable.kind_layout import (
@@ -125,7 +125,7 @@ class TableWriter:
         return [*records], stream, [numbers[id(one)] for one in roots]
 
     def _span_numbers(self, span: Span) -> tuple[int, ...]:
-        line, end = span.line, span.end_line
+        line, end = lines_of(span)
         up = line - self._lines.base_of(span)
         lines = end - line
         return (

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from parpass.diagnostic import PlaceCounter
 from parpass.errors import (
     IRTypeError,
     MalformedJSONError,
@@ -74,6 +75,7 @@ def load_json(text: str | bytes) -> Any:
         MalformedJSONError: The text is not JSON, or no program; the error has the
             place.
     """
+    PlaceCounter.count += 1
     if not isinstance(cast("object", text), str | bytes):
         raise IRTypeError(f"expected JSON text, got {type(text).__name__}")
     try:

@@ -54,11 +54,16 @@ _IMPURE_METHODS: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"now", "utcnow", "today"}),
 }
 
-# Names by which code gets at the lines of a span. Text that parpass makes of one is
-# noticed as it is made.
-_OF_PLACES = _words("line end_line structs astuple asdict to_builtins dump dumps")
+# Names by which code gets at the lines of a span, other than by reading them, which is
+# counted; and by which it makes or compares one.
+_OF_PLACES = _words(
+    "Span hash structs astuple asdict to_builtins dump dumps __reduce__ __reduce_ex__ "
+    "__hash__ __eq__ __getstate__"
+)
 # Packages that do not look at spans by themselves.
-_WITHOUT_PLACES = sys.stdlib_module_names | _words("parpass numpy ml_dtypes llvmlite")
+_WITHOUT_PLACES = (
+    sys.stdlib_module_names | _words("parpass numpy ml_dtypes llvmlite")
+) - _words("pickle _pickle json marshal")
 
 
 class UnknownIdentityError(Exception):
@@ -260,7 +265,7 @@ def _is_impure(module: str, name: str | None) -> bool:
 def names_places(code: CodeType) -> bool:
     """Return whether code names what gets at the lines of a span, without code in it.
 
-    That can be a constant, as in `getattr(span, 'line')` or `case Span(line=found)`.
+    That can be a constant, as in `getattr(span, '__reduce__')`.
     """
     names: set[Any] = {*code.co_names, *code.co_consts}
     for one in code.co_consts:
@@ -271,4 +276,4 @@ def names_places(code: CodeType) -> bool:
 def may_know_places(module: str) -> bool:
     """Return whether a module is of a library that may look at the lines of spans."""
     package = module.partition(".")[0]
-    return package not in _WITHOUT_PLACES and not package.startswith("_")
+    return package not in _WITHOUT_PLACES

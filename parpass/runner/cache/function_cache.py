@@ -183,10 +183,10 @@ class FunctionCache:
                 self._count -= len(self._entries.pop(oldest))
 
     def discard(self, key: bytes, entry: CacheEntry) -> None:
-        """Drop a result, if it is there."""
+        """Drop a result, also where it is at other lines."""
         with self._lock:
             found = self._entries.get(key, [])
-            kept = [one for one in found if one is not entry]
+            kept = [one for one in found if one.reads != entry.reads]
             self._count -= len(found) - len(kept)
             if kept:
                 self._entries[key] = kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
+from parpass.diagnostic import lines_of
 from parpass.runner.cache.function_cache import BoundObjects, digest_of
 from parpass.runner.cache.run_cache import RunCache, StageKey
 from parpass.runner.ipc.module_store import StoredModule
@@ -75,15 +76,24 @@ class FunctionKeys:
         return self._keys[name]
 
     def reference(self, name: str, content: Content | None = None) -> bytes:
-        """Encode what a reference to a function shows, but for a place, if possible.
+        """Encode what a reference to a function shows, but for its line, if possible.
 
         Args:
             name: The function.
-            content: Its content, if the function itself refers to it.
+            content: Its content, if the function itself refers to it: then its line is
+                relative to those of the function.
         """
-        if self.codec is not None and (content is None or content.lines is not None):
-            return self.codec.encode_reference(name)
-        return self._adapter.encode_reference(self._base, name)
+        if self.codec is None or (content is not None and content.lines is None):
+            return self._adapter.encode_reference(self._base, name)
+        shown, place = self.codec.encode_reference(name), self.codec.place_of(name)
+        if place is None:
+            return shown
+        line, end = lines_of(place)
+        about = place.source_name, end - line, place.column, place.end_column
+        lines = content.lines if content is not None else None
+        if lines is not None and lines.has(place):
+            about += (line - lines.ranges[place.source_name].base,)
+        return digest_of(shown, repr(about).encode(errors="surrogatepass"))
 
     def content_of(self, name: str) -> Content | None:
         """Return the content of a function before the stage; None if it has none."""
@@ -98,7 +108,14 @@ class FunctionKeys:
     def whole(self, name: str) -> bytes | None:
         """Return the digest of a function with its lines; None if it has none."""
         content = self.content_of(name)
-        return content and digest_of(content.digest, self.place_of(name))
+        if content is None:
+            return None
+        references = content.lines.references if content.lines else ()
+        shown = [
+            self._adapter.encode_reference(self._base, one)
+            for one in sorted(references)
+        ]
+        return digest_of(content.digest, self.place_of(name), *shown)
 
     def place_of(self, name: str) -> bytes:
         """Return the digest of a function's lines, and of where references show it."""

@@ -41,6 +41,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from parpass.diagnostic import Span
 from parpass.errors.core import describe_kind
 from parpass.runner.cache.code_references import (
     UnknownIdentityError,
@@ -248,13 +249,12 @@ class _Walk:
 
     def add_set(self, value: Any) -> None:
         self.tag(type(value).__name__, len(value))
-        parts = [
-            identity_of_value(one, allows_impure=self._allows_impure) for one in value
-        ]
-        for part in sorted(parts):  # they have no order of their own
+        walks = [_walked(one, allows_impure=self._allows_impure) for one in value]
+        for part in sorted(one.identity() for one in walks):  # they have no order
             self._state.update(part.content)
             self._lines.update(part.lines)
             self._reads_places |= part.reads_places
+        self.has_unseen_code |= any(one.has_unseen_code for one in walks)
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
@@ -277,6 +277,10 @@ class _Walk:
         for part in parts:
             is_listed = isinstance(part, Iterator)
             self.add(list(cast("Iterator[Any]", part)) if is_listed else part)
+
+    def add_span(self, span: Span) -> None:
+        self._reads_places = True  # it may get into what a pass makes
+        self.add_object(span)
 
     def add_variable(self, value: ContextVar[Any]) -> None:
         self.tag("variable", value.name)
@@ -418,6 +422,7 @@ class _Walk:
 
     def add_cached_function(self, value: Any) -> None:
         self.tag("cached")
+        self._reads_places = True  # lines that it read once are not read again
         self.add(value.__wrapped__)
 
     def add_module(self, module: ModuleType) -> None:
@@ -443,6 +448,7 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     **dict.fromkeys((tuple, list), _Walk.add_sequence),
     **dict.fromkeys((dict, MappingProxyType), _Walk.add_mapping),
     **dict.fromkeys((set, frozenset), _Walk.add_set),
+    Span: _Walk.add_span,
     FunctionType: _Walk.add_function,
     CodeType: _Walk.add_code,
     CellType: _Walk.add_cell,

@@ -7,16 +7,15 @@ attributes of one, or of other functions. What passes logged has text of any ori
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from parpass.diagnostic import Span
-from parpass.runner.cache.function_cache import CacheEntry
+from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.ipc.messages import Effects, Read, ReadKind
-from parpass.transform import PortableCodec
-from parpass.transform.adapter import keep_inline
+from parpass.transform import LargeValue, PortableCodec
 from parpass.transform.relative_lines import (
     ElsewhereError,
     RelativeLines,
@@ -25,6 +24,7 @@ from parpass.transform.relative_lines import (
 
 # Reads after which a result may have any lines.
 _SEEING = ReadKind.PLACE, ReadKind.FUNCTION, ReadKind.EVERYTHING, ReadKind.SHELL
+_MAX_COPIED_BYTES = 1 << 16  # of a constant of a function that is moved
 _OF_NAMES = ReadKind.NAME, ReadKind.SIGNATURE, ReadKind.FUNCTION
 
 
@@ -52,27 +52,19 @@ def places_read(
         return [(ReadKind.PLACE, one) for one in names if codec.place_of(one)]
     names |= lines.references
     known = {one: codec.place_of(one) for one in (name, *names)}
+    others = [place for one, place in known.items() if place and one != name]
+    own = known[name]
     if (
         any(kind in _SEEING for kind, _ in reads)
         or any(one.emissions or one.changes for one in effects.values())
-        or not _are_apart(name, known, lines)
+        or any(map(lines.has, others))  # they would be taken for the function's
         or (
-            any(place for one, place in known.items() if one != name)
+            (others or (own is not None and not lines.has(own)))
             and not _are_within(load(), effects, lines, codec)
         )
     ):
         return [(ReadKind.PLACE, one) for one in known]
     return ()
-
-
-def _are_apart(
-    name: str, places: Mapping[str, Span | None], lines: RelativeLines
-) -> bool:
-    """Return whether the places of a function's name alone is on its lines."""
-    return all(
-        place is None or lines.has(place) == (one == name)
-        for one, place in places.items()
-    )
 
 
 def _are_within(
@@ -84,13 +76,32 @@ def _are_within(
     """Return whether all spans are on the lines of the function."""
     try:
         moved_effects(effects, lines, lines)
-        return codec.encode(result, keep_inline, WithinLines(lines)) is not None
+        return codec.encode(result, _left_out, WithinLines(lines)) is not None
     except ElsewhereError:
         return False
 
 
+def _left_out(value: LargeValue) -> int:
+    """Leave out a value, as only the rest is looked at."""
+    del value
+    return 0
+
+
+def _small(value: LargeValue) -> None:
+    """Keep a value in-band.
+
+    Raises:
+        ElsewhereError: It is large, so it is not copied.
+    """
+    if value.nbytes > _MAX_COPIED_BYTES:
+        raise ElsewhereError
+
+
 def moved(
-    entry: CacheEntry, to: RelativeLines | None, codec: PortableCodec | None
+    entry: CacheEntry,
+    to: RelativeLines | None,
+    codec: PortableCodec | None,
+    bound: weakref.ref[BoundObjects],
 ) -> CacheEntry | None:
     """Return a result where its function is now; None if it does not move.
 
@@ -98,6 +109,7 @@ def moved(
         entry: The result, which is of that function.
         to: The lines of the function.
         codec: The codec that found them.
+        bound: What functions of its module refer to by identity.
     """
     lines = entry.lines
     if lines == to:
@@ -108,14 +120,14 @@ def moved(
         result = entry.result
         if result is not None:
             assert codec is not None
-            encoded = codec.encode(result, keep_inline, WithinLines(lines))
+            encoded = codec.encode(result, _small, WithinLines(lines))
             if encoded is None:
                 return None
             result = codec.decode(encoded, to)
         effects = moved_effects(entry.effects, lines, to)
     except Exception:  # noqa: BLE001 -- of a codec, or a span is elsewhere
         return None
-    return replace(entry, result=result, effects=effects, lines=to)
+    return replace(entry, result=result, effects=effects, lines=to, bound=bound)
 
 
 def moved_effects(

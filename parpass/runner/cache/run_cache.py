@@ -161,7 +161,7 @@ class RunCache:
         return StageKey(
             digest_of(settings.content, identity.content, context),
             digest_of(identity.lines, settings.lines),
-            identity.reads_places or settings.reads_places,
+            identity.reads_places,
         )
 
     def _identity(self, steps: Sequence[Pass]) -> Identity | None:
@@ -198,8 +198,7 @@ class RunCache:
             )
         )
         lines = b"".join([identity.lines, adapter.lines, *parts])
-        reads_places = any(identity.reads_places for *_, identity in entries)
-        return Identity(identity.content, lines, reads_places)
+        return Identity(identity.content, lines, reads_places=False)
 
     def _registered(self, entry: Entry) -> Identity:
         """Return the identity of what is registered.
@@ -220,8 +219,7 @@ class RunCache:
     def _lenient(self, value: Any) -> Identity:
         """Return the identity of code that may be impure; or what tells the object."""
         try:
-            found = identity_of_value(value, allows_impure=True)
-            return found._replace(reads_places=False)  # no pass runs it
+            return identity_of_value(value, allows_impure=True)
         except UnknownIdentityError:
             return Identity(self.cache.token_of(value), b"", reads_places=False)
 

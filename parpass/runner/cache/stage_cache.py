@@ -161,6 +161,12 @@ class StageCache:
         found = {
             name: self._valid(name, known.get(key, ())) for name, key in keys.items()
         }
+        # What was moved need not be moved again.
+        self._cache.put(
+            (keys[name], [one])
+            for name, one in found.items()
+            if one is not None and one not in known[keys[name]]
+        )
         missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
         if not (self._cache.layers and missing):
             return found
@@ -184,12 +190,17 @@ class StageCache:
 
     def _valid(self, name: str, entries: Sequence[CacheEntry]) -> CacheEntry | None:
         """Return the first result whose reads are of this module, where it is now."""
-        for entry in entries:
-            if all(self._digest(read) == digest for read, digest in entry.reads):
-                found = moved(entry, self._lines_of(name), self._keys.codec)
-                if found is not None:
-                    return found
-        return None
+        lines = self._lines_of(name)
+        valid = [
+            entry
+            for entry in entries
+            if all(self._digest(read) == digest for read, digest in entry.reads)
+        ]
+        for entry in valid:
+            if entry.lines == lines:
+                return entry
+        about = lines, self._keys.codec, self._keys.bound
+        return next(filter(None, (moved(entry, *about) for entry in valid)), None)
 
     def _lines_of(self, name: str) -> RelativeLines | None:
         content = self._keys.content_of(name)
