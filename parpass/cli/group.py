@@ -35,6 +35,7 @@ SHIPPED = {
     "compare": "Compare the numbers of two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
+    "new": "Make a small compiler of your own, which runs, to begin with.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",
     "replay": "Run the pipeline of a reproducer on its program, in this process.",

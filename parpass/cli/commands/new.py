@@ -1,0 +1,139 @@
+"""`parpass new`: a small compiler of one's own, which runs, to begin with."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import click
+
+from parpass import __version__
+from parpass.cli.commands import options
+from parpass.cli.commands.options import Command
+from parpass.cli.output.failure import InputError
+
+_NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
+_SUFFIX = re.compile(r"\.[A-Za-z0-9_]+")
+_TEMPLATE = ".in"  # ends the names of the files that a project is made from
+
+
+@click.command(
+    cls=Command,
+    epilog="Exit codes: 0 ok, 2 the name or the folder cannot be used, 130 "
+    "interrupted.",
+)
+@click.argument("name")
+@options.running(
+    "--suffix",
+    metavar=".SUFFIX",
+    help="What the files of its programs end in; the name without underscores unless "
+    "given.",
+)
+@options.running(
+    "--into",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder to make; one of that name here, unless given.",
+)
+def new(*, name: str, suffix: str | None, into: Path | None) -> None:
+    r"""Make a small project that compiles a small language, on every core.
+
+    It has an IR of dataclasses, its text, an adapter, a pass on functions and one on
+    modules, a command, and tests, which pass. All of it is there to be changed.
+
+    \b
+    Example:
+      parpass new my_compiler && cd my_compiler
+      pip install -e '.[test]' && pytest
+      parpass opt programs/first.mycompiler -p FoldConstants,DropUnused
+    """
+    package = _checked_name(name)
+    suffix = _checked_suffix(suffix or f".{package.replace('_', '')}")
+    folder = Path(name) if into is None else into
+    words = {
+        "my_compiler": package,
+        "my-compiler": package.replace("_", "-"),
+        ".mylang": suffix,
+        "@VERSION@": __version__,
+    }
+    _write(folder, words)
+    click.echo(f"{folder} is a compiler for programs that end in '{suffix}'. Next:")
+    click.echo(f"  cd {folder}")
+    click.echo("  pip install -e '.[test]' && pytest")
+    click.echo(f"  parpass opt programs/first{suffix} -p FoldConstants,DropUnused")
+
+
+def _checked_name(name: str) -> str:
+    """Return the name of the package.
+
+    Raises:
+        InputError: It cannot be one.
+    """
+    package = name.replace("-", "_")
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"expected a name of small letters, digits and underscores, such as "
+            f"'my_compiler', got '{name}'"
+        )
+    if keyword.iskeyword(package) or package in {*sys.stdlib_module_names, "parpass"}:
+        raise InputError(
+            f"'{name}' is a name of Python, or of parpass; take another, such as "
+            f"'{package}_compiler'"
+        )
+    return package
+
+
+def _checked_suffix(suffix: str) -> str:
+    if not _SUFFIX.fullmatch(suffix) or suffix in (".txt", ".json", ".onnx", ".py"):
+        raise InputError(
+            f"expected a suffix of its own for --suffix, such as '.toy', got '{suffix}'"
+        )
+    return suffix
+
+
+def _write(folder: Path, words: Mapping[str, str]) -> None:
+    """Make a project, as a whole or not at all.
+
+    Raises:
+        InputError: There is something, or it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"'{folder}' is there, and not empty; give another folder by --into"
+        )
+    made = folder.absolute().with_name(f".{folder.name}-{os.getpid()}")
+    try:
+        made.mkdir(parents=True)
+        try:
+            for path, text in _files(files("parpass.cli") / "new_project"):
+                target = made / _replaced(path, words)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(_replaced(text, words), encoding="utf-8")
+            if folder.exists():  # and is empty
+                folder.rmdir()
+            made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"'{folder}' cannot be made: {error}") from error
+
+
+def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the paths and texts of the files that a project is made from."""
+    for one in sorted(folder.iterdir(), key=lambda one: one.name):
+        if one.is_dir():
+            yield from _files(one, f"{path}{one.name}/")
+        elif one.name.endswith(_TEMPLATE):
+            name = one.name.removesuffix(_TEMPLATE)
+            yield path + name, one.read_text(encoding="utf-8")
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    return re.sub("|".join(map(re.escape, words)), lambda found: words[found[0]], text)
