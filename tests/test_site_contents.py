@@ -6,8 +6,15 @@ import re
 import types
 from pathlib import Path
 
+import pytest
+
+from docs.site.catalogues import catalogue_pages, message_of
+from docs.site.error_cases import CASES
 from docs.site.extension import contents
 from docs.site.reference import exported_names, homes, public_modules, reference_pages
+from parpass.cli.commands.listing import config_options, described_passes
+from parpass.cli.commands.topics import ENVIRONMENT, error_classes
+from parpass.transform import registered_passes
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -48,3 +55,25 @@ def test_every_exported_module_has_a_page():
             value = getattr(module, name)
             if isinstance(value, types.ModuleType):
                 assert f"reference/{value.__name__}" in reference_pages()
+
+
+@pytest.mark.slow
+def test_the_catalogues_have_every_pass_error_option_and_variable():
+    pages = catalogue_pages()
+    shipped = {
+        name
+        for name, _ in described_passes()
+        if registered_passes()[name].__module__.startswith("parpass.")
+    }
+    assert (
+        set(re.findall(r"^.. _pass-(\w+):$", pages["passes"], re.MULTILINE)) == shipped
+    )
+    in_page = re.findall(r"^.. _error-(\w+):$", pages["errors"], re.MULTILINE)
+    assert in_page == list(error_classes())
+    for name in [*(one.key for one in config_options()), *ENVIRONMENT]:
+        assert f"\n``{name}``" in pages["options"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_case_of_an_error_raises_it(name: str):
+    assert message_of(name).startswith(f"{name}: ")

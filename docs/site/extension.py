@@ -8,19 +8,25 @@ lead out of this folder are led to the pages that are made of those files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from docs.site.reference import is_field_of_tuple, reference_pages
+from docs.site.catalogues import catalogue_pages
+from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
 
 _GENERATED = "generated"
-_LISTS = {"index": ("Reference", "generated/reference/index"), "decisions/README": None}
+_LISTS = {
+    "index": [
+        f"{_GENERATED}/{name}"
+        for name in ("reference/index", "passes", "errors", "options")
+    ],
+    "decisions/README": [],
+}
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.md\)", re.MULTILINE)
-_PLURAL = re.compile(r"(`[^`\n]+`)(?=\w)")
 _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 
 
@@ -40,6 +46,7 @@ def _write_pages(app: Any) -> None:
     folder = Path(app.srcdir) / _GENERATED
     wanted = {
         **{f"{name}.rst": text for name, text in reference_pages().items()},
+        **{f"{name}.rst": text for name, text in catalogue_pages().items()},
         **{f"{name}.md": text for name, text in root_pages().items()},
     }
     for path in folder.rglob("*.*"):
@@ -72,7 +79,7 @@ def _separate(
     app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
 ) -> None:
     """Let letters follow a name in backquotes, as in Markdown; in place."""
-    lines[:] = [_PLURAL.sub(r"\1\\ ", line) for line in lines]
+    lines[:] = separated("\n".join(lines)).split("\n")
 
 
 def _without_placeholders(
@@ -116,18 +123,18 @@ def _led(found: re.Match[str], docname: str) -> str:
     return f"]({up}{_GENERATED}/{page}.md{found[3]})"
 
 
-def contents(text: str, also: tuple[str, str] | None = None) -> Iterator[str]:
+def contents(text: str, also: Sequence[str] = ()) -> Iterator[str]:
     """Yield a hidden table of contents for each list of links to pages.
 
     Args:
         text: Of a page; a section's heading is the caption of its table.
-        also: The caption of a table, and a document that it gets besides.
+        also: Documents that the part `Reference` gets besides, as the first ones.
     """
     pieces = _SECTION.split(text)
     for caption, piece in zip(["", *pieces[1::2]], pieces[::2], strict=True):
         pages = _ITEM.findall(piece)
-        if also is not None and caption == also[0]:
-            pages.insert(0, also[1])
+        if caption == "Reference":
+            pages = [*also, *pages]
         if pages:
             yield "\n\n```{toctree}\n:hidden:"
             if caption:

@@ -8,6 +8,7 @@ refer to it.
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 _ROOT = "parpass"
 _EXPORTED_BY_NO_MODULE = ("parpass.diagnostic", "parpass.remark")
+_QUOTED = re.compile(r"(`+[^`]+`+)(?:(?=(\w))|)")
 _FEW = 3  # names, of which a page needs no list
 _SELF_CONTAINED = (
     bool,
@@ -168,6 +170,14 @@ def _entry(one: Name) -> Iterator[str]:
         yield f".. autodata:: {one.path}"
         yield "   :no-value:"
     yield ""
+
+
+def separated(text: str) -> str:
+    """Return a docstring in which letters may follow a name in backquotes.
+
+    Markdown reads plurals such as `Let`s so, reStructuredText with a backslash only.
+    """
+    return _QUOTED.sub(lambda found: f"{found[1]}\\ " if found[2] else found[1], text)
 
 
 def is_field_of_tuple(value: object) -> bool:
