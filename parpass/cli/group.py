@@ -34,6 +34,7 @@ SHIPPED = {
     "cache": "Show how many kernels are kept for the next build, and where.",
     "compare": "Compare the numbers of two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
+    "explain": "Say what a pass, an option, an error or an environment variable is.",
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
     "new": "Make a small compiler of your own, which runs, to begin with.",
     "opt": "Run PASSES on models and write the module that comes out.",

@@ -109,12 +109,23 @@ def help_pass(name: str) -> str:
     if factory is None:
         raise UnknownPassError(name, known)
     text = inspect.getdoc(factory) or "It has no description."
+    kind, rows = _facts(factory)
+    options = f"\nOptions:\n{_table(rows)}" if rows else "\nIt has no options.\n"
+    return f"{name}: {kind}\n\n{text}\n{options}"
+
+
+def pass_facts(name: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the kind, level and needs of a pass, and its options with their types."""
+    _load()
+    return _facts(registered_passes()[name])
+
+
+def _facts(factory: Callable[..., Any]) -> tuple[str, list[tuple[str, str]]]:
     specs, takes_any = options_of(factory)
     rows = [(_written(one), _explained(one)) for one in specs.values()]
     if takes_any:
         rows.append(("...", "any other"))
-    options = f"\nOptions:\n{_table(rows)}" if rows else "\nIt has no options.\n"
-    return f"{name}: {_kind(factory)}\n\n{text}\n{options}"
+    return _kind(factory), rows
 
 
 def _kind(factory: Callable[..., Any]) -> str:

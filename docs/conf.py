@@ -1,0 +1,45 @@
+"""Sphinx's settings for the site: `sphinx-build -W docs build/site` makes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(_ROOT))  # for the extension, and for the source that it is of
+
+from parpass import __version__  # noqa: E402 -- found by the line before
+
+project = "parpass"
+author = "the authors of parpass"
+release = version = __version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "docs.site.extension",
+]
+exclude_patterns = ["changes", "site"]
+
+# Pages are Markdown that a code host shows, too.
+myst_heading_anchors = 4
+
+# Names in docstrings are in single backquotes; those that are documented become links.
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_inherit_docstrings = False
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 72
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # fields are documented by their class, and there alone
+toc_object_entries = False  # each page would repeat all names in its navigation
+
+html_theme = "furo"
+html_title = f"parpass {release}"
+html_static_path = ["site/static"]
+html_css_files = ["site.css"]
+html_show_search_summary = False  # it loads pages, which a browser denies to files
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False

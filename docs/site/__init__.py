@@ -1,0 +1,1 @@
+"""The documentation's site: what Sphinx is given besides the pages of this folder."""

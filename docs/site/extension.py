@@ -1,0 +1,142 @@
+"""The extension of Sphinx that makes the site of pages that a code host shows as well.
+
+Pages are plain Markdown, without directives. The table of contents is read from the
+lists of links in `index.md`, by its sections, and in the list of decisions; links that
+lead out of this folder are led to the pages that are made of those files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docs.site.catalogues import catalogue_pages
+from docs.site.reference import is_field_of_tuple, reference_pages, separated
+from docs.site.root_pages import OUTSIDE, root_pages
+
+_GENERATED = "generated"
+_LISTS = {
+    "index": [
+        f"{_GENERATED}/{name}"
+        for name in ("reference/index", "passes", "errors", "options")
+    ],
+    "decisions/README": [],
+}
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.md\)", re.MULTILINE)
+_LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Connect what makes pages, and what reads them; called by Sphinx."""
+    app.connect("builder-inited", _write_pages)
+    app.connect("source-read", _adapt)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _separate)
+    app.connect("autodoc-process-signature", _without_placeholders)
+    app.add_lexer("relay", _relay_lexer())
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _write_pages(app: Any) -> None:
+    """Write the generated pages; those that are as before keep their time."""
+    folder = Path(app.srcdir) / _GENERATED
+    wanted = {
+        **{f"{name}.rst": text for name, text in reference_pages().items()},
+        **{f"{name}.rst": text for name, text in catalogue_pages().items()},
+        **{f"{name}.md": text for name, text in root_pages().items()},
+    }
+    for path in folder.rglob("*.*"):
+        if path.relative_to(folder).as_posix() not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        file = folder / name
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+
+
+def _adapt(app: Any, docname: str, source: list[str]) -> None:
+    """Lead links to where pages are on the site, and add tables of contents."""
+    text = source[0]
+    if not docname.startswith(_GENERATED):
+        text = _LINK.sub(lambda found: _led(found, docname), text)
+    if docname in _LISTS:
+        text += "\n".join(contents(text, _LISTS[docname]))
+    source[0] = text
+
+
+def _skip(
+    app: Any, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    return True if is_field_of_tuple(member) else None
+
+
+def _separate(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Let letters follow a name in backquotes, as in Markdown; in place."""
+    lines[:] = separated("\n".join(lines)).split("\n")
+
+
+def _without_placeholders(
+    app: Any, what: str, name: str, value: Any, options: Any, args: str, returns: str
+) -> tuple[str, str] | None:
+    """Return no arguments for a protocol, which nothing makes an object of."""
+    is_protocol = what == "class" and getattr(value, "_is_protocol", False)
+    return ("", "") if is_protocol else None
+
+
+def _relay_lexer() -> type[Any]:
+    """Return a lexer of Relay's text, for Pygments."""
+    lexer: Any = import_module("pygments.lexer")
+    token: Any = import_module("pygments.token")
+
+    class RelayLexer(lexer.RegexLexer):
+        name = "Relay"
+        tokens: ClassVar[dict[str, Any]] = {
+            "root": [
+                (r"//.*|/\*.*?\*/", token.Comment),
+                (r'"[^"\n]*"', token.String),
+                (r"\b(def|fn|let|if|else|match|type|ref|meta)\b", token.Keyword),
+                (r"[@%][\w.]+", token.Name.Variable),
+                (r"\b(Tensor|u?int\d+|float\d+|bool)\b", token.Keyword.Type),
+                (r"\b\d[\d.e]*[fh]?\b", token.Number),
+                (r"[\w.]+", token.Name),
+                (r"\s+", token.Whitespace),
+                (r".", token.Punctuation),
+            ]
+        }
+
+    return RelayLexer
+
+
+def _led(found: re.Match[str], docname: str) -> str:
+    """Return a link to a file out of this folder as one to the page made of it."""
+    page = OUTSIDE.get(found[2])
+    if page is None or found[1].count("/") != docname.count("/") + 1:
+        return found[0]
+    up = "../" * docname.count("/")
+    return f"]({up}{_GENERATED}/{page}.md{found[3]})"
+
+
+def contents(text: str, also: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a hidden table of contents for each list of links to pages.
+
+    Args:
+        text: Of a page; a section's heading is the caption of its table.
+        also: Documents that the part `Reference` gets besides, as the first ones.
+    """
+    pieces = _SECTION.split(text)
+    for caption, piece in zip(["", *pieces[1::2]], pieces[::2], strict=True):
+        pages = _ITEM.findall(piece)
+        if caption == "Reference":
+            pages = [*also, *pages]
+        if pages:
+            yield "\n\n```{toctree}\n:hidden:"
+            if caption:
+                yield f":caption: {caption}"
+            yield from ("", *pages, "```")

@@ -1,0 +1,103 @@
+"""The topics of `parpass explain`: passes, options, errors, environment variables."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from parpass import errors
+from parpass.cli.commands.listing import config_options, described_passes, help_pass
+from parpass.cli.operations.error_advice import ADVICE
+from parpass.errors.core import did_you_mean
+from parpass.transform.config import ConfigOption, field_names
+
+# Variables of the environment, and what each is for.
+ENVIRONMENT = {
+    "PARPASS_CACHE_DIR": "The folder in which kernels and results of passes are kept "
+    "from one process to the next, in the place of `~/.cache/parpass`.",
+    "PARPASS_FULL_TRACEBACKS": "With `1`, tracebacks of errors that passes raise show "
+    "the frames of parpass, too.",
+}
+
+
+class UnknownTopicError(LookupError):
+    """There is no topic of that name; the message has the nearest ones."""
+
+
+def error_classes() -> Mapping[str, type[BaseException]]:
+    """Return the public errors and warnings by name, sorted."""
+    found: dict[str, type[BaseException]] = {}
+    for name in sorted(cast("list[str]", vars(errors)["__all__"])):
+        value = getattr(errors, name)
+        if isinstance(value, type) and issubclass(value, BaseException):
+            found[name] = value
+    return found
+
+
+def topics() -> Mapping[str, Callable[[], str]]:
+    """Return functions that give the texts of all topics, by their names."""
+    found: dict[str, Callable[[], str]] = {}
+    for name, _ in described_passes():
+        found[name] = lambda name=name: help_pass(name)
+    for option in config_options():
+        found[option.key] = lambda option=option: _option_text(option)
+    for name, kind in error_classes().items():
+        found[name] = lambda kind=kind: _error_text(kind)
+    for name, meaning in ENVIRONMENT.items():
+        found[name] = lambda name=name, meaning=meaning: (
+            f"{name}: an environment variable\n\n{_filled(meaning)}\n"
+        )
+    return found
+
+
+def explain(name: str) -> str:
+    """Return the text of a topic; case does not matter.
+
+    Raises:
+        UnknownTopicError: There is none of that name.
+    """
+    known = topics()
+    by_folded = {one.lower(): one for one in known}
+    found = by_folded.get(name.lower())
+    if found is None:
+        raise UnknownTopicError(
+            f"expected the name of a pass, an option, an error or an environment "
+            f"variable, got '{name}'{did_you_mean(name, known)}"
+        )
+    return known[found]()
+
+
+def option_kind(option: ConfigOption) -> str:
+    """Return the type of an option's values, as it is written."""
+    kind: Any = option.kind
+    if issubclass(kind, enum.Enum):
+        return f"one of {', '.join(one.value for one in kind)}"
+    fields = field_names(kind)
+    return f"object with {', '.join(fields)}" if fields else kind.__name__
+
+
+def _option_text(option: ConfigOption) -> str:
+    meaning = option.doc[:1].upper() + option.doc[1:]
+    return (
+        f"{option.key}: an option of the context, {option_kind(option)}\n\n"
+        f"{_filled(meaning)}.\n\n"
+        f"In Python: PassContext(config={{{option.key!r}: ...}})\n"
+        f"On the command line: --config {option.key}=...\n"
+    )
+
+
+def _error_text(kind: type[BaseException]) -> str:
+    is_warning = issubclass(kind, Warning)
+    bases = ", ".join(base.__name__ for base in kind.__bases__)
+    return (
+        f"{kind.__name__}: {'a warning' if is_warning else 'an error'} ({bases})\n\n"
+        f"{inspect.getdoc(kind)}\n\n"
+        f"What to do: {_filled(ADVICE[kind.__name__])}\n"
+    )
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(text, 80, break_on_hyphens=False)

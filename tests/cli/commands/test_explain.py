@@ -1,0 +1,52 @@
+"""`parpass explain`: passes, options, errors and variables, without a network."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import parpass
+from parpass.cli.commands.topics import ENVIRONMENT, error_classes
+from parpass.cli.operations.error_advice import ADVICE
+from tests.support.reproducing import command
+
+
+@pytest.mark.parametrize(
+    ("topic", "begin", "part"),
+    [
+        ("FoldConstant", "FoldConstant: a function pass, runs from -O2", "becomes::"),
+        (
+            "parpass.on_failure",
+            "parpass.on_failure: an option of the context, one of fail, skip, retry",
+            "--config parpass.on_failure=...",
+        ),
+        (
+            "workerdiederror",
+            "WorkerDiedError: an error (FunctionFailure, RuntimeError)",
+            "What to do: Replay its reproducer",
+        ),
+        ("BudgetWarning", "BudgetWarning: a warning", "What to do: Run with workers"),
+        ("PARPASS_CACHE_DIR", "PARPASS_CACHE_DIR: an environment", "The folder in"),
+    ],
+)
+def test_a_topic_is_explained(topic: str, begin: str, part: str):
+    told = command("explain", topic)
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert told.stdout.startswith(begin)
+    assert part in told.stdout
+
+
+def test_an_unknown_topic_is_a_usage_error_with_the_nearest_names():
+    told = command("explain", "FoldConstants")
+    assert told.exit_code == 2
+    assert "got 'FoldConstants'; did you mean 'FoldConstant'?" in told.stderr
+
+
+def test_every_error_has_advice_and_every_variable_is_known():
+    assert ADVICE.keys() == error_classes().keys()
+    (package,) = parpass.__path__
+    sources = (path.read_text("utf-8") for path in Path(package).rglob("*.py"))
+    read = {name for text in sources for name in re.findall(r"\"(PARPASS_\w+)", text)}
+    assert read == ENVIRONMENT.keys()
