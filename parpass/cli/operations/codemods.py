@@ -179,9 +179,8 @@ def _show_files(
             if coloured:
                 text = "\n".join(map(coloured_diff_line, text.split("\n")))
             click.echo(text, nl=False)
-        elif is_dry or one.is_written:
-            if not quiet:
-                click.echo(f"{'would change' if is_dry else 'changed'}: {one.path}")
+        elif (is_dry or one.is_written) and not quiet:
+            click.echo(f"{'would change' if is_dry else 'changed'}: {one.path}")
 
 
 def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> None:
@@ -207,12 +206,15 @@ def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> No
             )
             if found or what == "changed"
         ]
-        click.echo(f"{len(result.files):,} files: {', '.join(parts)}", err=True)
+        count = len(result.files)
+        files = "1 file" if count == 1 else f"{count:,} files"
+        click.echo(f"{files}: {', '.join(parts)}", err=True)
 
 
 def _show_uncached(reports: Sequence[RunReport]) -> None:
     for report in reports:
-        figures = report.cache
-        for name, reason in (figures.uncached if figures else {}).items():
+        if report.cache is None:
+            continue
+        for name, reason in report.cache.uncached.items():
             if name != "format":
                 click.echo(f"Note: what '{name}' gives is not kept: {reason}", err=True)

@@ -31,7 +31,8 @@ def find_files(
         ArgumentError: There is no such file, or none at all.
     """
     found: dict[str, str] = {}
-    for one in map(os.fspath, paths):
+    for path in paths:
+        one = os.fspath(path)
         if os.path.isdir(one):
             files = _below(one, include, exclude)
         elif os.path.isfile(one):

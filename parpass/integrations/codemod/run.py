@@ -1,4 +1,4 @@
-"""`run_codemod`: files are read, a codemod runs on all cores, what changed is written."""
+"""`run_codemod`: files are read, a codemod runs on them, what changed is written."""
 
 from __future__ import annotations
 
