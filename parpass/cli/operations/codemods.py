@@ -61,17 +61,16 @@ def run(
     Raises:
         click.ClickException: Something of it is wrong.
     """
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # as `python -m libcst.tool codemod` has it
     kept = function_cache(cache, cache_from, cache_to, verify_cache)
     is_much = kept is None and executor is None and jobs not in (0, 1)
     is_much = is_much and any(os.path.isdir(one) for one in paths)
     is_much = is_much and fork_server.has_fork_server()
     reports: list[RunReport] = []
     try:
-        found = find_codemod(name)
-        given = _arguments(found, name, arguments)
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_importing_from_here())
+            found = find_codemod(name)
+            given = _arguments(found, name, arguments)
             runner = stack.enter_context(
                 opening_runner(
                     jobs,
@@ -104,8 +103,9 @@ def run(
     except (CodemodNameError, ArgumentError) as error:
         raise InputError(error) from None
     except KeyboardInterrupt as interrupt:
-        notes = getattr(interrupt, "__notes__", ["no file was written"])
-        click.echo(f"Interrupted: {notes[0]}", err=True)
+        notes: Sequence[str] = getattr(interrupt, "__notes__", ())
+        written = [one for one in notes if one.endswith("files were written")]
+        click.echo(f"Interrupted: {(*written, 'no file was written')[0]}", err=True)
         raise
     _show_files(result, diff=diff, quiet=quiet, is_dry=dry_run or check)
     _show_failures(result, traceback=traceback, quiet=quiet)
@@ -131,6 +131,18 @@ def show_shipped() -> None:
         raise InputError(error) from None
     for name, what in sorted(found.items()):
         click.echo(f"{name}\n    {what}")
+
+
+@contextlib.contextmanager
+def _importing_from_here() -> Generator[None]:
+    """Have modules of the current folder found, as `python -m` has them."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(here)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -42,11 +42,6 @@ def find_codemod(name: str) -> Any:
         module = _import(prefix + place, name)
         if module is not None:
             return _member(module, name_in_it, name)
-    whole = f"{place}.{name_in_it}" if name_in_it else place
-    for prefix in ("", f"{SHIPPED}."):  # it may be the name of a module
-        module = _import(prefix + whole, name)
-        if module is not None:
-            return _member(module, "", name)
     near = did_you_mean(name, shipped_codemods())
     expected = (
         "; expected MODULE.NAME of a module that can be imported from here, "
@@ -160,6 +155,10 @@ def _member(module: ModuleType, own: str, name: str) -> Any:
             f"'{name}' is a module; name a codemod in it, of which there are: {there}"
         )
     found: Any = getattr(module, own, None)
+    if found is None and hasattr(module, "__path__"):
+        found = _import(f"{module.__name__}.{own}", name)
+    if isinstance(found, ModuleType):
+        return _member(found, "", name)
     if found is None:
         near = did_you_mean(own, kinds)
         there = f"; there are {', '.join(kinds)}" if kinds and not near else ""
