@@ -135,7 +135,7 @@ def show_shipped() -> None:
 
 @contextlib.contextmanager
 def _importing_from_here() -> Generator[None]:
-    """Have modules of the current folder found, as `python -m` has them."""
+    """Search the current folder for modules, as `python -m` does, during the block."""
     here = os.getcwd()
     sys.path.insert(0, here)
     try:
@@ -172,7 +172,7 @@ def _arguments(codemod: Any, name: str, given: Sequence[str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _rendering_nothing() -> Generator[None]:
-    """Have no diagnostics shown: what they say of files is told with their results."""
+    """Render no diagnostics: the results of files have the same reasons."""
     override_renderer(lambda _: None)
     try:
         yield

@@ -1,8 +1,8 @@
 """Codemods over many Python files, on every core.
 
 The files of a project are the functions of a module, and a codemod is a function pass:
-each file goes to one worker. `run_codemod` reads files, runs a codemod of LibCST's, or
-a function from text to text, and writes what it changed; `parpass codemod` is the same
+each file goes to one worker. `run_codemod` reads files, runs a codemod of LibCST, or a
+function from text to text, and writes what it changed; `parpass codemod` is the same
 as a command. `CodemodPass` and `Sources` go into pipelines beside passes of one's own.
 Install `parpass[codemod]`.
 """

@@ -122,7 +122,7 @@ class FormatterPass(FunctionPass):
         self.command = list(command)
 
     def cache_key(self) -> None:
-        """Return that results are not kept: nobody knows what the command reads."""
+        """Return None: the files that the command reads are unknown."""
 
     def transform_function(
         self, func: SourceFile, mod: Sources, ctx: PassContext

@@ -1,4 +1,4 @@
-"""What went wrong in a codemod, and where in the file that it was on."""
+"""Failures of codemods, with their positions in the file."""
 
 from __future__ import annotations
 

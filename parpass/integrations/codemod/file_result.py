@@ -1,8 +1,9 @@
-"""What became of files: the result of a run of a codemod."""
+"""The result of a run of a codemod, file by file."""
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of a file.
+    """The outcome of a codemod on one file.
 
     Attributes:
         path: The path by which it was found.
@@ -52,7 +53,8 @@ class FileResult:
         if failure.line is not None:
             place += f":{failure.line}:{failure.column or 1}"
         text = f"{place}: {failure.message}"
-        return text + (f"\n  at {failure.raised_at}" if failure.raised_at else "")
+        raised_at = failure.raised_at.removeprefix(os.getcwd() + os.sep)
+        return text + (f"\n  at {raised_at}" if raised_at else "")
 
     def diff(self, context: int = 3) -> str:
         """Return the change as a patch, as `git apply -p0` and `patch -p0` take it.
@@ -96,7 +98,7 @@ def _text(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class CodemodResult:
-    """What a codemod did to files.
+    """The outcome of a codemod on files.
 
     Attributes:
         files: What became of each, by its path.
@@ -116,5 +118,5 @@ class CodemodResult:
 
     @cached_property
     def skipped(self) -> Sequence[FileResult]:
-        """The files that were left alone, for a reason that is told."""
+        """The files that were left alone, each with its reason."""
         return [one for one in self.files.values() if one.skipped]

@@ -1,17 +1,23 @@
-"""Codemods of LibCST's: `Codemod` with its commands, and plain `CSTTransformer`s."""
+"""Codemods of LibCST: `Codemod` with its commands, and plain `CSTTransformer`s."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 import libcst
 from libcst.codemod import Codemod, CodemodContext, SkipFile
 from libcst.metadata import MetadataWrapper
 
-from parpass.errors import ArgumentError
+from parpass.errors import AdapterWarning, ArgumentError
 from parpass.integrations.codemod.source_file import SourceFile
 from parpass.integrations.codemod.text_codemod import Made
+from parpass.spi import warn
+
+# From the first of these versions, up to the second.
+_TESTED = (1, 5), (2, 0)
 
 
 class LibCSTCodemod:
@@ -41,12 +47,17 @@ class LibCSTCodemod:
                     "LibCST computes from the whole project: run it by 'python -m "
                     "libcst.tool codemod'"
                 )
+        check_version(metadata.version("libcst"))
         self.kind = kind
         self.arguments = dict(arguments)
         self.python_version = python_version
 
     def __call__(self, file: SourceFile) -> Made:
-        """Return what the codemod makes of a file.
+        """Return what the codemod makes of a file, its trees freed.
+
+        Workers pause the collector while a job runs, but trees with metadata consist of
+        cycles: the garbage of many files takes memory, and a fifth of the time, as all
+        that is new has to be got from the system.
 
         What it leaves unchanged keeps its bytes, those that LibCST would lose, too,
         such as a form feed at the beginning.
@@ -55,6 +66,13 @@ class LibCSTCodemod:
             Exception: Of the parser, of the codemod; or what it made has characters
                 that the file's encoding has not.
         """
+        try:
+            return self._transformed(file)
+        finally:
+            if not gc.isenabled():
+                gc.collect(0)
+
+    def _transformed(self, file: SourceFile) -> Made:
         version = self.python_version
         config = (
             libcst.PartialParserConfig()
@@ -81,6 +99,20 @@ class LibCSTCodemod:
             warnings = tuple(codemod.context.warnings)
             return Made(file.data, warnings, str(skip) or "the codemod skipped it")
         return _made(file, tree, new, tuple(codemod.context.warnings))
+
+
+def check_version(version: str) -> None:
+    """Warn of a version of LibCST with which this was not tested.
+
+    Args:
+        version: The version that is installed.
+    """
+    release = tuple(int(one) for one in version.split(".")[:2] if one.isdigit())
+    if not _TESTED[0] <= release < _TESTED[1]:
+        warn(
+            f"libcst {version} is not tested with parpass: versions from 1.5 to 1.9 are",
+            AdapterWarning,
+        )
 
 
 def _made(

@@ -12,7 +12,7 @@ from parpass.spi import BlobSink, ModuleAdapter, PortableCodec, Source, register
 
 
 class CodemodFailure(msgspec.Struct, frozen=True):
-    """Why a file stays as it was.
+    """A failure that leaves a file as it was.
 
     Attributes:
         message: The kind and the text of the error, as in tracebacks.

@@ -12,7 +12,7 @@ from parpass.integrations.codemod.source_file import SourceFile
 
 
 class Made(NamedTuple):
-    """What a codemod made of a file.
+    """The result of a codemod on a file.
 
     Attributes:
         data: The new bytes.

@@ -1,0 +1,42 @@
+"""LibCST's classes as the body of a pass: its versions, and its garbage."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+
+import pytest
+
+from parpass.errors import AdapterWarning
+from parpass.integrations.codemod.libcst_codemod import LibCSTCodemod, check_version
+from parpass.integrations.codemod.source_file import SourceFile
+from tests.support.codemods import Rename
+
+
+@pytest.mark.parametrize("version", ["0.4.10", "1.4.0", "2.0.0"])
+def test_a_version_that_was_not_tested_is_a_warning_that_names_those(version: str):
+    with pytest.warns(AdapterWarning, match=rf"libcst {version} .* 1\.5 to 1\.9"):
+        check_version(version)
+
+
+@pytest.mark.parametrize("version", ["1.5.0", "1.9.0", "1.10.0.dev1"])
+def test_a_tested_version_is_none(version: str):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_version(version)
+
+
+def test_the_trees_of_a_file_are_freed_where_the_collector_is_paused():
+    body = LibCSTCodemod(Rename, {"old": "old"}, None)
+    file = SourceFile("/a.py", b"x = [old]\n" * 50)
+    body(file)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(3):
+            body(file)
+        after = len(gc.get_objects())
+    finally:
+        gc.enable()
+    assert after - before < 500
