@@ -31,7 +31,7 @@ class LibCSTCodemod:
             the one that runs.
 
     Raises:
-        ArgumentError: It wants metadata of the whole project.
+        ArgumentError: It wants metadata of the whole project; or this is no version.
     """
 
     def __init__(
@@ -50,7 +50,14 @@ class LibCSTCodemod:
         check_version(metadata.version("libcst"))
         self.kind = kind
         self.arguments = dict(arguments)
-        self.python_version = python_version
+        try:
+            self.config = (
+                libcst.PartialParserConfig()
+                if python_version is None
+                else libcst.PartialParserConfig(python_version=python_version)
+            )
+        except ValueError as error:
+            raise ArgumentError(f"python_version={python_version!r}: {error}") from None
 
     def __call__(self, file: SourceFile) -> Made:
         """Return what the codemod makes of a file, its trees freed.
@@ -73,13 +80,7 @@ class LibCSTCodemod:
                 gc.collect(0)
 
     def _transformed(self, file: SourceFile) -> Made:
-        version = self.python_version
-        config = (
-            libcst.PartialParserConfig()
-            if version is None
-            else libcst.PartialParserConfig(python_version=version)
-        )
-        tree = libcst.parse_module(file.data, config)
+        tree = libcst.parse_module(file.data, self.config)
         if not issubclass(self.kind, Codemod):
             transformer = self.kind(**self.arguments)
             if transformer.get_inherited_dependencies():
@@ -110,7 +111,7 @@ def check_version(version: str) -> None:
     release = tuple(int(one) for one in version.split(".")[:2] if one.isdigit())
     if not _TESTED[0] <= release < _TESTED[1]:
         warn(
-            f"libcst {version} is not tested with parpass: versions from 1.5 to 1.9 are",
+            f"libcst {version} is not tested with parpass: versions 1.5 to 1.9 are",
             AdapterWarning,
         )
 

@@ -15,6 +15,7 @@ from parpass.errors import ArgumentError
 from parpass.integrations.codemod import CodemodPass, SourceFile, Sources, run_codemod
 from parpass.runner import Runner
 from parpass.testing import check_adapter
+from tests.conftest import RunnerOf
 from tests.support import codemods
 from tests.support.codemods import Rename, Upper, contents, upper, write_files
 
@@ -22,7 +23,7 @@ OLD = {"arguments": {"old": "old"}}
 
 
 @pytest.mark.slow
-def test_all_numbers_of_workers_give_the_same(tmp_path: Path):
+def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerOf):
     files = {
         "a": "old = 1  # kept\n",
         "pkg/__init__": "import old\ndoubtful\n",
@@ -38,7 +39,9 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path):
     seen: list[Any] = []
     for workers in 0, 1, 2:
         folder = write_files(tmp_path / "src", **files)
-        result = run_codemod(Rename, [folder], root=folder, workers=workers, **OLD)
+        result = run_codemod(
+            Rename, [folder], root=folder, runner=runner_of(workers), **OLD
+        )
         told = {
             path: (one.failure_text(), one.warnings, one.skipped, one.is_written)
             for path, one in result.files.items()
@@ -77,20 +80,30 @@ def test_the_adapter_keeps_its_promises():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("codemod", "limit", "why"),
+    ("codemod", "limit", "cache", "why"),
     [
-        (codemods.end_process, None, "a worker process died (SIGKILL(-9))"),
-        (codemods.hang, 0.5, "it took longer than its function_timeout of 0.5 s"),
+        (
+            codemods.end_process,
+            None,
+            FunctionCache(),
+            "a worker process died (SIGKILL(-9))",
+        ),
+        (
+            codemods.hang,
+            0.5,
+            None,
+            "it took longer than its function_timeout of 0.5 s",
+        ),
     ],
+    ids=["killed", "hung"],
 )
-@pytest.mark.parametrize("is_cached", [False, True])
 def test_a_codemod_that_is_ended_on_a_file_goes_on_with_the_others(
     tmp_path: Path,
     runner: Runner,
     codemod: Any,
-    limit: float,
+    limit: float | None,
+    cache: FunctionCache | None,
     why: str,
-    is_cached: bool,
 ):
     folder = write_files(tmp_path, a="a\n", b="victim\n", c="c\n")
     result = run_codemod(
@@ -99,7 +112,7 @@ def test_a_codemod_that_is_ended_on_a_file_goes_on_with_the_others(
         runner=runner,
         isolated=True,
         function_timeout=limit,
-        cache=FunctionCache() if is_cached else None,
+        cache=cache,
     )
     [failed] = result.failed
     assert failed.failure_text() == f"{folder / 'b.py'}: {why}"
@@ -182,6 +195,24 @@ def test_a_file_that_cannot_be_written_fails_and_others_do_not(
     assert contents(folder) == {"a.py": b"x\n", "b.py": b"Y\n"}
 
 
+def test_an_interrupt_between_two_files_tells_how_many_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = write_files(tmp_path, a="x\n", b="y\n", c="z\n")
+    replace = os.replace
+
+    def interrupted(source: str, target: Path) -> None:
+        if target.name == "b.py":
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run_codemod(upper, [folder], workers=0)
+    assert caught.value.__notes__ == ["1 of 3 changed files were written"]
+    assert contents(folder) == {"a.py": b"X\n", "b.py": b"y\n", "c.py": b"z\n"}
+
+
 _CODEMOD = (
     "def change(text):\n    return helper(text)\ndef helper(text):\n    return {}\n"
 )
@@ -245,3 +276,24 @@ def test_what_changed_is_formatted(tmp_path: Path):
 def test_what_is_no_codemod_is_refused_before_files_are_read(codemod: Any, what: str):
     with pytest.raises(ArgumentError, match=what):
         run_codemod(codemod, ["no such file"])
+
+
+def test_a_version_of_python_that_is_none_is_refused(tmp_path: Path):
+    with pytest.raises(ArgumentError, match="python_version='new'"):
+        run_codemod(Upper, [write_files(tmp_path, a="x")], python_version="new")
+
+
+def test_results_of_a_class_are_kept(tmp_path: Path):
+    folder, cache = write_files(tmp_path, a="x\n", b="y\n"), FunctionCache()
+    reports: list[RunReport] = []
+    for _ in range(2):
+        run_codemod(
+            Rename,
+            [folder],
+            workers=0,
+            cache=cache,
+            python_version="3.9",
+            report=reports.append,
+            **OLD,
+        )
+    assert [one.cache and one.cache.recalled for one in reports] == [0, 2]
