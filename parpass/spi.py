@@ -29,8 +29,8 @@ Shared directory
 Tables
     `ReplicatedTable` is a registry whose entries follow a program to its workers;
     `dumps` and `warn` are pickling by value and warnings as passes have them,
-    `did_you_mean` names what is near a name that is unknown, and `attach_lazy` defers
-    the imports of a package.
+    `did_you_mean` names what is near a name that is unknown, `attach_lazy` defers the
+    imports of a package, and `fork_lock` is held by what imports late.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from parpass.entry_points import IR
     from parpass.errors.core import did_you_mean
     from parpass.errors.warning import warn
+    from parpass.fork_safety import fork_lock
     from parpass.replicated_tables import ReplicatedTable, importable
     from parpass.runner import (
         Executor,
@@ -145,6 +146,7 @@ __all__ = [
     "encode_call",
     "encode_message",
     "first_difference",
+    "fork_lock",
     "function_file_name",
     "importable",
     "index_file_name",
@@ -186,6 +188,7 @@ _SECTIONS = {
     # Tables
     "errors.core": "did_you_mean",
     "errors.warning": "warn",
+    "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",
     "transform.code_pickler": "dumps",
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from parpass.errors import ParpassError
 from parpass.integrations.codemod.codemod_pass import is_codemod, not_a_codemod
-from parpass.spi import did_you_mean
+from parpass.spi import did_you_mean, fork_lock
 
 SHIPPED = "libcst.codemod.commands"  # whose codemods need not be named in full
 
@@ -57,11 +57,13 @@ def shipped_codemods() -> dict[str, str]:
         CodemodNameError: LibCST is not installed.
     """
     _load_libcst(SHIPPED)
-    package = importlib.import_module(SHIPPED)
+    with fork_lock:
+        package = importlib.import_module(SHIPPED)
     found: dict[str, str] = {}
     for one in pkgutil.iter_modules(package.__path__):
         if not one.ispkg:
-            module = importlib.import_module(f"{SHIPPED}.{one.name}")
+            with fork_lock:
+                module = importlib.import_module(f"{SHIPPED}.{one.name}")
             for kind in _codemods_in(module):
                 said = getattr(kind, "DESCRIPTION", "")
                 found[f"{one.name}.{kind.__name__}"] = " ".join(said.split())
@@ -70,7 +72,8 @@ def shipped_codemods() -> dict[str, str]:
 
 def _load_libcst(name: str) -> None:
     try:
-        importlib.import_module("libcst.codemod")
+        with fork_lock:
+            importlib.import_module("libcst.codemod")
     except ModuleNotFoundError as error:
         raise CodemodNameError(
             f"codemod '{name}' needs {error.name}: install 'parpass[codemod]'"
@@ -91,7 +94,8 @@ def _parts(name: str) -> tuple[str, str]:
 def _import(module: str, name: str) -> ModuleType | None:
     """Return a module; None if there is none of that name."""
     try:
-        return importlib.import_module(module)
+        with fork_lock:
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module == missing or module.startswith(f"{missing}."):
@@ -124,7 +128,8 @@ def _module_of_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with fork_lock:
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _unloaded(str(path), error) from error
@@ -172,11 +177,10 @@ def _member(module: ModuleType, own: str, name: str) -> Any:
 
 def _codemods_in(module: ModuleType) -> list[type]:
     """Return the codemods that a module defines: commands, if there are any."""
-    from libcst.codemod import CodemodCommand  # which is loaded by now
-
+    commands = sys.modules["libcst.codemod"].CodemodCommand
     found = [
         value
         for value in vars(module).values()
         if is_codemod(value) and value.__module__ == module.__name__
     ]
-    return [one for one in found if issubclass(one, CodemodCommand)] or found
+    return [one for one in found if issubclass(one, commands)] or found

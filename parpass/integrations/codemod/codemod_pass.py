@@ -17,6 +17,7 @@ from parpass.integrations.codemod.source_file import (
     Sources,
 )
 from parpass.integrations.codemod.text_codemod import Made, TextCodemod
+from parpass.spi import fork_lock
 from parpass.transform import FunctionPass, PassContext, PassInfo
 
 
@@ -24,12 +25,13 @@ def is_codemod(value: object) -> bool:
     """Return whether a value is a class of LibCST's for codemods, with a body."""
     if not isinstance(value, type) or getattr(value, "__abstractmethods__", None):
         return False
-    libcst = sys.modules.get("libcst")
-    if libcst is None:
-        return False
-    from libcst.codemod import Codemod  # which it has loaded, or needs
-
-    return issubclass(value, (Codemod, libcst.CSTTransformer))
+    loaded = [sys.modules.get(name) for name in ("libcst", "libcst.codemod")]
+    bases = [
+        getattr(module, name)
+        for module, name in zip(loaded, ("CSTTransformer", "Codemod"), strict=True)
+        if module is not None
+    ]
+    return issubclass(value, tuple(bases))
 
 
 class CodemodPass(FunctionPass):
@@ -61,9 +63,8 @@ class CodemodPass(FunctionPass):
         self.pass_info = PassInfo(0, name)
         self.body: Callable[[SourceFile], Made]
         if is_codemod(codemod):
-            from parpass.integrations.codemod.libcst_codemod import (
-                LibCSTCodemod,  # which loads LibCST
-            )
+            with fork_lock:
+                from parpass.integrations.codemod.libcst_codemod import LibCSTCodemod
 
             kind: Any = codemod
             self.body = LibCSTCodemod(kind, arguments or {}, python_version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from libcst.codemod.commands.noop import NOOPCommand
@@ -28,9 +29,9 @@ HERE = "tests.support.codemods"
         (f"{codemods.__file__}:Rename", codemods.Rename),
     ],
 )
-def test_names_are_found(name: str, expected: object):
+def test_names_are_found(name: str, expected: Any):
     found = find_codemod(name)
-    assert found.__qualname__ == expected.__qualname__  # pyright: ignore[reportAttributeAccessIssue]
+    assert found.__qualname__ == expected.__qualname__
 
 
 @pytest.mark.parametrize(

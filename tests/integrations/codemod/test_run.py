@@ -19,19 +19,20 @@ from tests.conftest import RunnerOf
 from tests.support import codemods
 from tests.support.codemods import Rename, Upper, contents, upper, write_files
 
-OLD = {"arguments": {"old": "old"}}
+OLD = {"old": "old"}
 
 
 @pytest.mark.slow
 def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerOf):
-    files = {
+    latin = "# coding: latin-1\nold = 'é'\n".encode("latin-1")
+    files: dict[str, str | bytes] = {
         "a": "old = 1  # kept\n",
         "pkg/__init__": "import old\ndoubtful\n",
         "pkg/same": "same   = 1\n",
         "syntax": "x = 1\ny = (\n",
         "broken": "old = 1\nif old:\n    f( broken )\n",
         "private": "private, old\n",
-        "latin": "# coding: latin-1\nold = 'é'\n".encode("latin-1"),
+        "latin": latin,
         "bom": b"\xef\xbb\xbfold = 1\r\n",
         "undecodable": b"old = 1\nx = '\xff'\n",
         "generated": f"# @gen{'erated'}\nold\n",
@@ -40,7 +41,7 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
     for workers in 0, 1, 2:
         folder = write_files(tmp_path / "src", **files)
         result = run_codemod(
-            Rename, [folder], root=folder, runner=runner_of(workers), **OLD
+            Rename, [folder], root=folder, runner=runner_of(workers), arguments=OLD
         )
         told = {
             path: (one.failure_text(), one.warnings, one.skipped, one.is_written)
@@ -52,7 +53,7 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
     texts = {Path(path).stem: one for path, one in told.items()}
     assert after["a.py"] == b"new = 1  # kept\n"
     assert after["bom.py"] == b"\xef\xbb\xbfnew = 1\r\n"
-    assert after["latin.py"] == files["latin"].replace(b"old", b"new")  # pyright: ignore[reportArgumentType, reportCallIssue, reportAttributeAccessIssue]
+    assert after["latin.py"] == latin.replace(b"old", b"new")
     for name in "syntax", "broken", "private", "undecodable", "generated":
         assert after[f"{name}.py"] in (files[name], str(files[name]).encode())
         assert not texts[name][-1]
@@ -148,7 +149,7 @@ def test_a_function_sees_plain_newlines_and_the_file_keeps_its_own(tmp_path: Pat
 def test_what_a_codemod_leaves_alone_keeps_its_bytes(tmp_path: Path):
     files = {"feed": b"\x0cx = 1\n", "mac": b"a\rb\r", "empty": b""}
     folder = write_files(tmp_path, **files)
-    assert not run_codemod(Rename, [folder], workers=0, **OLD).changed
+    assert not run_codemod(Rename, [folder], workers=0, arguments=OLD).changed
     assert contents(folder) == {f"{name}.py": one for name, one in files.items()}
 
 
@@ -225,7 +226,7 @@ def test_a_cache_has_what_did_not_change_unless_the_codemod_did(
     folder = write_files(tmp_path / "src", a="x\n", b="Y\n")
     source = tmp_path / "my_change.py"
     source.write_text(_CODEMOD.format("text.upper()"))
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module = import_module("my_change")
 
@@ -294,6 +295,6 @@ def test_results_of_a_class_are_kept(tmp_path: Path):
             cache=cache,
             python_version="3.9",
             report=reports.append,
-            **OLD,
+            arguments=OLD,
         )
     assert [one.cache and one.cache.recalled for one in reports] == [0, 2]
