@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -60,11 +59,7 @@ class LibCSTCodemod:
             raise ArgumentError(f"python_version={python_version!r}: {error}") from None
 
     def __call__(self, file: SourceFile) -> Made:
-        """Return what the codemod makes of a file, its trees freed.
-
-        Workers pause the collector while a job runs, but trees with metadata consist of
-        cycles: the garbage of many files takes memory, and a fifth of the time, as all
-        that is new has to be got from the system.
+        """Return what the codemod makes of a file.
 
         What it leaves unchanged keeps its bytes, those that LibCST would lose, too,
         such as a form feed at the beginning.
@@ -73,13 +68,6 @@ class LibCSTCodemod:
             Exception: Of the parser, of the codemod; or what it made has characters
                 that the file's encoding has not.
         """
-        try:
-            return self._transformed(file)
-        finally:
-            if not gc.isenabled():
-                gc.collect(0)
-
-    def _transformed(self, file: SourceFile) -> Made:
         tree = libcst.parse_module(file.data, self.config)
         if not issubclass(self.kind, Codemod):
             transformer = self.kind(**self.arguments)
