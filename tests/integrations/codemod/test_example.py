@@ -16,16 +16,14 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.slow
 def test_files_are_changed_if_asked_for_and_keep_their_format(tmp_path: Path):
     text = "x = 'a {}'.format( 1 )  # kept\ny = '%s' % ( x,)\n"
-    folder = write_files(tmp_path, old=text, new="x   = 1\n")
+    folder = write_files(tmp_path, old=text)  # one, for which no worker starts
     command = [sys.executable, "-W", "error", "examples/codemods.py", str(folder)]
     for options in [], ["--write"]:
         told = subprocess.check_output(
-            [*command, *options], text=True, cwd=ROOT, timeout=60
+            [*command, *options], text=True, cwd=ROOT, timeout=200
         )
         assert told.count(f"changed: {folder / 'old.py'}\n") == 2
-        assert "new.py" not in told
         assert ("{}" in (folder / "old.py").read_text()) == (not options)
     assert contents(folder) == {
-        "new.py": b"x   = 1\n",
         "old.py": b"x = f'a {1}'  # kept\ny = f'{x}'\n",
     }
