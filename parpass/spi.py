@@ -28,8 +28,9 @@ Shared directory
 
 Tables
     `ReplicatedTable` is a registry whose entries follow a program to its workers;
-    `dumps` and `warn` are pickling by value and warnings as passes have them, and
-    `attach_lazy` defers the imports of a package.
+    `dumps` and `warn` are pickling by value and warnings as passes have them,
+    `did_you_mean` names what is near a name that is unknown, `attach_lazy` defers the
+    imports of a package, and `fork_lock` is held by what imports late.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
     from parpass.entry_points import IR
+    from parpass.errors.core import did_you_mean
     from parpass.errors.warning import warn
+    from parpass.fork_safety import fork_lock
     from parpass.replicated_tables import ReplicatedTable, importable
     from parpass.runner import (
         Executor,
@@ -138,10 +141,12 @@ __all__ = [
     "blob_file_name",
     "decode_message",
     "decode_result",
+    "did_you_mean",
     "dumps",
     "encode_call",
     "encode_message",
     "first_difference",
+    "fork_lock",
     "function_file_name",
     "importable",
     "index_file_name",
@@ -181,7 +186,9 @@ _SECTIONS = {
     "runner.ipc.shared_dir": "Extent FileWriter SharedDirectory StorageError",
     "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
     # Tables
+    "errors.core": "did_you_mean",
     "errors.warning": "warn",
+    "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",
     "transform.code_pickler": "dumps",
 }

@@ -43,6 +43,7 @@ _FILES = {
     "rebuild": ("rebuild",),
     "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text"),
+    "codemods": ("codemods", "codemods_again"),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

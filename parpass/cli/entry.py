@@ -14,7 +14,7 @@ import sys
 # The process is the command's own; what it loads, 100,000 objects, stays to its end.
 _GC_THRESHOLDS = 200_000, 5, 100
 # In which passes run in this process that may crash it; who replays a crash wants it.
-_SUPERVISED = ("opt", "bisect")
+_SUPERVISED = ("opt", "bisect", "codemod")
 _INTERRUPTED = 130  # the exit code of shells for SIGINT
 
 

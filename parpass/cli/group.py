@@ -32,6 +32,7 @@ SHIPPED = {
     "bisect": "Find the pass and the function that make a result wrong.",
     "build": "Compile a network to a library, on every core.",
     "cache": "Show how many kernels are kept for the next build, and where.",
+    "codemod": "Run CODEMOD on files, and write those that it changes.",
     "compare": "Compare the numbers of two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
     "explain": "Say what a pass, an option, an error or an environment variable is.",

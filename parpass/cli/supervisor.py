@@ -182,7 +182,9 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     lines = [f"pass '{pass_name}' on {where} ended the process: {cause}"]
     if frame := innermost_frame(told):
         lines.append(f"where: {frame}; --traceback shows all")
-    if function is not None:
+    if function is not None and sys.argv[1:2] == ["codemod"]:
+        lines.append("give --isolate, without -j0, to go on with the other files")
+    elif function is not None:
         lines.append(
             "try parpass opt, without -j0, with --reproducer PATH to have it written "
             "down, or with --on-failure=skip to go on without this pass on it"

@@ -130,7 +130,7 @@ class PrintChanged(PassInstrument):
         lines = [title, *change.diff().split("\n")]
         try:
             if self._takes_colour(stream):
-                lines = [_coloured(line) for line in lines]
+                lines = [coloured_diff_line(line) for line in lines]
             stream.write("\n".join([*lines, "", ""]))
         except (OSError, ValueError) as error:  # it is full, closed, or of few letters
             self._has_ended = True
@@ -150,7 +150,8 @@ class PrintChanged(PassInstrument):
 _COLOURS = {"/": "1", "@": "36", "-": "31", "+": "32"}  # by the first character
 
 
-def _coloured(line: str) -> str:
+def coloured_diff_line(line: str) -> str:
+    """Return a line of a diff with the colour of its kind, for a terminal."""
     colour = _COLOURS.get(line[:1])
     return line if colour is None else f"\x1b[{colour}m{line}\x1b[0m"
 

@@ -34,6 +34,7 @@ PAGES = ROOT / "docs"
         "debugging.md",
         "incremental.md",
         "seeing.md",
+        "with-codemods.md",
         "writing-an-adapter.md",
     ],
 )

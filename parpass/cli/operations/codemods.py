@@ -1,0 +1,232 @@
+"""The work of `parpass codemod`: a codemod is found, run on files, and told of."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import Generator, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from parpass.cli.operations.executors import function_cache, opening_runner
+from parpass.cli.output.failure import InputError
+from parpass.cli.output.progress_display import showing_progress
+from parpass.diagnostic import override_renderer, takes_colour
+from parpass.errors import ArgumentError
+from parpass.instrument.ir_printing import coloured_diff_line
+from parpass.integrations.codemod import (
+    CodemodNameError,
+    CodemodResult,
+    find_codemod,
+    run_codemod,
+)
+from parpass.integrations.codemod.codemod_names import shipped_codemods
+from parpass.runner import RunReport
+from parpass.runner.pool import fork_server
+
+
+def run(
+    name: str,
+    paths: Sequence[str],
+    arguments: Sequence[str],
+    *,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    include_generated: bool,
+    root: str,
+    python_version: str | None,
+    formatter: str | None,
+    jobs: int | None,
+    executor: str | None,
+    isolate: bool,
+    function_timeout: float | None,
+    memory_limit: int | None,
+    cache: str | None,
+    cache_from: Sequence[str],
+    cache_to: Sequence[str],
+    verify_cache: float | None,
+    dry_run: bool,
+    check: bool,
+    diff: bool,
+    explain_speed: bool,
+    quiet: bool,
+    traceback: bool,
+) -> int:
+    """Do what the options of `parpass codemod` say, and return the exit code.
+
+    Raises:
+        click.ClickException: Something of it is wrong.
+    """
+    kept = function_cache(cache, cache_from, cache_to, verify_cache)
+    is_much = kept is None and executor is None and jobs not in (0, 1)
+    is_much = is_much and any(os.path.isdir(one) for one in paths)
+    is_much = is_much and fork_server.has_fork_server()
+    reports: list[RunReport] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_importing_from_here())
+            found = find_codemod(name)
+            given = _arguments(found, name, arguments)
+            runner = stack.enter_context(
+                opening_runner(
+                    jobs,
+                    executor,
+                    preload=["libcst.codemod"] if is_much else (),
+                    cache=kept,
+                )
+            )
+            stack.enter_context(_rendering_nothing())
+            progress = stack.enter_context(showing_progress(quiet=quiet))
+            result = run_codemod(
+                found,
+                paths,
+                arguments=given,
+                dry_run=dry_run or check,
+                include=include,
+                exclude=exclude,
+                include_generated=include_generated,
+                formatter=shlex.split(formatter or ""),
+                python_version=python_version,
+                root=root,
+                runner=runner,
+                cache=kept,
+                isolated=isolate,
+                function_timeout=function_timeout,
+                memory_limit=memory_limit,
+                progress=progress,
+                report=reports.append,
+            )
+    except (CodemodNameError, ArgumentError) as error:
+        raise InputError(error) from None
+    except KeyboardInterrupt as interrupt:
+        notes: Sequence[str] = getattr(interrupt, "__notes__", ())
+        written = [one for one in notes if one.endswith("files were written")]
+        click.echo(f"Interrupted: {(*written, 'no file was written')[0]}", err=True)
+        raise
+    _show_files(result, diff=diff, quiet=quiet, is_dry=dry_run or check)
+    _show_failures(result, traceback=traceback, quiet=quiet)
+    if kept is not None and not quiet:
+        _show_uncached(reports)
+    if explain_speed:
+        from parpass.cli.output.tables import print_speed_report
+
+        for report in reports:
+            print_speed_report(report)
+    return int(bool(result.failed) or (check and bool(result.changed)))
+
+
+def show_shipped() -> None:
+    """List LibCST's own codemods.
+
+    Raises:
+        InputError: It is not installed.
+    """
+    try:
+        found = shipped_codemods()
+    except CodemodNameError as error:
+        raise InputError(error) from None
+    for name, what in sorted(found.items()):
+        click.echo(f"{name}\n    {what}")
+
+
+@contextlib.contextmanager
+def _importing_from_here() -> Generator[None]:
+    """Search the current folder for modules, as `python -m` does, during the block."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(here)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise click.UsageError(f"{message}\n{self.format_usage().strip()}")
+
+
+def _arguments(codemod: Any, name: str, given: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of a codemod by their names.
+
+    Raises:
+        click.UsageError: They are others than it takes.
+    """
+    add = getattr(codemod, "add_args", None)
+    if add is None:
+        if given:
+            raise click.UsageError(
+                f"codemod '{name}' takes no arguments by the command, got "
+                f"{shlex.join(given)}; a CodemodCommand with add_args does"
+            )
+        return {}
+    told = getattr(codemod, "DESCRIPTION", None)
+    parser = _Parser(f"parpass codemod {name} PATH... --", description=told)
+    add(parser)
+    return vars(parser.parse_args(given))
+
+
+@contextlib.contextmanager
+def _rendering_nothing() -> Generator[None]:
+    """Render no diagnostics: the results of files have the same reasons."""
+    override_renderer(lambda _: None)
+    try:
+        yield
+    finally:
+        override_renderer(None)
+
+
+def _show_files(
+    result: CodemodResult, *, diff: bool, quiet: bool, is_dry: bool
+) -> None:
+    """Write what changed to standard output."""
+    coloured = sys.stdout.isatty() and takes_colour()
+    for one in result.changed:
+        if diff:
+            text = one.diff()
+            if coloured:
+                text = "\n".join(map(coloured_diff_line, text.split("\n")))
+            click.echo(text, nl=False)
+        elif (is_dry or one.is_written) and not quiet:
+            click.echo(f"{'would change' if is_dry else 'changed'}: {one.path}")
+
+
+def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> None:
+    """Write what failed, and what was warned of, to standard error."""
+    for one in result.files.values():
+        if one.failure is not None:
+            if traceback and one.failure.traceback:
+                click.echo(one.failure.traceback, err=True, nl=False)
+            click.echo(f"Error: {one.failure_text()}", err=True)
+        if quiet:
+            continue
+        for warning in one.warnings:
+            click.echo(f"Warning: {one.path}: {warning}", err=True)
+        if one.skipped:
+            click.echo(f"Skipped: {one.path}: {one.skipped}", err=True)
+    if not quiet:
+        parts = [
+            f"{len(found):,} {what}"
+            for what, found in (
+                ("changed", result.changed),
+                ("skipped", result.skipped),
+                ("failed", result.failed),
+            )
+            if found or what == "changed"
+        ]
+        count = len(result.files)
+        files = "1 file" if count == 1 else f"{count:,} files"
+        click.echo(f"{files}: {', '.join(parts)}", err=True)
+
+
+def _show_uncached(reports: Sequence[RunReport]) -> None:
+    for report in reports:
+        if report.cache is None:
+            continue
+        for name, reason in report.cache.uncached.items():
+            if name != "format":
+                click.echo(f"Note: what '{name}' gives is not kept: {reason}", err=True)

@@ -1,0 +1,127 @@
+"""Source files as the functions of a module, and the adapter of such modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from parpass.spi import BlobSink, ModuleAdapter, PortableCodec, Source, register_adapter
+
+
+class CodemodFailure(msgspec.Struct, frozen=True):
+    """A failure that leaves a file as it was.
+
+    Attributes:
+        message: The kind and the text of the error, as in tracebacks.
+        line: Where in the file, from 1; None if that is unknown.
+        column: Likewise.
+        raised_at: The innermost line of the codemod itself, as `FILE:LINE, in NAME`;
+            empty if there is none.
+        traceback: The whole traceback; empty if nothing was raised.
+    """
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+    raised_at: str = ""
+    traceback: str = ""
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """The content of a file, and what a codemod said of it.
+
+    Attributes:
+        filename: The absolute path.
+        data: The bytes, encoded as the file is.
+        module: The dotted name by which the file is imported; None if unknown.
+        package: That of its package, likewise.
+        warnings: The warnings of codemods.
+        skipped: Why a codemod left the file alone; empty if it did not say so.
+        failure: Why the file could not be transformed; None if it could.
+    """
+
+    filename: str
+    data: bytes
+    module: str | None = None
+    package: str | None = None
+    warnings: tuple[str, ...] = ()
+    skipped: str = ""
+    failure: CodemodFailure | None = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A module: files by the paths that messages call them by."""
+
+    files: Mapping[str, SourceFile]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(SourceFile).decode
+
+
+class _SourceCodec:
+    """The codec of files for a store on disk; a failure is not for one."""
+
+    def encode(self, function: SourceFile, blob_sink: BlobSink) -> bytes | None:
+        """Return a file as bytes; None if it has a failure."""
+        del blob_sink
+        return None if function.failure is not None else _encode(function)
+
+    def decode(self, encoded: bytes) -> SourceFile:
+        """Return the file that was encoded."""
+        return _decode(encoded)
+
+
+class SourcesAdapter(ModuleAdapter):
+    """The adapter of source files; the unit of size is the byte."""
+
+    def functions(self, mod: Sources) -> Mapping[str, SourceFile]:
+        """Return the files."""
+        return mod.files
+
+    def with_functions(self, mod: Sources, functions: Mapping[str, Any]) -> Sources:
+        """Return a module of these files."""
+        return replace(mod, files=functions)
+
+    def is_module(self, value: Any) -> bool:
+        """Return whether this is a module of files."""
+        return isinstance(value, Sources)
+
+    def is_function(self, value: Any) -> bool:
+        """Return whether this is a file."""
+        return isinstance(value, SourceFile)
+
+    def size(self, function: SourceFile, limit: int) -> int:
+        """Return the length of a file."""
+        return min(len(function.data), limit)
+
+    def function_text(self, name: str, function: SourceFile, mod: Sources) -> str:
+        """Return the text of a file, as far as it is UTF-8."""
+        del name, mod
+        return function.data.decode("utf-8", "backslashreplace")
+
+    def encode_function(self, function: SourceFile, blob_sink: BlobSink) -> bytes:
+        """Encode a file."""
+        del blob_sink
+        return _encode(function)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
+    ) -> SourceFile:
+        """Decode a file."""
+        del sources, mod
+        return _decode(encoded)
+
+    def portable_codec(self, mod: Sources) -> PortableCodec:
+        """Return the codec of files for a store on disk."""
+        del mod
+        return _SourceCodec()
+
+
+register_adapter(
+    Sources, SourcesAdapter(), passes_in=["parpass.integrations.codemod.codemod_pass"]
+)
