@@ -35,6 +35,7 @@ SHIPPED = {
     "compare": "Compare the numbers of two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
+    "mlir-opt": "Do what xdsl-opt does, on every core.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",
     "replay": "Run the pipeline of a reproducer on its program, in this process.",
@@ -87,8 +88,8 @@ class _Group(click.Group):
             InputError: It is of another distribution, and cannot be loaded.
         """
         if cmd_name in SHIPPED:
-            module = import_module(f"parpass.cli.commands.{cmd_name}")
-            return getattr(module, cmd_name)
+            name = cmd_name.replace("-", "_")
+            return getattr(import_module(f"parpass.cli.commands.{name}"), name)
         known = super().get_command(ctx, cmd_name)
         if known is not None or cmd_name.startswith("-"):
             return known
