@@ -24,7 +24,7 @@ _RESOURCES = b"dense_resource", b"{-#"  # which are of the process that has pars
 
 
 class ParallelRun:
-    """What workers have made of a program.
+    """A program and the results of the workers for it.
 
     Args:
         runner: The workers.
