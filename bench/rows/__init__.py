@@ -42,7 +42,7 @@ _FILES = {
     "incremental": ("incremental",),
     "rebuild": ("rebuild",),
     "page": ("page",),
-    "xdsl_passes": ("xdsl_objects", "xdsl_text"),
+    "xdsl_passes": ("xdsl_objects", "xdsl_text", "xdsl_command"),
     "codemods": ("codemods", "codemods_again"),
 }
 

@@ -1,6 +1,7 @@
-"""Rows `xdsl_objects` and `xdsl_text`: passes of xDSL on every core.
+"""Rows `xdsl_objects`, `xdsl_text` and `xdsl_command`: passes of xDSL on every core.
 
-Objects are run against xDSL's own pipeline, text against its command.
+Objects are run against xDSL's own pipeline, text against its command, and the command
+that takes its place against it, too.
 
 Programs and passes are those of `examples/xdsl_functions.py`.
 """
@@ -11,7 +12,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,50 @@ def _text(setting: Setting) -> Iterator[Line]:
     )
 
 
+def _command(setting: Setting) -> Iterator[Line]:
+    example = runpy.run_path(str(_EXAMPLE))
+    functions = setting.scaled(_FUNCTIONS, setting.workers)
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder) / "small.mlir", Path(folder) / "large.mlir"
+        small.write_text(example["program"](1, 1))
+        large.write_text(example["program"](functions))
+        start = interleaved(
+            _sides(small, ["-p", "cse"], {"parpass": "-j0"}), 3 * setting.repeat
+        )
+        jobs = {"one": "-j1", "parallel": f"-j{setting.workers}"}
+        few = interleaved(_sides(large, _FEW, jobs), setting.repeat)
+        many = interleaved(
+            _sides(large, ["-p", example["PASSES"]], jobs), setting.repeat
+        )
+    yield Line(
+        "the command on a function of ten lines",
+        "parpass mlir-opt : xdsl-opt",
+        ratio(start, "parpass", "xdsl"),
+        Goal(at_most=1.05),
+        times=start,
+    )
+    for what, times in (("canonicalize and cse", few), ("thirteen passes", many)):
+        what = f"{what} on the text of {functions} functions"
+        for side, workers in (("one", 1), ("parallel", setting.workers)):
+            yield Line(
+                what,
+                f"parpass mlir-opt -j{workers} : xdsl-opt",
+                ratio(times, side, "xdsl"),
+                Goal(at_most=1.05 if workers == 1 else 0.67),
+                times=times,
+            )
+
+
+def _sides(
+    program: Path, passes: Sequence[str], jobs: Mapping[str, str]
+) -> Mapping[str, Callable[[], float]]:
+    """Return runs of `xdsl-opt`, and of the command with each of some options."""
+    ours = [_SCRIPTS / "parpass", "mlir-opt", program, *passes]
+    runs = {name: _together([[*ours, option]]) for name, option in jobs.items()}
+    runs["xdsl"] = _together([[_SCRIPTS / "xdsl-opt", program, *passes]])
+    return {name: clocked(one) for name, one in runs.items()}
+
+
 def _together(commands: Sequence[Sequence[str | Path]]) -> Callable[[], None]:
     def run() -> None:
         started = [subprocess.Popen(one, stdout=subprocess.DEVNULL) for one in commands]
@@ -121,4 +166,8 @@ def _together(commands: Sequence[Sequence[str | Path]]) -> Callable[[], None]:
     return run
 
 
-ROWS = (Row("xdsl_objects", _objects), Row("xdsl_text", _text))
+ROWS = (
+    Row("xdsl_objects", _objects),
+    Row("xdsl_text", _text),
+    Row("xdsl_command", _command),
+)

@@ -27,6 +27,11 @@ def run() -> None:
     atexit.register(_ignore_interrupts)
     atexit.register(gc.freeze)
     try:
+        if sys.argv[1:2] == ["mlir-opt"]:  # which has no part in what click would load
+            from parpass.cli.mlir_opt import run_mlir_opt
+
+            run_mlir_opt(sys.argv[2:])
+            return
         with _supervised():
             from parpass.cli.group import main
 

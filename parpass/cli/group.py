@@ -37,6 +37,7 @@ SHIPPED = {
     "diff": "Compare two programs by their structure.",
     "explain": "Say what a pass, an option, an error or an environment variable is.",
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
+    "mlir-opt": "Do what xdsl-opt does, on every core.",
     "new": "Make a small compiler of your own, which runs, to begin with.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",
@@ -90,8 +91,8 @@ class _Group(click.Group):
             InputError: It is of another distribution, and cannot be loaded.
         """
         if cmd_name in SHIPPED:
-            module = import_module(f"parpass.cli.commands.{cmd_name}")
-            return getattr(module, cmd_name)
+            name = cmd_name.replace("-", "_")
+            return getattr(import_module(f"parpass.cli.commands.{name}"), name)
         known = super().get_command(ctx, cmd_name)
         if known is not None or cmd_name.startswith("-"):
             return known

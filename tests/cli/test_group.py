@@ -158,7 +158,7 @@ def loaded_by(program: str) -> tuple[str, set[str]]:
 
 
 HEAVY = {"numpy", "onnx", "rich", "trio", "loky", "parpass.relay"}
-COMMANDS = {f"parpass.cli.commands.{name}" for name in SHIPPED}
+COMMANDS = {f"parpass.cli.commands.{name.replace('-', '_')}" for name in SHIPPED}
 
 
 @pytest.mark.slow

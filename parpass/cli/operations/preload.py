@@ -20,7 +20,7 @@ from parpass.runner.pool import fork_server
 if TYPE_CHECKING:
     from parpass.runner import Executor
 
-_COMMAND = "opt"
+_COMMANDS = "opt", "mlir-opt"
 _ENTRY = "parpass.cli.entry"  # which each worker loads, as the program begins with it
 
 
@@ -30,7 +30,10 @@ def preload_from_argv(arguments: Sequence[str]) -> None:
     The line is not parsed yet. If the guess is wrong, an unused process is started,
     which ends with this one.
     """
-    if arguments[:1] != [_COMMAND] or not fork_server.has_fork_server():
+    if (
+        arguments[:1] not in [[one] for one in _COMMANDS]
+        or not fork_server.has_fork_server()
+    ):
         return
     if not {"--dask", "--executor", "-j0"}.isdisjoint(arguments):
         return

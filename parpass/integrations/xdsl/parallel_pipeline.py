@@ -72,10 +72,10 @@ class ParallelPipeline:
                 before, pipeline, workers=self._workers, **self._options
             )
         if after is not before:
-            _put_in_place(module, before, after)
+            put_in_place(module, before, after)
 
 
-def _put_in_place(module: ModuleOp, before: XDSLModule, after: XDSLModule) -> None:
+def put_in_place(module: ModuleOp, before: XDSLModule, after: XDSLModule) -> None:
     """Replace functions of a module by the results; unchanged ones keep identity."""
     kept = {
         name: box.lent

@@ -24,8 +24,13 @@ from parpass.integrations.xdsl.owned_ops import (
     unpack_ops,
 )
 from parpass.integrations.xdsl.pass_factories import PassFactory as _OfUniverse
-from parpass.integrations.xdsl.splitter import SplitText, TopLevelOp, split_module
-from parpass.integrations.xdsl.xdsl_module import XDSLModule, new_place, text_of
+from parpass.integrations.xdsl.splitter import TopLevelOp, split_module
+from parpass.integrations.xdsl.xdsl_module import (
+    ParsedPlaceOp,
+    XDSLModule,
+    new_place,
+    text_of,
+)
 from parpass.integrations.xdsl.xdsl_passes import Verify
 from parpass.integrations.xdsl.xdsl_plugin import MLIR
 from parpass.integrations.xdsl.xdsl_reductions import DropOperations, operations_in
@@ -132,21 +137,14 @@ class MLIRFormat(XDSLAdapter):
         # A context gives resources names that it has not given before, so they are to
         # be parsed in the order of the text.
         has_resources = _RESOURCES in text
-        found = None if has_resources or _RESOURCE in text else split_module(text)
-        if found is None:
+        is_whole = has_resources or _RESOURCE in text
+        made = None if is_whole else cut(text, source_name, environment)
+        if made is None:
             module = _parsed(text, source_name, environment)
             made = XDSLModule.of(module, environment)
-        else:
-            made = _of_cut(text, found, source_name, environment)
         for box in made.boxes.values():
             box.prints = not has_resources
-        return XDSLModule(
-            made.boxes,
-            made.shell,
-            environment,
-            is_checked=False,
-            has_resources=has_resources,
-        )
+        return dataclasses.replace(made, is_checked=False, has_resources=has_resources)
 
     def astext(self, mod: XDSLModule, *, show_meta_data: bool = True) -> str:
         """Return a module as text."""
@@ -162,13 +160,24 @@ class MLIRFormat(XDSLAdapter):
 
 
 def _parsed(text: str, source_name: str, environment: ContextSpec) -> ModuleOp:
+    context = environment.context()
+    context.load_op(ParsedPlaceOp)
     with locate_parse_errors():
-        return Parser(environment.context(), text, source_name).parse_module()
+        return Parser(context, text, source_name).parse_module()
 
 
-def _of_cut(
-    text: str, found: SplitText, source_name: str, environment: ContextSpec
-) -> XDSLModule:
+def cut(text: str, source_name: str, environment: ContextSpec) -> XDSLModule | None:
+    """Return the module of a text, of which functions are text, and not checked.
+
+    Returns:
+        None if it cannot be cut, and is to be parsed as a whole.
+
+    Raises:
+        UnreadFunctionError: What is outside of functions cannot be read.
+    """
+    found = split_module(text)
+    if found is None:
+        return None
     aliases = text[slice(*found.aliases)]
     boxes: dict[str, UnparsedOps] = {}
     line, counted = 1, 0
@@ -188,9 +197,8 @@ def _of_cut(
     head, tail = found.head or "builtin.module {", found.tail or "}"
     frame = f"{aliases}\n{head}\n{inside}\n{tail}"
     made = XDSLModule.of(_parsed(frame, source_name, environment), environment, boxes)
-    if inside:
-        return made
-    return XDSLModule(boxes, made.shell, environment)
+    made = dataclasses.replace(made, is_checked=False)
+    return made if inside else dataclasses.replace(made, boxes=boxes)
 
 
 def _source(

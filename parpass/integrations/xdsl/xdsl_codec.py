@@ -1,9 +1,9 @@
 """The codec of operations: by tables and numbers, or as text for other xDSL releases.
 
-`op_codec` depends on the structure of operations in the release of xDSL on which it was
-tested. Under other releases operations are encoded as generic text, which is correct
-wherever xDSL parses what it prints, and takes some thirty times as long; the order of
-uses is that of a program that was parsed.
+`op_codec` depends on the structure of operations in the releases of xDSL on which it
+was tested. Under other releases operations are encoded as generic text, which is
+correct wherever xDSL parses what it prints, and takes some thirty times as long; the
+order of uses is that of a program that was parsed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from parpass.integrations.xdsl.op_codec import decode as from_bytes
 from parpass.integrations.xdsl.op_codec import encode as to_bytes
 from parpass.spi import warn
 
-TESTED = "0.74.0"
+TESTED = "0.74.0", "0.75.0"
 
 _TEXT = b"T"  # what marshal does not begin with
 _SYMBOL = re.compile(r'@(?:([\w$.-]+)|"([^"]*)")')
@@ -36,15 +36,17 @@ _SYMBOL = re.compile(r'@(?:([\w$.-]+)|"([^"]*)")')
 
 @functools.cache
 def is_tested() -> bool:
-    """Return whether this is the release that was tested; warn once if it is not."""
+    """Return whether this release is one that was tested; warn once if it is not."""
     release = version("xdsl")
-    if release != TESTED:
+    if release not in TESTED:
+        tested = " and ".join(TESTED)
         warn(
-            f"this is xDSL {release}, and parpass was tested on {TESTED}: functions "
-            "travel as text, which takes longer; 'parpass[xdsl]' installs that one",
+            f"this is xDSL {release}, and parpass was tested on {tested}: "
+            "functions travel as text, which takes longer; 'parpass[xdsl]' installs "
+            f"{TESTED[0]}",
             SlowerRunWarning,
         )
-    return release == TESTED
+    return release in TESTED
 
 
 def encode(

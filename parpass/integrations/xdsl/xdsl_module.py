@@ -8,13 +8,14 @@ module, in which the others have their places marked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnregisteredOp
 from xdsl.ir import Block, Operation
+from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 
@@ -28,6 +29,16 @@ REST = "builtin.module"
 
 _PLACE = "parpass.place"  # an operation that marks where those of a box are
 _PlaceOp = UnregisteredOp.with_name(_PLACE)
+
+
+@irdl_op_definition
+class ParsedPlaceOp(IRDLOperation):
+    """A place in a text that is parsed where only known operations are allowed."""
+
+    name = _PLACE
+    function = attr_def(StringAttr, attr_name="name")
+
+
 _PRINTED_PLACE = re.compile(
     rf'^( *)"{re.escape(_PLACE)}"\(\) \{{name = ""\}} : \(\) -> \(\)', re.MULTILINE
 )
@@ -98,10 +109,21 @@ class XDSLModule:
         return text_of(self)
 
 
-def text_of(mod: XDSLModule) -> str:
-    """Return the text of a module, of functions as they were printed by workers."""
+def _printed(module: ModuleOp) -> str:
     stream = StringIO()
+    Printer(stream).print_op(module)
+    return stream.getvalue() + "\n"
+
+
+def text_of(mod: XDSLModule, printed: Callable[[ModuleOp], str] = _printed) -> str:
+    """Return the text of a module, of functions as they were printed by workers.
+
+    Args:
+        mod: The module.
+        printed: Returns the text of a module that is printed here.
+    """
     if mod.has_resources:
+        stream = StringIO()
         printer = Printer(stream)
         printer.print_op(mod.to_op())
         context = mod.environment.context()
@@ -113,21 +135,19 @@ def text_of(mod: XDSLModule) -> str:
     frame = mod.frame()
     block = frame.body.block
     if not (all(box.is_one for box in boxes.values()) and _has_no_names(block)):
-        Printer(stream).print_op(mod.to_op())
-        return stream.getvalue() + "\n"
+        return printed(mod.to_op())
     known = [place_of(op) for op in block.ops]
     block.add_ops([new_place(name) for name in boxes if name not in known])
     texts = [boxes[name].text for op in block.ops if (name := place_of(op))]
     for op in block.ops:
         if place_of(op):
             op.attributes["name"] = StringAttr("")
-    Printer(stream).print_op(frame)
-    printed = iter(texts)
+    remaining = iter(texts)
 
     def text(found: re.Match[str]) -> str:
-        return next(printed).replace("\n", f"\n{found[1]}").join((found[1], ""))
+        return next(remaining).replace("\n", f"\n{found[1]}").join((found[1], ""))
 
-    return _PRINTED_PLACE.sub(text, stream.getvalue()) + "\n"
+    return _PRINTED_PLACE.sub(text, printed(frame))
 
 
 def _has_no_names(block: Block) -> bool:
@@ -171,7 +191,8 @@ def new_place(name: str) -> Operation:
 
 def place_of(op: Operation) -> str | None:
     """Return the name of the box whose place an operation marks, if it does."""
-    if isinstance(op, UnregisteredOp) and op.op_name.data == _PLACE:
+    is_unregistered = isinstance(op, UnregisteredOp) and op.op_name.data == _PLACE
+    if is_unregistered or isinstance(op, ParsedPlaceOp):
         name = op.attributes["name"]
         assert isinstance(name, StringAttr)
         return name.data

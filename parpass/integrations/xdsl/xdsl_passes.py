@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass as XDSLPass
@@ -152,6 +154,18 @@ class XDSLFunctionPass(_OfXDSL, FunctionPass):
         return func
 
 
+@dataclass(frozen=True)
+class _Read(XDSLPass):
+    name = "read"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Leave a module as it is."""
+
+
+# What a function that is text goes through where it is only to be read.
+READ = XDSLFunctionPass(_Read())
+
+
 class XDSLModulePass(_OfXDSL, ModulePass):
     """A pass of xDSL that has to see all of a module at once."""
 
@@ -222,6 +236,6 @@ def verify(func: OwnedOps, mod: XDSLModule) -> None:
 
 def pass_of(xdsl_pass: XDSLPass) -> Pass:
     """Return a pass of xDSL as one on functions, if it may be, or on modules."""
-    if is_function_local(type(xdsl_pass)):
+    if is_function_local(xdsl_pass):
         return XDSLFunctionPass(xdsl_pass)
     return XDSLModulePass(xdsl_pass)

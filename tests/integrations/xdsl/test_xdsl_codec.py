@@ -128,7 +128,7 @@ def test_forward_references_and_unreachable_blocks_come_back():
 def test_under_another_release_operations_travel_as_text_with_one_warning(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(xdsl_codec, "TESTED", "0.0.0")
+    monkeypatch.setattr(xdsl_codec, "TESTED", ("0.0.0",))
     module = parsed("func.func @f() { func.call @g() : () -> () func.return }")
     xdsl_codec.is_tested.cache_clear()
     try:
