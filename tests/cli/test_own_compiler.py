@@ -1,0 +1,91 @@
+"""The tutorial on one's own compiler, step by step, as a reader follows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.distributions import install
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "your-own-compiler.md"
+
+_BLOCK = re.compile(
+    r"(?:^In `(?P<into>[^`]+)`, (?P<how>after|in place of) `(?P<line>[^\n]*)`:\n\n)?"
+    r"^```(?P<kind>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Reader:
+    """Someone who types what the page shows, in a folder of an environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = [str(ROOT)]
+
+    def write(self, block: re.Match[str]) -> None:
+        """Write a file, or change a line of one."""
+        if block["into"] is None:
+            (self.folder / block["file"]).write_text(block["text"], encoding="utf-8")
+            return
+        file = self.folder / block["into"]
+        lines = file.read_text(encoding="utf-8").splitlines(True)
+        assert lines.count(f"{block['line']}\n") == 1, block[0]
+        at = lines.index(f"{block['line']}\n")
+        lines[at + (block["how"] == "after") : at + 1] = [block["text"]]
+        file.write_text("".join(lines), encoding="utf-8")
+
+    def type(self, command: str) -> str:
+        """Type a command; return what the terminal shows."""
+        name, *args = shlex.split(command)
+        match name:
+            case "cd":
+                self.folder /= args[0]
+                return ""
+            case "pip":  # which makes the same known as this does
+                project = tomllib.loads((self.folder / "pyproject.toml").read_text())
+                points = project["project"]["entry-points"]
+                install(self.folder, "my", modules={}, entry_points=points)
+                self.path.append(str(self.folder))
+                return ""
+            case "cat":
+                return (self.folder / args[0]).read_text(encoding="utf-8")
+            case "python":
+                words = args
+            case _:
+                words = ["-m", name.replace("-", "_"), *args]
+        ran = subprocess.run(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(self.path)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return ran.stdout
+
+
+@pytest.mark.slow
+def test_each_step_shows_what_the_page_shows(tmp_path: Path):
+    reader = Reader(tmp_path)
+    for block in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
+        if block["kind"] != "console":
+            reader.write(block)
+            continue
+        shown = "".join(
+            f"{line}\n{reader.type(line[2:])}"
+            for line in block["text"].splitlines()
+            if line.startswith("$ ")
+        )
+        assert shown == block["text"]
+    law = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist"]
+    assert subprocess.run(law, cwd=reader.folder, check=False).returncode == 0
