@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         LargeValue,
         ModuleAdapter,
         Mutability,
+        PlacedCodec,
         PortableCodec,
         ProgramFormat,
         ProgramSlice,
@@ -125,6 +126,7 @@ __all__ = [
     "Mutability",
     "NoWorkersError",
     "Phase",
+    "PlacedCodec",
     "PortableCodec",
     "ProgramFormat",
     "ProgramSlice",
@@ -166,7 +168,7 @@ _SECTIONS = {
     # IR
     "entry_points": "IR",
     "transform": "BatchCodec BlobSink LargeValue ModuleAdapter Mutability "
-    "PortableCodec ProgramSlice Source register_adapter register_wrapping",
+    "PlacedCodec PortableCodec ProgramSlice Source register_adapter register_wrapping",
     # Program format
     "transform.program_format": "ProgramFormat ReductionPattern first_difference "
     "register_programs",

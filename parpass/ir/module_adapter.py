@@ -31,7 +31,7 @@ from parpass.transform import (
     register_adapter,
     registered_programs,
 )
-from parpass.transform.adapter import PortableCodec
+from parpass.transform.codecs import PlacedCodec
 
 
 class IRModuleAdapter(ModuleAdapter):
@@ -197,7 +197,7 @@ class IRModuleAdapter(ModuleAdapter):
         types = tuple(mod.types.by_name.values())
         return pickle.dumps((mod.attrs, types), protocol=5)
 
-    def portable_codec(self, mod: IRModule) -> PortableCodec:
+    def portable_codec(self, mod: IRModule) -> PlacedCodec:
         """Return a codec whose functions name no code."""
         with fork_lock:
             # Only for stores on disk.

@@ -3,11 +3,8 @@
 from parpass.source import Source
 from parpass.transform.adapter import (
     BatchCodec,
-    BlobSink,
-    LargeValue,
     ModuleAdapter,
     Mutability,
-    PortableCodec,
     ProgramSlice,
 )
 from parpass.transform.adapter_registry import (
@@ -16,6 +13,12 @@ from parpass.transform.adapter_registry import (
     register_wrapping,
 )
 from parpass.transform.analysis import analysis
+from parpass.transform.codecs import (
+    BlobSink,
+    LargeValue,
+    PlacedCodec,
+    PortableCodec,
+)
 from parpass.transform.config import (
     Optimizations,
     list_config_options,
@@ -60,6 +63,7 @@ __all__ = [
     "Pass",
     "PassContext",
     "PassInfo",
+    "PlacedCodec",
     "PortableCodec",
     "PrintIR",
     "ProgramFormat",

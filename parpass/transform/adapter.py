@@ -19,88 +19,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from parpass.diagnostic import Span
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.source import Source
 from parpass.transform import by_value
+from parpass.transform.codecs import BlobSink, LargeValue, PlacedCodec, PortableCodec
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
-from parpass.transform.relative_lines import ABSOLUTE, LineBase, RelativeLines
 
 _NO_LIMIT = 1 << 62  # nodes, which no function has
-
-
-class LargeValue(Protocol):
-    """A large and rarely read value in a function, such as weights."""
-
-    @property
-    def nbytes(self) -> int:
-        """Its size in bytes."""
-        ...
-
-    @property
-    def source(self) -> Source | None:
-        """The source that `decode_function` received for it; None for a new value."""
-        ...
-
-    def raw(self) -> memoryview:
-        """Return its bytes."""
-        ...
-
-
-# Takes a large value out-of-band and returns its index among the sources that the
-# decoder receives; returns None for a value that is to be encoded in-band.
-BlobSink = Callable[[LargeValue], int | None]
-
-
-class PortableCodec(Protocol):
-    """Encodes functions for a store on disk, and decodes them as members of a module.
-
-    Decoding must run nothing that the bytes name: no pickles. A decoded function is
-    encoded as the same bytes again, in each process, and others that differ for a pass
-    are not, but for the lines that their spans are on, and what references to functions
-    show.
-    """
-
-    def encode(
-        self, function: Any, blob_sink: BlobSink, lines: LineBase = ABSOLUTE
-    ) -> bytes | None:
-        """Return a function as bytes; None if it stays in memory.
-
-        Args:
-            function: The function.
-            blob_sink: Takes large values.
-            lines: Is asked for each span, and told of each reference to a function.
-
-        Raises:
-            ElsewhereError: `lines` has no base for a span.
-        """
-        ...
-
-    def decode(self, encoded: bytes, lines: RelativeLines | None = None) -> Any:
-        """Return the function that was encoded, with all values in-band.
-
-        Args:
-            encoded: The bytes.
-            lines: Where it is; None if its lines are absolute.
-
-        Raises:
-            Exception: The bytes are damaged, or of another version.
-        """
-        ...
-
-    def encode_reference(self, name: str) -> bytes:
-        """Encode what a reference to a function shows of it, but for its place."""
-        ...
-
-    def place_in(self, function: Any) -> Span | None:
-        """Return a place that a function has; None, at once, if it may have none."""
-        ...
-
-    def place_of(self, name: str) -> Span | None:
-        """Return the place that a reference to a function shows; None if unknown."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +274,7 @@ class ModuleAdapter(ProgramFormat):
         """
         return self.encode_shell(mod)
 
-    def portable_codec(self, mod: Any) -> PortableCodec | None:
+    def portable_codec(self, mod: Any) -> PortableCodec | PlacedCodec | None:
         """Return what encodes functions of `mod` for a store on disk.
 
         None, as by default, if they stay in memory.

@@ -19,7 +19,7 @@ from parpass.remark import Remark
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.cache.moved_entries import moved_effects
 from parpass.runner.ipc.messages import Effects, ReadKind
-from parpass.transform import PortableCodec
+from parpass.transform import PlacedCodec
 from parpass.transform.adapter import keep_inline
 from parpass.transform.capture.emission import (
     BufferedLogRecord,
@@ -100,7 +100,7 @@ class _NotPortableError(Exception):
 
 
 def encode_entries(
-    entries: Sequence[CacheEntry], codec: PortableCodec | None
+    entries: Sequence[CacheEntry], codec: PlacedCodec | None
 ) -> bytes | None:
     """Return results of one key as bytes; None if no one can be written.
 
@@ -124,7 +124,7 @@ def encode_entries(
 
 def decode_entries(
     encoded: bytes,
-    codec: PortableCodec | None,
+    codec: PlacedCodec | None,
     bound: weakref.ref[BoundObjects],
     lines: RelativeLines | None,
 ) -> list[CacheEntry]:
@@ -143,7 +143,7 @@ def decode_entries(
         return []
 
 
-def _written(entry: CacheEntry, codec: PortableCodec | None) -> _Entry:
+def _written(entry: CacheEntry, codec: PlacedCodec | None) -> _Entry:
     result, is_relative = entry.result, False
     if result is not None:
         if codec is not None:
@@ -210,7 +210,7 @@ def _written_emission(emission: Emission) -> _Emission:
 
 
 def _encoded(
-    result: Any, lines: RelativeLines | None, codec: PortableCodec
+    result: Any, lines: RelativeLines | None, codec: PlacedCodec
 ) -> tuple[bytes | None, bool]:
     """Return a function as bytes, and whether its lines are relative to others."""
     if lines is not None:
@@ -223,7 +223,7 @@ def _encoded(
 
 def _read(
     entry: _Entry,
-    codec: PortableCodec | None,
+    codec: PlacedCodec | None,
     bound: weakref.ref[BoundObjects],
     now: RelativeLines | None,
 ) -> CacheEntry:

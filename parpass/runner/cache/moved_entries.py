@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
 from parpass.runner.ipc.messages import Effects, Read, ReadKind
-from parpass.transform import LargeValue, PortableCodec
+from parpass.transform import LargeValue, PlacedCodec
 from parpass.transform.relative_lines import (
     ElsewhereError,
     RelativeLines,
@@ -34,7 +34,7 @@ def places_read(
     effects: Mapping[int, Effects],
     load: Callable[[], Any],
     lines: RelativeLines | None,
-    codec: PortableCodec,
+    codec: PlacedCodec,
 ) -> Sequence[Read]:
     """Return the reads of places that a result depends on.
 
@@ -71,7 +71,7 @@ def _are_within(
     result: Any,
     effects: Mapping[int, Effects],
     lines: RelativeLines,
-    codec: PortableCodec,
+    codec: PlacedCodec,
 ) -> bool:
     """Return whether all spans are on the lines of the function."""
     try:
@@ -100,7 +100,7 @@ def _small(value: LargeValue) -> None:
 def moved(
     entry: CacheEntry,
     to: RelativeLines | None,
-    codec: PortableCodec | None,
+    codec: PlacedCodec | None,
     bound: weakref.ref[BoundObjects],
 ) -> CacheEntry | None:
     """Return a result where its function is now; None if it does not move.

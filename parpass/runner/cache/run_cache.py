@@ -11,6 +11,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import astuple, replace
@@ -34,9 +35,10 @@ from parpass.runner.ipc.module_store import ModuleStore, in_gc_pauses
 from parpass.runner.ipc.process_state import ProcessState
 from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.report.figures import CacheFigures
-from parpass.transform import ModuleAdapter, Pass, PassContext, PortableCodec
+from parpass.transform import ModuleAdapter, Pass, PassContext, PlacedCodec
 from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
+from parpass.transform.codecs import placed_codec
 from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
 from parpass.transform.debug.reproducer import REPRODUCER
@@ -108,7 +110,7 @@ class RunCache:
         self.large: dict[str, int] = {}
         cache.layers.renew_patience()
         self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
-        self._codec: tuple[Any, PortableCodec | None] | None = None  # with its module
+        self._codec: tuple[Any, PlacedCodec | None] | None = None  # with its module
 
     def first_stage(
         self, steps: Sequence[Pass], base: Any
@@ -233,13 +235,15 @@ class RunCache:
         """The numbers of functions that were recalled and computed."""
         return CacheFigures(self.recalled, self.computed, dict(self.uncached))
 
-    def portable_codec(self, base: Any) -> PortableCodec | None:
+    def portable_codec(self, base: Any) -> PlacedCodec | None:
         """Return the codec of functions of a module; None if there is none."""
         if not self.is_frozen:
             return None
         if self._codec is None or self._codec[0] is not base:
             try:
-                self._codec = base, self.adapter.portable_codec(base)
+                codec = self.adapter.portable_codec(base)
+                shown = partial(self.adapter.encode_reference, base)
+                self._codec = base, placed_codec(codec, shown)
             except Exception:  # noqa: BLE001 -- of an adapter; all stays in memory
                 self._codec = base, None
         return self._codec[1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import Any
 
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import keep_inline
+from parpass.transform.codecs import placed_codec
 from parpass.transform.relative_lines import RelativeLines
 
 
@@ -20,7 +22,8 @@ class ContentDigests:
 
     def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:
         self._adapter, self._mod = adapter, mod
-        self._codec = adapter.portable_codec(mod)
+        shown = partial(adapter.encode_reference, mod)
+        self._codec = placed_codec(adapter.portable_codec(mod), shown)
 
     def of(self, function: Any) -> str:
         """Return a short digest of a function; empty if it cannot be encoded."""

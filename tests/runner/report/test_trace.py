@@ -81,7 +81,9 @@ def test_what_runs_in_this_process_is_on_the_track_of_the_coordinator(
     assert trace.calls() == CALLS
     local = trace.slices("in this process")
     reason = "small work" if workers else "without workers"
-    assert {one["name"] for one in local} == {f"here: {reason}"}
+    # On a busy machine it is no small work, and goes on here until workers are there.
+    names = {one["name"] for one in local} - {"here: until workers were ready"}
+    assert names == {f"here: {reason}"}
 
 
 def test_an_isolated_function_is_on_the_track_of_its_worker(tmp_path: Path):
