@@ -66,7 +66,8 @@ def test_the_catalogues_have_every_pass_error_option_and_variable():
         if registered_passes()[name].__module__.startswith("parpass.")
     }
     assert (
-        set(re.findall(r"^.. _pass-([\w-]+):$", pages["passes"], re.MULTILINE)) == shipped
+        set(re.findall(r"^.. _pass-([\w-]+):$", pages["passes"], re.MULTILINE))
+        == shipped
     )
     in_page = re.findall(r"^.. _error-(\w+):$", pages["errors"], re.MULTILINE)
     assert in_page == list(error_classes())

@@ -109,7 +109,7 @@ _passes = st.lists(
 
 
 @pytest.mark.slow
-@law_on(4)
+@law_on(2)
 @given(
     kind=st.sampled_from(["memory", "disk", "verified"]),
     workers=st.sampled_from([0, 2]),

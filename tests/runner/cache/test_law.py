@@ -47,7 +47,7 @@ def runner_with() -> Iterator[RunnerWith]:
         runner.close()
 
 
-@law_on(4)
+@law_on(2)
 @given(
     workers=st.sampled_from([2, 0]),
     verify=st.sampled_from([0.0, 0.0, 0.5, 1.0]),
@@ -135,7 +135,7 @@ _signed = st.dictionaries(
 ).map(lambda functions: SignedProgram({"f0": Fn((1,)), **functions}))
 
 
-@law_on(4)
+@law_on(2)
 @given(
     workers=st.sampled_from([2, 0]),
     verify=st.sampled_from([0.0, 0.0, 1.0]),
