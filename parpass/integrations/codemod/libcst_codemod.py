@@ -26,7 +26,7 @@ class LibCSTCodemod:
         kind: A subclass of `Codemod`, which is given the context and the arguments, or
             of `CSTTransformer`, which is given the arguments.
         arguments: Keyword arguments for it.
-        python_version: The version that files are parsed as, such as "3.9"; None for
+        python_version: The version that files are parsed as, such as "3.8"; None for
             the one that runs.
 
     Raises:

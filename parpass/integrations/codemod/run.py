@@ -70,7 +70,7 @@ def run_codemod(
         include_generated: Whether files that say that they are generated are taken.
         formatter: A command that reads a file and writes it formatted, for those that
             changed.
-        python_version: The version that LibCST parses files as, such as "3.9".
+        python_version: The version that LibCST parses files as, such as "3.8".
         root: The folder from which modules are imported, by which codemods learn the
             dotted name of a file.
         runner: What carries the run out, in place of `workers` and `executor`. If it

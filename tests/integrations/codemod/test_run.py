@@ -293,7 +293,7 @@ def test_results_of_a_class_are_kept(tmp_path: Path):
             [folder],
             workers=0,
             cache=cache,
-            python_version="3.9",
+            python_version="3.8",
             report=reports.append,
             arguments=OLD,
         )
