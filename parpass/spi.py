@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         register_programs,
         register_wrapping,
     )
+    from parpass.transform.budget import skip_reasons
     from parpass.transform.code_pickler import dumps
     from parpass.transform.program_format import first_difference
 
@@ -158,6 +159,7 @@ __all__ = [
     "register_wrapping",
     "run_job",
     "serve",
+    "skip_reasons",
     "socket_path",
     "spec_file_name",
     "warn",
@@ -192,6 +194,7 @@ _SECTIONS = {
     "errors.warning": "warn",
     "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",
+    "transform.budget": "skip_reasons",
     "transform.code_pickler": "dumps",
 }
 

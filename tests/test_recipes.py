@@ -14,25 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.docs import FOLDER_BLOCK, Edit
+
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 3  # besides tests, which are called so
 COPIED = ["parpass", "tests", "examples", "pyproject.toml"]
 
 _RECIPE = re.compile(r"^### (.*)$", re.MULTILINE)
-_BLOCK = re.compile(
-    r"(?:^In `(?P<into>[^`]+)`, (?P<side>after|before) `(?P<line>[^\n]*)`:\n\n)?"
-    r"^```(?P<kind>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-class Insertion(NamedTuple):
-    """Lines that go into a file, before or after a line that is there once."""
-
-    file: str
-    side: str
-    line: str
-    text: str
 
 
 class Recipe(NamedTuple):
@@ -45,7 +33,7 @@ class Recipe(NamedTuple):
     """
 
     files: dict[str, str]
-    insertions: list[Insertion]
+    insertions: list[Edit]
     command: list[str]
 
     @property
@@ -56,13 +44,14 @@ class Recipe(NamedTuple):
 
 def read(text: str) -> Recipe:
     recipe = Recipe({}, [], [])
-    for block in _BLOCK.finditer(text):
+    for block in FOLDER_BLOCK.finditer(text):
         if block["kind"] == "console":
             prompt, python, *recipe.command[:] = shlex.split(block["text"])
             assert (prompt, python) == ("$", "python")
         elif block["into"]:
+            assert block["side"] in ("after", "before"), block[0]
             where = block["into"], block["side"], block["line"]
-            recipe.insertions.append(Insertion(*where, block["text"]))
+            recipe.insertions.append(Edit(*where, block["text"]))
         else:
             assert block["file"], f"neither a file nor a place: {block[0]}"
             recipe.files[block["file"]] = block["text"]
@@ -86,11 +75,7 @@ def apply(recipe: Recipe, folder: Path) -> None:
         assert not (folder / name).exists(), name
         (folder / name).write_text(text, encoding="utf-8")
     for one in recipe.insertions:
-        lines = (folder / one.file).read_text(encoding="utf-8").splitlines(True)
-        assert lines.count(f"{one.line}\n") == 1, f"{one.file}: one line {one.line!r}"
-        at = lines.index(f"{one.line}\n") + (one.side == "after")
-        lines.insert(at, one.text)
-        (folder / one.file).write_text("".join(lines), encoding="utf-8")
+        one.apply(folder)
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from docs.site.error_cases import CASES
-from docs.site.reference import separated
-from parpass.cli.commands.listing import described_passes, pass_facts
+from docs.site.reference import separated, title
+from parpass.cli.commands.listing import config_options, described_passes, pass_facts
 from parpass.cli.commands.topics import (
     ENVIRONMENT,
-    config_options,
     error_classes,
     option_kind,
+    option_meaning,
 )
 from parpass.cli.operations.error_advice import ADVICE
 from parpass.function_registry import global_func_names
@@ -40,7 +40,7 @@ def catalogue_pages() -> dict[str, str]:
 
 
 def _passes() -> Iterator[str]:
-    yield from _title("Passes", "=")
+    yield from title("Passes", "=")
     yield (
         "The passes that are shipped: level, options, what they keep, and a program "
         "before and after, from the cases by which they are tested."
@@ -52,7 +52,7 @@ def _passes() -> Iterator[str]:
     yield from (" · ".join(f":ref:`{name} <pass-{name}>`" for name in names), "")
     for name in names:
         factory = factories[name]
-        yield from (f".. _pass-{name}:", "", *_title(name, "-"))
+        yield from (f".. _pass-{name}:", "", *title(name, "-"))
         kind, options = pass_facts(name)
         yield from (f"{kind[:1].upper()}{kind[1:]}.", "")
         yield from _fields(_facts(factory, keys[name], options))
@@ -109,7 +109,7 @@ def _case(case: Case) -> Iterator[str]:
 
 
 def _errors() -> Iterator[str]:
-    yield from _title("Errors and warnings", "=")
+    yield from title("Errors and warnings", "=")
     yield (
         "What each means, and what to do. A program below raises the error, and was "
         "run when this page was made."
@@ -118,7 +118,7 @@ def _errors() -> Iterator[str]:
     kinds = error_classes()
     yield from (" · ".join(f":ref:`{name} <error-{name}>`" for name in kinds), "")
     for name, kind in kinds.items():
-        yield from (f".. _error-{name}:", "", *_title(name, "-"))
+        yield from (f".. _error-{name}:", "", *title(name, "-"))
         text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         yield from (_as_rst(text), "")
         bases = ", ".join(f"`{one.__name__}`" for one in kind.__bases__)
@@ -150,18 +150,17 @@ def message_of(name: str) -> str:
 
 
 def _options() -> Iterator[str]:
-    yield from _title("Options and environment variables", "=")
-    yield from _title("Options of a context", "-")
+    yield from title("Options and environment variables", "=")
+    yield from title("Options of a context", "-")
     yield (
         "Set by ``PassContext(config={KEY: VALUE})``, on the command line by "
         "``--config KEY=VALUE``."
     )
     yield ""
     for option in config_options():
-        meaning = option.doc[:1].upper() + option.doc[1:]
         yield f"``{option.key}``: {option_kind(option)}"
-        yield from (f"   {_as_rst(meaning)}.", "")
-    yield from _title("Environment variables", "-")
+        yield from (f"   {_as_rst(option_meaning(option))}", "")
+    yield from title("Environment variables", "-")
     for name, meaning in ENVIRONMENT.items():
         yield from (f"``{name}``", f"   {_as_rst(meaning)}", "")
 
@@ -169,10 +168,6 @@ def _options() -> Iterator[str]:
 def _fields(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield from (f":{name}: {text}" for name, text in rows)
     yield ""
-
-
-def _title(text: str, line: str) -> Iterator[str]:
-    yield from (text, line * len(text), "")
 
 
 def _as_rst(text: str) -> str:

@@ -126,7 +126,7 @@ def reference_pages() -> dict[str, str]:
 
 
 def _index(pages: Mapping[str, str]) -> Iterator[str]:
-    yield from _title("Public names")
+    yield from title("Public names")
     yield (
         "Each public name is on one page, that of its module, with its arguments, what "
         "it returns and what it raises."
@@ -138,7 +138,7 @@ def _index(pages: Mapping[str, str]) -> Iterator[str]:
 
 def _page(module: types.ModuleType, at_home: Mapping[str, Name]) -> Iterator[str]:
     name = module.__name__
-    yield from _title(name)
+    yield from title(name)
     yield from (f".. automodule:: {name}", "   :no-members:", "   :no-index:", "")
     yield from (f".. py:module:: {name}", "")
     names = sorted(exported_names(module), key=lambda one: one.name.lower())
@@ -149,7 +149,7 @@ def _page(module: types.ModuleType, at_home: Mapping[str, Name]) -> Iterator[str
     for one in here:
         yield from _entry(one)
     if elsewhere:
-        yield from ("Documented elsewhere", "-" * 20, "")
+        yield from title("Documented elsewhere", "-")
         for one in elsewhere:
             home = at_home[one.path]
             yield f"* `{one.name} <{home.path}>`, in `{home.module}`"
@@ -185,5 +185,11 @@ def is_field_of_tuple(value: object) -> bool:
     return type(value).__name__ == "_tuplegetter"
 
 
-def _title(text: str) -> Iterator[str]:
-    yield from (text, "=" * len(text), "")
+def title(text: str, line: str = "=") -> Iterator[str]:
+    """Yield the lines of a heading in reStructuredText.
+
+    Args:
+        text: The heading.
+        line: The character that it is underlined by, which is that of its level.
+    """
+    yield from (text, line * len(text), "")

@@ -12,11 +12,12 @@ import sys
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
+from parpass.integrations.xdsl.thresholds import LARGE_PROGRAM
+
 if TYPE_CHECKING:
     from parpass.integrations.xdsl.parallel_run import RunFactory
 
 _IN_THIS_PROCESS = 0, 1  # workers
-_LARGE = 80_000  # bytes, of a file that workers are started for at once
 
 
 def run_mlir_opt(arguments: Sequence[str]) -> None:
@@ -26,7 +27,9 @@ def run_mlir_opt(arguments: Sequence[str]) -> None:
         SystemExit: The arguments are wrong, or ask for help; or xDSL is not installed.
         Exception: Whatever xDSL raises.
     """
-    if any(os.path.isfile(one) and os.path.getsize(one) >= _LARGE for one in arguments):
+    # Bytes are at least as many as characters.
+    sizes = (os.path.getsize(one) for one in arguments if os.path.isfile(one))
+    if max(sizes, default=0) >= LARGE_PROGRAM:
         from parpass.cli.operations.preload import preload_from_argv
 
         preload_from_argv(["mlir-opt", *arguments])

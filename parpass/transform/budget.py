@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from operator import attrgetter
 from typing import Any
@@ -190,11 +190,30 @@ def has_enforcer() -> bool:
 
 def skip_diagnostic(pass_name: str, function: str, reason: str) -> Diagnostic:
     """Return the diagnostic for a function that a failed pass leaves unchanged."""
-    return Diagnostic.warning(
-        None,
-        f"pass '{pass_name}' was skipped on function '{function}', which stays as it "
-        f"was: {reason}",
-    )
+    before, after = _skipped(pass_name)
+    return Diagnostic.warning(None, f"{before}{function}{after}{reason}")
+
+
+def skip_reasons(diagnostics: Iterable[Diagnostic], pass_name: str) -> dict[str, str]:
+    """Return why a pass was skipped, by the functions that it left unchanged.
+
+    Args:
+        diagnostics: Those of a run, in which `skip_diagnostic` is looked for.
+        pass_name: The pass.
+    """
+    before, after = _skipped(pass_name)
+    reasons: dict[str, str] = {}
+    for one in diagnostics:
+        if one.message.startswith(before):
+            function, _, reason = one.message.removeprefix(before).partition(after)
+            reasons[function] = reason
+    return reasons
+
+
+def _skipped(pass_name: str) -> tuple[str, str]:
+    """Return what a skip's message has before the function, and behind it."""
+    before = f"pass '{pass_name}' was skipped on function '"
+    return before, "', which stays as it was: "
 
 
 def failure_reason(error: Exception) -> str:

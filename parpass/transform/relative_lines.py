@@ -87,6 +87,16 @@ class RelativeLines:
         line, end = lines_of(span)
         return known.first <= line <= known.last and end <= known.last
 
+    def base_within(self, span: Span) -> int:
+        """Return the line that those of a span are relative to.
+
+        Raises:
+            ElsewhereError: The span is not within the lines.
+        """
+        if not self.has(span):
+            raise ElsewhereError
+        return self.ranges[span.source_name].base
+
     def moved(self, span: Span | None, to: RelativeLines) -> Span | None:
         """Return where a span is, if the function is at other lines.
 
@@ -95,10 +105,8 @@ class RelativeLines:
         """
         if span is None:
             return None
-        if not self.has(span):
-            raise ElsewhereError
-        source = span.source_name
-        return span.moved(to.ranges[source].base - self.ranges[source].base)
+        base = self.base_within(span)
+        return span.moved(to.ranges[span.source_name].base - base)
 
 
 class WithinLines:
@@ -117,9 +125,7 @@ class WithinLines:
         Raises:
             ElsewhereError: The span is not within the lines.
         """
-        if not self._lines.has(span):
-            raise ElsewhereError
-        return self._lines.ranges[span.source_name].base
+        return self._lines.base_within(span)
 
     def refer(self, name: str) -> None:
         """Do nothing: a reference is to where the other function is."""

@@ -13,15 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.distributions import install
+from tests.support.docs import FOLDER_BLOCK, Edit
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "your-own-compiler.md"
-
-_BLOCK = re.compile(
-    r"(?:^In `(?P<into>[^`]+)`, (?P<how>after|in place of) `(?P<line>[^\n]*)`:\n\n)?"
-    r"^```(?P<kind>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 
 
 class Reader:
@@ -36,12 +31,8 @@ class Reader:
         if block["into"] is None:
             (self.folder / block["file"]).write_text(block["text"], encoding="utf-8")
             return
-        file = self.folder / block["into"]
-        lines = file.read_text(encoding="utf-8").splitlines(True)
-        assert lines.count(f"{block['line']}\n") == 1, block[0]
-        at = lines.index(f"{block['line']}\n")
-        lines[at + (block["how"] == "after") : at + 1] = [block["text"]]
-        file.write_text("".join(lines), encoding="utf-8")
+        where = block["into"], block["side"], block["line"]
+        Edit(*where, block["text"]).apply(self.folder)
 
     def type(self, command: str) -> str:
         """Type a command; return what the terminal shows."""
@@ -81,7 +72,7 @@ class Reader:
 @pytest.mark.slow
 def test_each_step_shows_what_the_page_shows(tmp_path: Path):
     reader = Reader(tmp_path)
-    for block in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
+    for block in FOLDER_BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
         if block["kind"] != "console":
             reader.write(block)
             continue

@@ -19,6 +19,7 @@ from parpass.errors import (
     other_failures,
 )
 from parpass.runner import Runner, open_runner
+from parpass.spi import skip_reasons
 from parpass.transform import Pass, PassContext, Sequential
 from tests.support.box_ir import box_program
 from tests.support.cells import at_times, by_turns
@@ -91,6 +92,9 @@ def test_what_is_skipped_stays_as_it_was_and_is_told(
             ),
         ),
     ]
+    reason = f"it took longer than its function_timeout of {LIMIT} s"
+    assert skip_reasons(told, "Linger") == {"f0": reason}
+    assert skip_reasons(told, "Ling") == {}
 
 
 @on_both_toys

@@ -71,3 +71,41 @@ def snippets(page: Path) -> Iterator[Snippet]:
     for found in _PIECE.finditer(text):
         before = text.count("\n", 0, found.start(2))
         yield Snippet(found[1], found[2], before)
+
+
+# A block of a page for a folder: a file, a command, or lines for a file that is there.
+FOLDER_BLOCK = re.compile(
+    r"(?:^In `(?P<into>[^`]+)`, (?P<side>after|before|in place of) "
+    r"`(?P<line>[^\n]*)`:\n\n)?"
+    r"^```(?P<kind>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Edit(NamedTuple):
+    """Lines that go into a file, at a line that is there once.
+
+    Attributes:
+        file: The path of the file in its folder.
+        side: Where they go: `after`, `before` or `in place of` the line.
+        line: The line.
+        text: The lines.
+    """
+
+    file: str
+    side: str
+    line: str
+    text: str
+
+    def apply(self, folder: Path) -> None:
+        """Write the lines into the file.
+
+        Raises:
+            AssertionError: The line is not there, or not once.
+        """
+        path = folder / self.file
+        lines = path.read_text(encoding="utf-8").splitlines(True)
+        assert lines.count(f"{self.line}\n") == 1, f"{self.file}: {self.line!r}"
+        at = lines.index(f"{self.line}\n")
+        lines[at + (self.side == "after") : at + (self.side != "before")] = [self.text]
+        path.write_text("".join(lines), encoding="utf-8")

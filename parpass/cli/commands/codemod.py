@@ -147,11 +147,7 @@ def codemod(
     options.check_executor(jobs, executor)
     named = given["cache"], given["cache_from"], given["cache_to"]
     options.check_cache(given["verify_cache"], is_cached=options.is_cached(*named))
-    if isolate and jobs == 0:
-        raise click.BadParameter(
-            "an isolated run has its passes in workers, and -j0 is for none",
-            param_hint="'--isolate'",
-        )
+    options.check_isolated(jobs, isolate=isolate)
     behind: list[str] = ctx.meta[_ARGUMENTS]
     if not paths and not {"-h", "--help"}.intersection(behind):
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[1])

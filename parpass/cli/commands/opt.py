@@ -198,11 +198,7 @@ def opt(
     named = given["cache"], given["cache_from"], given["cache_to"]
     is_cached = options.is_cached(*named)
     options.check_cache(given["verify_cache"], is_cached=is_cached)
-    if isolate and jobs == 0:
-        raise click.BadParameter(
-            "an isolated run has its passes in workers, and -j0 is for none",
-            param_hint="'--isolate'",
-        )
+    options.check_isolated(jobs, isolate=isolate)
     optimize.run(
         inputs,
         level=level,

@@ -243,6 +243,19 @@ def check_executor(
         )
 
 
+def check_isolated(jobs: int | None, *, isolate: bool) -> None:
+    """Check that an isolated run may have workers.
+
+    Raises:
+        click.BadParameter: It may not.
+    """
+    if isolate and jobs == 0:
+        raise click.BadParameter(
+            "an isolated run has its passes in workers, and -j0 is for none",
+            param_hint="'--isolate'",
+        )
+
+
 isolate: Any = running(
     "--isolate",
     is_flag=True,

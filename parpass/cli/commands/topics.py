@@ -79,11 +79,15 @@ def option_kind(option: ConfigOption) -> str:
     return f"object with {', '.join(fields)}" if fields else kind.__name__
 
 
+def option_meaning(option: ConfigOption) -> str:
+    """Return what an option is for, as a sentence."""
+    return f"{option.doc[:1].upper()}{option.doc[1:]}."
+
+
 def _option_text(option: ConfigOption) -> str:
-    meaning = option.doc[:1].upper() + option.doc[1:]
     return (
         f"{option.key}: an option of the context, {option_kind(option)}\n\n"
-        f"{_filled(meaning)}.\n\n"
+        f"{_filled(option_meaning(option))}\n\n"
         f"In Python: PassContext(config={{{option.key!r}: ...}})\n"
         f"On the command line: --config {option.key}=...\n"
     )

@@ -62,9 +62,13 @@ def run(
         click.ClickException: Something of it is wrong.
     """
     kept = function_cache(cache, cache_from, cache_to, verify_cache)
-    is_much = kept is None and executor is None and jobs not in (0, 1)
-    is_much = is_much and any(os.path.isdir(one) for one in paths)
-    is_much = is_much and fork_server.has_fork_server()
+    is_much = (
+        kept is None
+        and executor is None
+        and jobs not in (0, 1)
+        and any(os.path.isdir(one) for one in paths)
+        and fork_server.has_fork_server()
+    )
     reports: list[RunReport] = []
     try:
         with contextlib.ExitStack() as stack:

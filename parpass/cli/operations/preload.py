@@ -30,10 +30,8 @@ def preload_from_argv(arguments: Sequence[str]) -> None:
     The line is not parsed yet. If the guess is wrong, an unused process is started,
     which ends with this one.
     """
-    if (
-        arguments[:1] not in [[one] for one in _COMMANDS]
-        or not fork_server.has_fork_server()
-    ):
+    is_for_workers = bool(arguments) and arguments[0] in _COMMANDS
+    if not (is_for_workers and fork_server.has_fork_server()):
         return
     if not {"--dask", "--executor", "-j0"}.isdisjoint(arguments):
         return

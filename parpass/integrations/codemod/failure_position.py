@@ -99,15 +99,11 @@ def _position_of_node(error: Exception) -> Position:
 def _values(frames: Iterable[FrameType], kind: type) -> Iterator[Any]:
     """Yield the variables of frames that are of a kind, the original node first."""
     for frame in frames:
-        variables = _variables(frame)
+        variables = frame.f_locals
         first = [variables.get(name) for name in ("original_node", "node", "self")]
         for value in [*first, *variables.values()]:
             if isinstance(value, kind):
                 yield value
-
-
-def _variables(frame: FrameType) -> dict[str, Any]:
-    return dict(frame.f_locals)
 
 
 def _raised_at(error: Exception) -> str:

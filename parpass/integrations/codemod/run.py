@@ -21,6 +21,7 @@ from parpass.integrations.codemod.source_file import (
     SourceFile,
     Sources,
 )
+from parpass.spi import skip_reasons
 from parpass.transform import FunctionPass, PassContext
 
 if TYPE_CHECKING:
@@ -181,7 +182,8 @@ class _Run:
         config = {"parpass.isolated": True} if self._isolated else None
         context = PassContext(config=config)
         made = self._go(Sources(files), step, context=context, on_failure=policy).files
-        ended = _ended(context, step.info.name)
+        emitted = () if context.diag_ctx is None else context.diag_ctx.diagnostics
+        ended = skip_reasons(emitted, step.info.name)
         return {path: _with_failure(one, ended.get(path)) for path, one in made.items()}
 
 
@@ -189,21 +191,6 @@ def _with_failure(file: SourceFile, reason: str | None) -> SourceFile:
     if reason is None:
         return file
     return SourceFile(file.filename, file.data, failure=CodemodFailure(reason))
-
-
-def _ended(context: PassContext, name: str) -> dict[str, str]:
-    """Return why a pass was ended on files, by their paths."""
-    emitted = context.diag_ctx.diagnostics if context.diag_ctx is not None else ()
-    before, after = (
-        f"pass '{name}' was skipped on function '",
-        "', which stays as it was: ",
-    )
-    ended: dict[str, str] = {}
-    for one in emitted:
-        if one.message.startswith(before):
-            path, _, reason = one.message.removeprefix(before).partition(after)
-            ended[path] = reason
-    return ended
 
 
 def _read(

@@ -21,11 +21,10 @@ from xdsl.passes import ModulePass
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from parpass.integrations.xdsl.locality import is_function_local
+from parpass.integrations.xdsl.thresholds import LARGE_PROGRAM
 
 if TYPE_CHECKING:  # what large programs need is loaded by who opens workers
     from parpass.integrations.xdsl.parallel_run import ParallelRun, RunFactory
-
-THRESHOLD = 80_000  # characters, which take half a second to be read and verified
 
 # Opens workers, given how many are wanted and a program, and gives what begins runs on
 # them; None where there is one core, or an xDSL that was not tested.
@@ -69,7 +68,7 @@ class ParallelOptMain(xDSLOptMain):
             "--threshold",
             type=_count,
             metavar="CHARACTERS",
-            default=THRESHOLD,
+            default=LARGE_PROGRAM,
             help="The size from which on a program is for workers (default: "
             "%(default)s).",
         )

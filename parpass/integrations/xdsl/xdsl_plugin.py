@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from parpass.integrations.xdsl.thresholds import LARGE_PROGRAM
 from parpass.spi import IR
 
 _LOOKED_AT = 100_000
@@ -27,5 +28,5 @@ MLIR = IR(
     suffixes=(".mlir",),
     requirement="parpass[xdsl]",
     preload=worker_modules,
-    preload_characters=80_000,  # which take half a second to be read and verified
+    preload_characters=LARGE_PROGRAM,
 )

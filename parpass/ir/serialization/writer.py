@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from parpass.diagnostic import PlaceCounter
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import INTS, DictAttrs
 from parpass.ir.module import IRModule
@@ -43,7 +42,6 @@ def save_json(value: Any) -> str:
     Raises:
         IRTypeError: It contains an object that is neither IR nor a plain value.
     """
-    PlaceCounter.count += 1
     table = _Table()
     root = table.add(value)
     lines = b",\n".join(table.lines).decode()

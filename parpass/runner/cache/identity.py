@@ -94,8 +94,8 @@ class Identity(NamedTuple):
     Attributes:
         content: Of the value, and of the code that is in it.
         lines: Of the files and lines of that code besides, which log records have.
-        reads_places: Whether that code may look at the lines of spans, otherwise than
-            by making text of one.
+        reads_places: Whether that code may get at the lines of spans without a read of
+            them, which would be counted.
     """
 
     content: bytes

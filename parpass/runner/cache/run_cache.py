@@ -67,7 +67,7 @@ class StageKey(NamedTuple):
     Attributes:
         content: The digest of all that results depend on but the functions.
         lines: The digest of the lines of the code of the passes.
-        reads_places: Whether that code may look at the lines of spans.
+        reads_places: See `Identity`.
     """
 
     content: bytes
