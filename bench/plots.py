@@ -1,7 +1,8 @@
-"""The plots of the page on speed, drawn by matplotlib as SVG.
+"""The plots of the pages on speed, drawn by matplotlib as SVG.
 
 The same figures give the same file with the same matplotlib: no date is in it, and
-what its parts are called does not change.
+what its parts are called does not change. Their background is the page's, so colours
+are such as can be read on a light one and on a dark one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,32 @@ from typing import Any
 
 from bench.table import Line, Report
 
-_FONT = {"svg.fonttype": "none", "svg.hashsalt": "parpass", "font.size": 9}
-_COLOURS = {"met": "#1b7837", "missed": "#b2182b"}
+_INK, _GRID, _FIT = "#7d7d7d", "#80808040", "#9a9a9a"
+_GREEN, _RED = "#2f9e56", "#d6494f"
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "parpass",
+    "font.size": 9,
+    "grid.color": _GRID,
+    "legend.framealpha": 0.0,
+    "legend.labelcolor": _INK,
+    "savefig.transparent": True,
+    **dict.fromkeys(
+        (
+            *("text.color", "axes.edgecolor", "axes.labelcolor"),
+            *("axes.titlecolor", "xtick.color", "ytick.color"),
+        ),
+        _INK,
+    ),
+}
+_COLOURS = {"met": _GREEN, "missed": _RED}
+_PEERS: dict[str, dict[str, Any]] = {
+    "parpass": {"color": _GREEN, "marker": "o", "linewidth": 2},
+    "joblib": {"color": "#3b8fd6", "marker": "s", "linewidth": 1.2},
+    "multiprocessing.Pool": {"color": "#c9861a", "marker": "^", "linewidth": 1.2},
+    "Dask": {"color": "#b069c9", "marker": "v", "linewidth": 1.2},
+    "independent processes": {"color": _FIT, "linestyle": ":", "linewidth": 1.5},
+}
 _LEAST, _MOST = 1 / 16, 16.0  # shares of a goal; what is beyond is drawn at the edge
 
 
@@ -32,11 +57,14 @@ def draw(report: Report, folder: Path, digest: str) -> None:
     pyplot: Any = import_module("matplotlib.pyplot")
     metadata = {"Date": None, "Description": f"figures {digest}"}
     curves = _curves(report, "scale")
-    with import_module("matplotlib").rc_context(_FONT):
+    with import_module("matplotlib").rc_context(_STYLE):
         for name, figure in {
             "performance-goals": _goals(pyplot, report),
             "performance-scale": _scale(pyplot, curves),
             "performance-recalled": _recalled(pyplot, _curves(report, "incremental")),
+            "performance-alternatives": _alternatives(
+                pyplot, _curves(report, "alternatives")
+            ),
         }.items():
             path = folder / f"{name}.svg"
             figure.savefig(path, metadata=metadata, bbox_inches="tight")
@@ -60,7 +88,7 @@ def _goals(pyplot: Any, report: Report) -> Any:
     ]
     names = list(dict.fromkeys(name for name, _, _ in points))
     figure, axes = pyplot.subplots(figsize=(7, 0.22 * len(names) + 1))
-    axes.axvline(1, color="#333333", linewidth=1)
+    axes.axvline(1, color=_INK, linewidth=1)
     for verdict, colour in _COLOURS.items():
         some = [point for point in points if point[2] == verdict]
         axes.scatter(
@@ -80,7 +108,7 @@ def _goals(pyplot: Any, report: Report) -> Any:
     )
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.grid(axis="both", color="#eeeeee")
+    axes.grid(axis="both")
     axes.set_axisbelow(True)
     axes.set_xlabel("figure as a multiple of its goal; left of 1 it is met")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
@@ -105,7 +133,7 @@ def _scale(pyplot: Any, lines: list[Line]) -> Any:
         axes.set_xticks(line.curves[abscissa])
         axes.set_xticklabels([f"{one:g}" for one in line.curves[abscissa]])
         axes.set_ylim(0, 105)
-        axes.grid(color="#dddddd")
+        axes.grid()
         axes.set_title(line.what, fontsize=9)
         axes.set_xlabel(abscissa)
         axes.set_ylabel("% on functions")
@@ -132,14 +160,46 @@ def _recalled(pyplot: Any, lines: list[Line]) -> Any:
         at = line.curves[abscissa]
         for name in names:
             took = [1e3 * one for one in line.curves[name]]
-            axes.plot(at, took, "o-", color="#1b7837", label=name, linewidth=1.5)
+            axes.plot(at, took, "o-", color=_GREEN, label=name, linewidth=1.5)
             each = took[-1] / at[-1]
             label = f"{1e3 * each:.0f} us for each function"
             in_proportion = [each * one for one in at]
-            axes.plot(at, in_proportion, "--", color="#777777", label=label, lw=1)
+            axes.plot(at, in_proportion, "--", color=_FIT, label=label, lw=1)
         axes.set_xlabel(abscissa)
         axes.set_ylabel("ms")
         axes.legend(loc="upper left")
-    axes.grid(color="#dddddd")
+    axes.grid()
     axes.set_axisbelow(True)
+    return figure
+
+
+def _alternatives(pyplot: Any, lines: list[Line]) -> Any:
+    """Return the plots of speed-ups by the cost of a pass, two in a row."""
+    rows = max(1, math.ceil(len(lines) / 2))
+    figure, grid = pyplot.subplots(
+        rows, 2, figsize=(8, 2.8 * rows), sharex=True, sharey=True, squeeze=False
+    )
+    for at in range(len(lines), 2 * rows):
+        grid[at // 2][at % 2].set_axis_off()
+    for at, line in enumerate(lines):
+        axes = grid[at // 2][at % 2]
+        abscissa, *names = line.curves
+        axes.axhline(1, color=_INK, linewidth=1)
+        for name in names:
+            style = _PEERS.get(name, {})
+            axes.plot(line.curves[abscissa], line.curves[name], label=name, **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log", base=2)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(_plain)
+        axes.tick_params(labelbottom=True)
+        axes.set_ylim(1 / 16, 2.8)
+        axes.grid()
+        axes.set_title(line.what, fontsize=9)
+        axes.set_xlabel(abscissa)
+        axes.set_ylabel("speed-up")
+    if lines:
+        handles, names = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="upper center", ncols=len(names))
+        figure.tight_layout(rect=(0, 0, 1, 0.94))
     return figure

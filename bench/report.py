@@ -1,4 +1,4 @@
-"""The page on speed and the README's table, made from the figures of one run.
+"""The pages on speed and the README's table, made from the figures of one run.
 
     python -m bench.report [FIGURES]
 
@@ -12,7 +12,7 @@ import hashlib
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -22,6 +22,7 @@ from bench.table import Line, Report, as_markdown, as_text
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
 
@@ -85,6 +86,10 @@ def pages(report: Report) -> dict[Path, str]:
             "goals": _goals(report),
             "reasons": _reasons(report),
             "scale": _scale(report.rows.get("scale", ())),
+        },
+        WHEN: {
+            "alternatives": _alternatives(report.rows.get("alternatives", ())),
+            "pays": _pays(report.rows.get("scale", ())),
         },
         README: {"goals": _cut(report)},
     }
@@ -153,29 +158,57 @@ def _cut(report: Report) -> str:
     return f"{report.title}.\n\n{as_markdown(worst.items())}"
 
 
-def _scale(lines: Sequence[Line]) -> str:
-    """Return the tables of row `scale`: what it found, and efficiency by workers."""
+def _alternatives(lines: Sequence[Line]) -> str:
+    """Return the plot and the tables of row `alternatives`."""
+    parts = ["![Speed-up by the cost of a pass](performance-alternatives.svg)"]
+    for line in lines:
+        if line.curves:
+            parts.append(f"{line.what}: {line.compares}.")
+            parts.append("\n".join(_curves_table(line.curves, ".2f")))
+    parts.append(_figures(line for line in lines if not line.curves))
+    return "\n\n".join(parts) + "\n"
+
+
+def _pays(lines: Sequence[Line]) -> str:
+    """Return what row `scale` found that a function must cost for workers to pay."""
+    found: dict[str, list[str]] = {}
+    workers: dict[str, None] = {}
+    for line in lines:
+        count, pays, _ = line.compares.partition(" workers pay from ")
+        if pays:
+            workers[count] = None
+            found.setdefault(line.what, []).append(as_text(line.figure))
+    table = [f"| workers | {' | '.join(workers)} |", f"|---|{'--:|' * len(workers)}"]
+    table += [f"| {what} | {' | '.join(cells)} |" for what, cells in found.items()]
+    return "\n".join(table) + "\n"
+
+
+def _figures(lines: Iterable[Line]) -> str:
     table = ["| work | figure | | |", "|---|---|--:|---|"]
     table += [
         f"| {line.what} | {line.compares} | {as_text(line.figure)} | {line.note} |"
         for line in lines
-        if not line.curves
     ]
-    parts = ["\n".join(table)]
+    return "\n".join(table)
+
+
+def _scale(lines: Sequence[Line]) -> str:
+    """Return the tables of row `scale`: what it found, and efficiency by workers."""
+    parts = [_figures(line for line in lines if not line.curves)]
     for line in lines:
         if line.curves:
             parts.append(f"{line.what}: {line.compares}.")
-            parts.append("\n".join(_curves_table(line.curves)))
+            parts.append("\n".join(_curves_table(line.curves, ".0%")))
     parts.append("![Share of the workers' time on functions](performance-scale.svg)")
     return "\n\n".join(parts) + "\n"
 
 
-def _curves_table(curves: Mapping[str, Sequence[float]]) -> Iterator[str]:
+def _curves_table(curves: Mapping[str, Sequence[float]], shown: str) -> Iterator[str]:
     abscissa, *names = curves
     yield f"| {abscissa} | {' | '.join(f'{at:,g}' for at in curves[abscissa])} |"
     yield f"|---|{'--:|' * len(curves[abscissa])}"
     for name in names:
-        yield f"| {name} | {' | '.join(f'{one:.0%}' for one in curves[name])} |"
+        yield f"| {name} | {' | '.join(f'{one:{shown}}' for one in curves[name])} |"
 
 
 @click.command(help=__doc__)

@@ -168,6 +168,31 @@ class Heavy(FunctionPass):
         return func
 
 
+class Counting(FunctionPass):
+    """A pass that computes a fixed amount, which takes longer where cores are shared.
+
+    Args:
+        loops: How much: each is some microseconds.
+    """
+
+    def __init__(self, loops: int) -> None:
+        # Its own name for each amount, as costs of passes are known by their names.
+        self.pass_info = PassInfo(0, f"Counting{loops}")
+        self.loops = loops
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        """Compute, and change nothing."""
+        return self.run(func)
+
+    def run(self, func: relay.Function) -> relay.Function:
+        """Compute, and return the function."""
+        for _ in range(self.loops):
+            sum(range(100))
+        return func
+
+
 class Nothing(FunctionPass):
     """A pass that does nothing."""
 

@@ -52,11 +52,11 @@ class _Joblib:
 
 
 class _MultiprocessingPool:
-    def __init__(self, workers: int) -> None:
-        self._pool = get_context("spawn").Pool(workers)
+    def __init__(self, workers: int, chunk: int | None = 1) -> None:
+        self._pool, self._chunk = get_context("spawn").Pool(workers), chunk
 
     def map(self, work: Work, items: Sequence[Any]) -> list[Any]:
-        return self._pool.map(work, items, chunksize=1)
+        return self._pool.map(work, items, chunksize=self._chunk)
 
     def close(self) -> None:
         self._pool.close()
@@ -154,10 +154,12 @@ class Peer:
             return f"does not run here: {error}"
 
 
+JOBLIB, DASK = Peer("joblib", _Joblib), Peer("Dask", _Dask, is_slow=True)
+POOL = Peer("multiprocessing.Pool", lambda workers: _MultiprocessingPool(workers, None))
 PEERS = (
-    Peer("joblib", _Joblib),
+    JOBLIB,
     Peer("multiprocessing.Pool, chunksize 1", _MultiprocessingPool),
     Peer("concurrent.futures", _Futures),
     Peer("trio-parallel", _TrioParallel),
-    Peer("Dask", _Dask, is_slow=True),
+    DASK,
 )

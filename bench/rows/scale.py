@@ -29,7 +29,7 @@ from parpass.runner.cores import usable_cores
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 MILLISECONDS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_MANY = (64, 512)
+_PAYING = (2, 4, 16, 64, 512)
 _WORK = 2.0  # seconds for each worker
 _FUNCTIONS = 100_000  # at most, which then are less work
 _PAYS = 0.5  # of the workers' time
@@ -229,15 +229,15 @@ def _ceilings(setting: Setting) -> Iterator[Line]:
 
 
 def _paying(kind: _Kind) -> Iterator[Line]:
-    ceiling = simulated(kind.at(_MANY[-1], _TINY))
-    served = kind.at(_MANY[-1], _TINY).functions / ceiling.seconds
+    ceiling = simulated(kind.at(WORKERS[-1], _TINY))
+    served = kind.at(WORKERS[-1], _TINY).functions / ceiling.seconds
     yield Line(
         kind.name,
-        f"simulated with {_MANY[-1]} workers: the ceiling",
+        f"simulated with {WORKERS[-1]} workers: the ceiling",
         Figure(served, unit="functions/s"),
         note=f"the coordinator is busy for {ceiling.coordinator:.0%}",
     )
-    for workers in _MANY:
+    for workers in _PAYING:
         least = kind.least_paying(workers)
         yield Line(
             kind.name,

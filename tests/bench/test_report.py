@@ -1,4 +1,4 @@
-"""The page on speed and the README are what the kept figures give."""
+"""The pages on speed and the README are what the kept figures give."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ PLOTS = {
     "performance-goals.svg": PAGE,
     "performance-scale.svg": PAGE,
     "performance-recalled.svg": PAGE.with_name("incremental.md"),
+    "performance-alternatives.svg": reporting.WHEN,
 }
 MET = Line(
     "work", "this : that", Figure(1.0, 0.1), Goal(1.04), times={"a": [0.1234567]}
@@ -85,6 +86,15 @@ def test_the_readme_has_of_each_of_its_rows_the_line_that_does_worst():
         ["| heavy", "much work"],
         ["| light", "work"],
     ]
+
+
+def test_the_page_on_alternatives_has_what_workers_need_to_pay():
+    found = [
+        Line("small", f"{count} workers pay from functions of", Figure(each, 0, "ms"))
+        for count, each in ((2, 0.1), (16, 4.0))
+    ]
+    text = pages(made(scale=found))[reporting.WHEN]
+    assert "| workers | 2 | 16 |\n|---|--:|--:|\n| small | 0.1 ms | 4.0 ms |\n" in text
 
 
 def test_prose_stays_and_a_page_without_its_marks_is_refused(

@@ -200,7 +200,9 @@ def test_a_damaged_row_is_a_result_the_less(data: st.DataObject):
         expected = filling.run_sync(mod, PIPELINE).astext()
         with closing(sqlite3.connect(Path(name, "objects.sqlite"))) as table, table:
             rows = table.execute("select key, digest, data from object").fetchall()
-            key, *columns = data.draw(st.sampled_from(sorted(rows)))
+            # Keys may differ from one cache to the next by what other tests registered.
+            rows.sort(key=lambda row: row[2])
+            key, *columns = data.draw(st.sampled_from(rows))
             at = data.draw(st.integers(0, 1))
             values = data.draw(damages(columns[at])), key
             column = ("digest", "data")[at]
