@@ -57,6 +57,9 @@ def _alternatives(setting: Setting) -> Iterator[Line]:
     peers = {name: one for name, one in opened.items() if not isinstance(one, str)}
     try:
         with parpass.open_runner(workers=setting.workers) as runner:
+            warm = Work(setting.workers, _NODES, list).module()
+            with PassContext(config=USE_WORKERS):
+                runner.run_sync(warm, [Nothing()])
             for count in _COUNTS:
                 yield _curves(setting, count, loops, runner, peers)
     finally:
@@ -85,11 +88,12 @@ def _curves(
 ) -> Line:
     """Return the speed-up of each, by the cost of the pass on a function."""
     functions = setting.scaled(count, setting.workers)
+    mod = Work(functions, _NODES, list).module()
     costs = [one for one in _MILLISECONDS if one * count <= 1e3 * _MOST]
     curves: dict[str, list[float]] = {"ms of a pass on a function": costs}
     all_times: dict[str, list[float]] = {}
     for cost in costs:
-        times = _times(setting, functions, round(cost * loops), runner, peers)
+        times = _times(setting, mod, round(cost * loops), runner, peers)
         for name in times:
             if name != _SERIAL:
                 speed_up = round(ratio(times, _SERIAL, name).value, 3)
@@ -101,16 +105,14 @@ def _curves(
 
 def _times(
     setting: Setting,
-    functions: int,
+    mod: IRModule,
     loops: int,
     runner: Runner,
     peers: dict[str, Pool],
 ) -> dict[str, list[float]]:
-    share = Share(functions, loops)
-    mod, passes = share(0, 1)
-    items = list(mod.functions_by_name.values())
+    passes, items = Sequential([Counting(loops)]), list(mod.functions_by_name.values())
     step = Counting(loops).run
-    with Limit(share, setting.workers) as limit:
+    with Limit(Share(len(items), loops), setting.workers) as limit:
         sides: dict[str, Callable[[], float]] = {
             _SERIAL: clocked(lambda: passes(mod)),
             _OURS: clocked(lambda: runner.run_sync(mod, [Counting(loops)])),
@@ -120,7 +122,7 @@ def _times(
             sides[name] = clocked(lambda peer=peer: peer.map(step, items))
         for run in sides.values():
             run()  # starts processes, and lets costs be known
-        once = [DASK.name] if functions > 1_000 else []
+        once = [DASK.name] if len(items) > 100 else []
         return interleaved(sides, setting.repeat, once=once)
 
 
