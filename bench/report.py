@@ -22,6 +22,7 @@ from bench.table import Line, Report, as_markdown, as_text
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+INCREMENTAL = ROOT / "docs" / "incremental.md"
 WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
@@ -87,6 +88,7 @@ def pages(report: Report) -> dict[Path, str]:
             "reasons": _reasons(report),
             "scale": _scale(report.rows.get("scale", ())),
         },
+        INCREMENTAL: {"incremental": _figures(report.rows.get("incremental", ()))},
         WHEN: {
             "alternatives": _alternatives(report.rows.get("alternatives", ())),
             "pays": _pays(report.rows.get("scale", ())),
@@ -165,8 +167,8 @@ def _alternatives(lines: Sequence[Line]) -> str:
         if line.curves:
             parts.append(f"{line.what}: {line.compares}.")
             parts.append("\n".join(_curves_table(line.curves, ".2f")))
-    parts.append(_figures(line for line in lines if not line.curves))
-    return "\n\n".join(parts) + "\n"
+    parts.append(_figures(lines))
+    return "\n\n".join(parts)
 
 
 def _pays(lines: Sequence[Line]) -> str:
@@ -177,24 +179,27 @@ def _pays(lines: Sequence[Line]) -> str:
         count, pays, _ = line.compares.partition(" workers pay from ")
         if pays:
             workers[count] = None
-            found.setdefault(line.what, []).append(as_text(line.figure))
+            shown = "" if line.figure is None else f"{line.figure.value:.2g} ms"
+            found.setdefault(line.what, []).append(shown)
     table = [f"| workers | {' | '.join(workers)} |", f"|---|{'--:|' * len(workers)}"]
     table += [f"| {what} | {' | '.join(cells)} |" for what, cells in found.items()]
     return "\n".join(table) + "\n"
 
 
 def _figures(lines: Iterable[Line]) -> str:
+    """Return a table of the lines that have no curves."""
     table = ["| work | figure | | |", "|---|---|--:|---|"]
     table += [
         f"| {line.what} | {line.compares} | {as_text(line.figure)} | {line.note} |"
         for line in lines
+        if not line.curves
     ]
-    return "\n".join(table)
+    return "\n".join(table) + "\n"
 
 
 def _scale(lines: Sequence[Line]) -> str:
     """Return the tables of row `scale`: what it found, and efficiency by workers."""
-    parts = [_figures(line for line in lines if not line.curves)]
+    parts = [_figures(lines).rstrip()]
     for line in lines:
         if line.curves:
             parts.append(f"{line.what}: {line.compares}.")

@@ -91,10 +91,10 @@ def test_the_readme_has_of_each_of_its_rows_the_line_that_does_worst():
 def test_the_page_on_alternatives_has_what_workers_need_to_pay():
     found = [
         Line("small", f"{count} workers pay from functions of", Figure(each, 0, "ms"))
-        for count, each in ((2, 0.1), (16, 4.0))
+        for count, each in ((2, 0.041), (16, 4.0))
     ]
     text = pages(made(scale=found))[reporting.WHEN]
-    assert "| workers | 2 | 16 |\n|---|--:|--:|\n| small | 0.1 ms | 4.0 ms |\n" in text
+    assert "| workers | 2 | 16 |\n|---|--:|--:|\n| small | 0.041 ms | 4 ms |\n" in text
 
 
 def test_prose_stays_and_a_page_without_its_marks_is_refused(
