@@ -31,6 +31,14 @@ def test_the_index_has_each_page_once():
     assert listed("index.md") == sorted({*pages, "decisions/README", *outside})
 
 
+def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    linked = set(re.findall(r"\]\((?!https?:)([^)#]+)", text))
+    assert {"docs/index.md", "docs/report.png", "CONTRIBUTING.md"} <= linked
+    assert [one for one in linked if not (DOCS.parent / one).exists()] == []
+
+
 def test_the_list_of_decisions_has_each_once():
     assert listed("decisions/README.md") == sorted(
         path.stem for path in (DOCS / "decisions").glob("[0-9]*.md")
