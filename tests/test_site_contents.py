@@ -27,7 +27,7 @@ def listed(page: str) -> list[str]:
 
 def test_the_index_has_each_page_once():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
-    outside = {"../CONTRIBUTING", "../CHANGELOG"}
+    outside = {"../CONTRIBUTING", "../CHANGELOG", "../SECURITY"}
     assert listed("index.md") == sorted({*pages, "decisions/README", *outside})
 
 
@@ -35,7 +35,7 @@ def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120
     linked = set(re.findall(r"\]\((?!https?:)([^)#]+)", text))
-    assert {"docs/index.md", "docs/report.png", "CONTRIBUTING.md"} <= linked
+    assert {"docs/index.md", "docs/report.png", "SECURITY.md", "CITATION.cff"} <= linked
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
 
 
