@@ -77,7 +77,7 @@ def test_the_source_distribution_has_every_file(built: Path) -> None:
 def test_the_page_of_the_index_has_no_links_that_lead_nowhere(built: Path) -> None:
     page = str(metadata(built).get_payload())
     assert page.startswith("# parpass")
-    assert "(docs/workers.md)" in page
+    assert "(docs/failures.md)" in page
     assert not re.findall(r"\]\((?!https?:)", page)
 
 
