@@ -1,32 +1,43 @@
 """How long inference and every pass take for each node, by the size of the program.
 
-    python -m bench.passes [--largest N] [--only NAME]...
+    python -m bench.passes [--largest N] [--only NAME]... [--report]
 
 A pass is linear if its row stays the same from column to column. A program is one
-function: a random data flow, a chain of `let`s, or, for passes on convolutions, a
-network of them. Nodes are those of the typed program that the pass is given.
+function: a random data flow, a chain of `let`s, for passes on convolutions a network of
+them, for passes on loops generated loops. Nodes are those of the typed program that the
+pass is given. With `--report` the medians of three runs are kept for the catalogue of
+passes, in `docs/passes.json`.
 """
 
 from __future__ import annotations
 
+import json
+import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from bench.loop_work import generated_loops
+from bench.table import Machine
 from bench.work import generated_function
-from parpass import IRModule, relay
+from parpass import IRModule, relay, tir
 from parpass.ir.node import count_nodes
 from parpass.ir.op_registration import TempOpAttr
 from parpass.relay import transform
 from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
-from parpass.transform import Pass, PassContext
+from parpass.tir import transform as tir_transform
+from parpass.transform import Pass, PassContext, registered_passes
 
 SIZES = (1_000, 10_000, 100_000)
-Program = Callable[[int], relay.Function]
+KEPT_SIZES = SIZES[:2]
+FIGURES = Path(__file__).parents[1] / "docs" / "passes.json"
+Program = Callable[[int], relay.Function | tir.PrimFunc]
 
 
 def data_flow(nodes: int) -> relay.Function:
@@ -55,6 +66,19 @@ def network(nodes: int) -> relay.Function:
     return relay.Function((data, weight), value)
 
 
+def loops(nodes: int) -> tir.PrimFunc:
+    """Return loops over conditions and stores."""
+    return generated_loops(0, nodes // 12)
+
+
+def _for_a_processor(func: tir.PrimFunc) -> tir.PrimFunc:
+    return func.with_attr({"global_symbol": "main", "target": "llvm"})
+
+
+def _as_it_is(func: tir.PrimFunc) -> tir.PrimFunc:
+    return func
+
+
 _ON_NETWORKS = {
     "AlterOpLayout",
     "BackwardFoldScaleAxis",
@@ -67,23 +91,30 @@ _ON_LETS = {"DeadCodeElimination", "ToGraphNormalForm"}
 _WITH_OPTIONS: dict[str, Callable[[], Pass]] = {
     "AnnotateTarget": lambda: transform.AnnotateTarget("test"),
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
+    "Apply": lambda: tir_transform.Apply(_as_it_is),
+    "NarrowDataType": lambda: tir_transform.NarrowDataType(32),
 }
 _PREPARED: dict[str, Callable[[], Sequence[Pass]]] = {
     "DefuseOps": lambda: [transform.FuseOps()],
     "FunctionsFromFusion": lambda: [transform.FuseOps()],
     "MergeCompilerRegions": lambda: [transform.AnnotateTarget("test")],
     "PartitionGraph": lambda: [transform.AnnotateTarget("test")],
+    "UnCPS": lambda: [transform.ToCPS()],
+    **dict.fromkeys(
+        ("MakePackedAPI", "MakeUnpackedAPI", "VerifyMemory"),
+        lambda: [tir_transform.Apply(_for_a_processor)],
+    ),
 }
-_NO_PASSES = {"FunctionPass", "ModulePass", "Sequential"}
 
 
 def passes() -> Iterator[tuple[str, Callable[[], Pass]]]:
     """Yield the shipped passes that need no options, and some that do, by name."""
-    for name in transform.__all__:
-        factory: Any = getattr(transform, name)
+    known = registered_passes()
+    for name in [*transform.__all__, *tir_transform.__all__]:
+        factory: Any = known.get(name)
         if name in _WITH_OPTIONS:
             yield name, _WITH_OPTIONS[name]
-        elif isinstance(factory, type) and name not in _NO_PASSES:
+        elif factory is not None:
             try:
                 factory()
             except TypeError:
@@ -95,13 +126,16 @@ def program_for(name: str) -> Program:
     """Return the program that a pass has something to do on."""
     if name in _ON_NETWORKS or name == "ConvertLayout":
         return network
+    if name in tir_transform.__all__:
+        return loops
     return lets if name in _ON_LETS else data_flow
 
 
 def microseconds(name: str, make: Callable[[], Pass], size: int) -> float:
     """Return the time of a pass for each node of a program."""
-    mod = IRModule({"main": program_for(name)(size)})
-    if name != "InferType":
+    program = program_for(name)
+    mod = IRModule({"main": program(size)})
+    if name != "InferType" and program is not loops:
         mod = transform.InferType()(mod)
     for before in _PREPARED.get(name, list[Pass])():
         mod = before(mod)
@@ -111,6 +145,17 @@ def microseconds(name: str, make: Callable[[], Pass], size: int) -> float:
     return (time.perf_counter() - start) / nodes * 1e6
 
 
+def _keep(found: Mapping[str, Sequence[float]]) -> None:
+    rows = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps([round(one, 2) for one in figures])}"
+        for name, figures in sorted(found.items())
+    )
+    machine = json.dumps(asdict(Machine.here()))
+    head = f'"machine": {machine},\n "nodes": {json.dumps(KEPT_SIZES)}'
+    text = f'{{{head},\n "microseconds": {{\n{rows}\n }}}}\n'
+    FIGURES.write_text(text, encoding="utf-8")
+
+
 def _supported(_call: relay.Expr) -> bool:
     return True
 
@@ -118,13 +163,12 @@ def _supported(_call: relay.Expr) -> bool:
 @click.command()
 @click.option("--largest", default=SIZES[-1], show_default=True, help="Nodes at most.")
 @click.option("--only", multiple=True, metavar="NAME", help="Some passes only.")
-def main(largest: int, only: Sequence[str]) -> None:
+@click.option("--report", is_flag=True, help="Keep the figures for the catalogue.")
+def main(largest: int, only: Sequence[str], report: bool) -> None:
     """Measure the passes, each with the InferType that follows a function pass."""
-    sizes = [size for size in SIZES if size <= largest]
-    table = Table(title="Microseconds for each node")
-    table.add_column("pass")
-    for size in sizes:
-        table.add_column(f"{size:,}", justify="right")
+    sizes = KEPT_SIZES if report else [size for size in SIZES if size <= largest]
+    runs = 3 if report else 1
+    found: dict[str, list[float]] = {}
     with (
         PassContext(opt_level=4),
         TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", conv2d_nchwc(2)),
@@ -132,9 +176,21 @@ def main(largest: int, only: Sequence[str]) -> None:
         TempOpAttr("exp", "target.test", _supported),
     ):
         for name, make in passes():
-            if not only or name in only:
-                found = [microseconds(name, make, size) for size in sizes]
-                table.add_row(name, *(f"{one:.1f}" for one in found))
+            if report or not only or name in only:
+                found[name] = [
+                    statistics.median(
+                        microseconds(name, make, size) for _ in range(runs)
+                    )
+                    for size in sizes
+                ]
+    if report:
+        _keep(found)
+    table = Table(title="Microseconds for each node")
+    table.add_column("pass")
+    for size in sizes:
+        table.add_column(f"{size:,}", justify="right")
+    for name, figures in found.items():
+        table.add_row(name, *(f"{one:.1f}" for one in figures))
     Console().print(table)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import types
 from pathlib import Path
@@ -11,10 +13,10 @@ import pytest
 from docs.site.catalogues import catalogue_pages, message_of
 from docs.site.error_cases import CASES
 from docs.site.extension import contents
+from docs.site.pass_catalogue import COSTS, OWN, shipped_passes
 from docs.site.reference import exported_names, homes, public_modules, reference_pages
-from parpass.cli.commands.listing import config_options, described_passes
+from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import ENVIRONMENT, error_classes
-from parpass.transform import registered_passes
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -27,8 +29,16 @@ def listed(page: str) -> list[str]:
 
 def test_the_index_has_each_page_once():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
-    outside = {"../CONTRIBUTING", "../CHANGELOG"}
+    outside = {"../CONTRIBUTING", "../CHANGELOG", "../SECURITY"}
     assert listed("index.md") == sorted({*pages, "decisions/README", *outside})
+
+
+def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    linked = set(re.findall(r"\]\((?!https?:)([^)#]+)", text))
+    assert {"docs/index.md", "docs/report.png", "SECURITY.md", "CITATION.cff"} <= linked
+    assert [one for one in linked if not (DOCS.parent / one).exists()] == []
 
 
 def test_the_list_of_decisions_has_each_once():
@@ -60,19 +70,42 @@ def test_every_exported_module_has_a_page():
 @pytest.mark.slow
 def test_the_catalogues_have_every_pass_error_option_and_variable():
     pages = catalogue_pages()
-    shipped = {
-        name
-        for name, _ in described_passes()
-        if registered_passes()[name].__module__.startswith("parpass.")
-    }
-    assert (
-        set(re.findall(r"^.. _pass-([\w-]+):$", pages["passes"], re.MULTILINE))
-        == shipped
-    )
+    passes = re.findall(r"^.. _pass-([\w-]+):$", pages["passes"], re.MULTILINE)
+    assert passes == list(shipped_passes())
+    assert set(passes) >= OWN
     in_page = re.findall(r"^.. _error-(\w+):$", pages["errors"], re.MULTILINE)
     assert in_page == list(error_classes())
     for name in [*(one.key for one in config_options()), *ENVIRONMENT]:
         assert f"\n``{name}``" in pages["options"]
+
+
+def remarks_in(path: Path) -> set[tuple[str, str]]:
+    """Return the kinds and names of the remarks that a file makes, by its calls."""
+    found: set[tuple[str, str]] = set()
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(call, ast.Call):
+            given = [*call.args, *(one.value for one in call.keywords)]
+            texts = [one.value for one in given if isinstance(one, ast.Constant)]
+            kinds = [one for one in texts if one in ("passed", "missed", "analysis")]
+            names = [one for one in texts if re.fullmatch(r"[A-Z]\w+", str(one))]
+            if kinds and names:
+                found.add((str(kinds[0]), str(names[0])))
+    return found
+
+
+@pytest.mark.slow
+def test_the_catalogue_has_every_remark_and_the_cost_of_nearly_every_pass():
+    page = catalogue_pages()["passes"]
+    made: set[tuple[str, str]] = set()
+    for folder in ("relay", "tir"):
+        for path in (DOCS.parent / "parpass" / folder).rglob("*.py"):
+            made |= remarks_in(path)
+    assert len(made) > 10
+    assert [one for one in made if f"``{one[1]}`` ({one[0]}: " not in page] == []
+    measured = json.loads(COSTS.read_text(encoding="utf-8"))["microseconds"]
+    unmeasured = {"DefaultPipeline", "LowerTE", "MergeComposite", "PrintIR"}
+    assert shipped_passes().keys() - unmeasured == measured.keys()
+    assert page.count(" us a node") == len(measured)
 
 
 @pytest.mark.parametrize("name", CASES)

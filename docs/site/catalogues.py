@@ -1,7 +1,7 @@
 """The catalogues of the reference: passes, errors, options and environment variables.
 
-They are made of what the command's listings are made of, of the text cases in
-`tests/cases`, and of the smallest programs that raise an error, which are run.
+They are made of what the command's listings are made of, and of the smallest programs
+that raise an error, which are run; that of passes is in `pass_catalogue`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from docs.site.error_cases import CASES
+from docs.site.pass_catalogue import pass_page
 from docs.site.reference import separated, title
-from parpass.cli.commands.listing import config_options, described_passes, pass_facts
+from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import (
     ENVIRONMENT,
     error_classes,
@@ -23,89 +22,15 @@ from parpass.cli.commands.topics import (
     option_meaning,
 )
 from parpass.cli.operations.error_advice import ADVICE
-from parpass.function_registry import global_func_names
-from parpass.transform import registered_passes
-from tests.support.case_files import Case, read_cases
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def catalogue_pages() -> dict[str, str]:
     """Return the catalogues by document, in reStructuredText."""
     return {
-        "passes": "\n".join(_passes()),
+        "passes": "\n".join(pass_page()),
         "errors": "\n".join(_errors()),
         "options": "\n".join(_options()),
     }
-
-
-def _passes() -> Iterator[str]:
-    yield from title("Passes", "=")
-    yield (
-        "The passes that are shipped: level, options, what they keep, and a program "
-        "before and after, from the cases by which they are tested."
-    )
-    yield ""
-    described = described_passes()  # which loads them
-    factories, keys, cases = registered_passes(), _keys(), _first_cases()
-    names = [name for name, _ in described if _is_shipped(factories[name])]
-    yield from (" · ".join(f":ref:`{name} <pass-{name}>`" for name in names), "")
-    for name in names:
-        factory = factories[name]
-        yield from (f".. _pass-{name}:", "", *title(name, "-"))
-        kind, options = pass_facts(name)
-        yield from (f"{kind[:1].upper()}{kind[1:]}.", "")
-        yield from _fields(_facts(factory, keys[name], options))
-        text = inspect.getdoc(factory) or ""
-        yield from ("::", "", _indented(text), "")  # as `parpass explain` shows it
-        case = cases.get(name)
-        if case is not None and "becomes::" not in text:
-            yield from _case(case)
-
-
-def _is_shipped(factory: Callable[..., Any]) -> bool:
-    return str(getattr(factory, "__module__", "")).startswith("parpass.")
-
-
-def _facts(
-    factory: Any, key: str, options: Iterable[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
-    yield "Registered as, as TVM has it", f"``{key}``"
-    told = "; ".join(f"``{name}``: {kind}" for name, kind in options)
-    yield "Options", told or "none"
-    kept = ", ".join(f"``{one.__name__}``" for one in getattr(factory, "preserves", ()))
-    yield "Analyses that it preserves", kept or "none"
-
-
-def _keys() -> Mapping[str, str]:
-    """Return the whole keys of passes by their names."""
-    found = sorted(global_func_names(lambda _: True), key=lambda key: "transf" in key)
-    return {key.rpartition(".")[2]: key for key in found}
-
-
-def _first_cases() -> Mapping[str, Case]:
-    """Return, by the name of a pass, the shortest of the cases that run it alone."""
-    found: dict[str, Case] = {}
-    for path in sorted((_ROOT / "tests/cases").rglob("*.txt")):
-        for case in read_cases(path):
-            name = re.match(r"[\w.]*", case.value("pipeline"))
-            is_alone = name is not None and "," not in case.value("pipeline")
-            if is_alone and name is not None and "after" in case.expected:
-                short = name[0].rpartition(".")[2]
-                if short not in found or _length(case) < _length(found[short]):
-                    found[short] = case
-    return found
-
-
-def _length(case: Case) -> int:
-    return len(case.before.text) + len(case.expected["after"].text)
-
-
-def _case(case: Case) -> Iterator[str]:
-    where = case.path.relative_to(_ROOT).as_posix()
-    yield f"By ``{case.value('pipeline')}`` (``{where}``: {case.name})::"
-    yield from ("", _indented(case.before.text), "", "becomes::", "")
-    yield from (_indented(case.expected["after"].text), "")
 
 
 def _errors() -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""Pages that are made of files out of this folder: the changelog, and examples."""
+"""Pages that are made of files out of this folder: of the root, and examples."""
 
 from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -12,18 +13,16 @@ _EXAMPLES = sorted(
     for path in (_ROOT / "examples").iterdir()
     if path.suffix in (".py", ".c", ".ipynb")
 )
+_SETTINGS = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))
 _TYPES = {
-    "feature": "New",
-    "bugfix": "Mended",
-    "doc": "Documents",
-    "removal": "Removed or renamed",
-    "misc": "Besides",
+    one["directory"]: one["name"] for one in _SETTINGS["tool"]["towncrier"]["type"]
 }
 
 # Files by their paths from the root, and the pages that are made of them.
 OUTSIDE = {
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
     **{f"examples/{path.name}": f"examples/{path.stem}" for path in _EXAMPLES},
 }
 
@@ -33,6 +32,7 @@ def root_pages() -> dict[str, str]:
     return {
         "changelog": _changelog(),
         "contributing": _from_here((_ROOT / "CONTRIBUTING.md").read_text("utf-8")),
+        "security": _from_here((_ROOT / "SECURITY.md").read_text("utf-8")),
         **{f"examples/{path.stem}": _example(path) for path in _EXAMPLES},
     }
 
@@ -46,7 +46,8 @@ def _from_here(text: str) -> str:
 def _changelog() -> str:
     """Return the changelog with the changes since the last version, by their type."""
     text = (_ROOT / "CHANGELOG.md").read_text("utf-8")
-    parts = ["## Since the last version\n"]
+    text = text.replace("<!-- notes of versions -->\n\n", "")
+    parts: list[str] = []
     for kind, title in _TYPES.items():
         found = sorted((_ROOT / "docs/changes").glob(f"*.{kind}.md"))
         if found:
@@ -55,6 +56,8 @@ def _changelog() -> str:
                 lines = path.read_text("utf-8").strip().splitlines()
                 parts.append("* " + "\n  ".join(lines))
             parts.append("")
+    if parts:
+        parts.insert(0, "## Since the last version\n")
     head, version, rest = text.partition("\n## ")
     return _from_here("\n".join([head, "", *parts, version + rest]))
 

@@ -77,14 +77,18 @@ def test_a_missed_goal_without_a_reason_is_found(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_readme_has_of_each_of_its_rows_the_line_that_does_worst():
-    report = made(heavy=[MET, MISSED, WORSE], light=[MET], skew=[MISSED])
+    mine, others = (
+        replace(line, compares=compares)
+        for line, compares in ((MISSED, "parallel run : that"), (WORSE, "that"))
+    )
+    report = made(heavy=[MET, mine, others], op=[MET, MISSED], skew=[MISSED])
     text = pages(report)[reporting.README]
     block = re.search("<!-- bench: goals -->\n(.*?)<!-- end -->", text, re.DOTALL)
     assert block is not None
     rows = [line for line in block[1].splitlines() if line.startswith("| ")][1:]
-    assert [row.split(" | ")[:2] for row in rows] == [
-        ["| heavy", "much work"],
-        ["| light", "work"],
+    assert rows == [
+        "| more work | parallel run : that | 1.50 x | ≤ 1.04, **missed** | `heavy` |",
+        "| more work | this : that | 1.50 x | ≤ 1.04, **missed** | `op` |",
     ]
 
 
@@ -95,6 +99,12 @@ def test_the_page_on_alternatives_has_what_workers_need_to_pay():
     ]
     text = pages(made(scale=found))[reporting.WHEN]
     assert "| workers | 2 | 16 |\n|---|--:|--:|\n| small | 0.041 ms | 4 ms |\n" in text
+
+
+def test_the_rows_of_the_readme_are_those_of_the_command_and_have_lines():
+    text = pages(kept())[reporting.README]
+    assert all(f"| `{name}` |" in text for name in reporting.README_ROWS)
+    assert set(reporting.README_ROWS) <= set(ROWS)
 
 
 def test_prose_stays_and_a_page_without_its_marks_is_refused(

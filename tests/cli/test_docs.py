@@ -1,7 +1,6 @@
 """The commands in the docs print what the pages show."""
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -57,7 +56,7 @@ def test_the_commands_of_the_page_print_what_it_shows(
 
 
 @pytest.mark.slow
-def test_the_sequence_of_the_readme_works_on_a_model_with_weights(
+def test_the_sequence_of_the_page_works_on_a_model_with_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -65,8 +64,9 @@ def test_the_sequence_of_the_readme_works_on_a_model_with_weights(
     node = helper.make_node("Add", ["x", "w"], ["y"])
     model = graph_model([node], {"x": weights}, ["y"], known={"w": weights})
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\$ (parpass .*)$", page, re.MULTILINE)
+    page = (PAGES / "command.md").read_text(encoding="utf-8")
+    block = page.partition("```sh\n")[2].partition("```")[0]
+    lines = block.splitlines()
     assert len(lines) == 5
     np.save(tmp_path / "image.npy", weights)
     *lines, piped = lines

@@ -42,14 +42,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of a new environment that has the wheel and its extras."""
+@pytest.fixture(scope="module", params=["whl", "tar.gz"], ids=["wheel", "source"])
+def python(
+    request: pytest.FixtureRequest,
+    built: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Return the Python of a new environment that has a distribution and its extras."""
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, with_pip=True)
-    (wheel,) = built.glob("*.whl")
+    (given,) = built.glob(f"*.{request.param}")
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[onnx]", cwd=folder)
+    run(python, "-m", "pip", "install", "--quiet", f"{given}[onnx]", cwd=folder)
     return python
 
 
@@ -73,7 +77,7 @@ def test_the_source_distribution_has_every_file(built: Path) -> None:
 def test_the_page_of_the_index_has_no_links_that_lead_nowhere(built: Path) -> None:
     page = str(metadata(built).get_payload())
     assert page.startswith("# parpass")
-    assert "(docs/workers.md)" in page
+    assert "(docs/failures.md)" in page
     assert not re.findall(r"\]\((?!https?:)", page)
 
 

@@ -97,14 +97,24 @@ def observe(case: Case) -> Observed:
     return seen
 
 
-def run_case(case: Case) -> tuple[IRModule, IRModule]:
+def run_case(
+    case: Case, make_context: Callable[..., PassContext] = PassContext
+) -> tuple[IRModule, IRModule]:
     """Return the program of a case, and what its pipeline makes of it.
+
+    Args:
+        case: The case.
+        make_context: Makes the context of the arguments of `PassContext`.
 
     Raises:
         CaseFileError: The case itself is wrong.
         ParpassError: The pipeline fails.
     """
-    made, context, setting = _pipeline(case), _context(case), _setting(case)
+    made, context, setting = (
+        _pipeline(case),
+        _context(case, make_context),
+        _setting(case),
+    )
     written = _program(case, case.before)
     with capturing(), setting, context:
         before = _types(case)(written)
@@ -196,7 +206,7 @@ def _pipeline(case: Case) -> Sequential:
         raise case.fault(str(error), "pipeline") from None
 
 
-def _context(case: Case) -> PassContext:
+def _context(case: Case, make: Callable[..., PassContext] = PassContext) -> PassContext:
     level = case.value("opt-level", str(_HIGHEST))
     if not level.isdecimal():
         raise case.fault(f"expected a level, got '{level}'", "opt-level")
@@ -211,7 +221,7 @@ def _context(case: Case) -> PassContext:
             config[key] = value
     disabled = [name.strip() for name in case.value("disabled").split(",") if name]
     try:
-        return PassContext(int(level), disabled_pass=disabled, config=config)
+        return make(int(level), disabled_pass=disabled, config=config)
     except ParpassError as error:
         raise case.fault(str(error), "config") from None
 

