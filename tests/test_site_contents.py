@@ -30,7 +30,8 @@ def listed(page: str) -> list[str]:
 def test_the_index_has_each_page_once():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     outside = {"../CONTRIBUTING", "../CHANGELOG", "../SECURITY"}
-    assert listed("index.md") == sorted({*pages, "decisions/README", *outside})
+    lists = {"decisions/README", "tour/README"}
+    assert listed("index.md") == sorted({*pages, *lists, *outside})
 
 
 def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
@@ -41,9 +42,10 @@ def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
 
 
-def test_the_list_of_decisions_has_each_once():
-    assert listed("decisions/README.md") == sorted(
-        path.stem for path in (DOCS / "decisions").glob("[0-9]*.md")
+@pytest.mark.parametrize("folder", ["decisions", "tour"])
+def test_the_list_of_a_folder_has_each_page_once(folder: str):
+    assert listed(f"{folder}/README.md") == sorted(
+        path.stem for path in (DOCS / folder).glob("[0-9]*.md")
     )
 
 

@@ -1,8 +1,11 @@
-"""The tour runs in a notebook, and its objects show themselves."""
+"""Pages of which a reader types everything print what they show, also as notebooks."""
 
 from __future__ import annotations
 
-from html import escape
+import json
+import os
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,52 +13,71 @@ import nbclient
 import pytest
 from nbformat import v4
 
-TOUR = Path(__file__).parents[1] / "examples" / "tour.ipynb"
+from docs.site.notebooks import cells, notebook, notebooks, page_of
+from tests.support.typed_pages import typed, without_clocks
 
-# Twelve stages, of which the last is told of from another thread and goes on.
-BARS = """
-import threading
-from parpass.runner import NotebookProgress, Progress, WorkerActivity
-
-def show():
-    for at in range(1, 13):
-        at_work = WorkerActivity(7, "Fold", f"<f{at}>", 5.0),
-        bars(Progress(at, ("Fold",), 1, 2, 0.0, 3.0, at_work, at_work, None, False))
-
-bars = NotebookProgress()
-thread = threading.Thread(target=show)
-thread.start()
-thread.join()
-"""
+DOCS = Path(__file__).parents[1] / "docs"
+TOUR = sorted(DOCS.glob("tour/[0-9]*.md"))
+PAGES = [*TOUR, DOCS / "from-joblib.md", DOCS / "in-ci.md"]
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @pytest.mark.slow
-def test_the_tour_runs_and_shows_module_pipeline_progress_report_and_network():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_prints_what_it_shows(page: Path, tmp_path: Path):
+    text = page.read_text(encoding="utf-8")
+    assert without_clocks(typed(text, tmp_path)) == without_clocks(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_is_the_sum_of_its_cells(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert page_of(list(cells(text))) == text
+
+
+def test_notebooks_have_the_cells_of_the_tour_with_what_they_print():
+    assert list(notebooks()) == [
+        *(f"tour/{page.stem}" for page in TOUR),
+        "in-notebooks",
+    ]
+    page = "# A\n\n[B](b.md).\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n"
+    page += "```text b.txt\nC\n```\n\n```console\n$ cat b.txt\nC\n```\n"
+    made = json.loads(notebook(page))["cells"]
+    assert ["".join(cell["source"]) for cell in made] == [
+        "# A\n\nB.",
+        "print(1)",
+        "%%writefile b.txt\nC",
+        "!cat b.txt",
+    ]
+    shown = [["".join(one["text"]) for one in cell["outputs"]] for cell in made[1:]]
+    assert shown == [["1\n"], [], ["C\n"]]
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("page", TOUR, ids=lambda page: page.stem)
+def test_the_notebook_of_a_page_prints_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    )
+    text = page.read_text(encoding="utf-8")
     reads: Any = getattr(v4, "reads")  # noqa: B009 -- it has no types
-    notebook: Any = reads(TOUR.read_text(encoding="utf-8"))
-    notebook.cells.append(getattr(v4, "new_code_cell")(BARS))  # noqa: B009 -- as above
-    code: list[Any] = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs for cell in code)  # what it shows is not kept
-    nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
-    outputs = [cell.outputs for cell in code]
-    _, module, pipeline, run, report, change, network, bars = outputs
-    assert module[0].data["text/html"].count("<details") == 40
-    assert "<li><code>FoldConstant</code>" in pipeline[0].data["text/html"]
-    assert "<code>CountCalls</code> level 0</li>" in pipeline[0].data["text/html"]
-    progress, counted, function = run
-    assert "40 of 40 functions" in progress.data["text/plain"]
-    assert '<progress value="40" max="40">' in progress.data["text/html"]
-    assert "'calls': 40" in counted.text
-    assert function.data["text/html"].startswith("<pre")
-    assert "<table>" in report[0].data["text/html"]
-    assert "What would help most: " in report[0].data["text/plain"]
-    assert change[0].data["text/plain"].startswith("changed f7\n@@ ")
-    assert "add(%x, 8f" in change[0].data["text/html"]
-    assert network[0].data["text/plain"] == "array([[10., 10.]], dtype=float32)"
-    text, html = bars[0].data["text/plain"].splitlines(), bars[0].data["text/html"]
-    assert text[:2] == ["2 stages before", "stage 3: 2 of 2 functions, 0 s (Fold)"]
-    assert text[-1] == "stage 12: 1 of 2 functions, 0 s, about 3 s left (Fold)"
-    assert len(text) == 11
-    assert html.count('<progress value="2" max="2">') == 9
-    worker = escape("worker 7: Fold on '<f12>', 5.00 s, slow")
-    assert html.endswith(f"&emsp;{worker}</div>")
+    made: Any = reads(notebook(text))
+    client = nbclient.NotebookClient(
+        made,
+        timeout=100,
+        kernel_name="python3",
+        resources={"metadata": {"path": tmp_path}},
+    )
+    client.execute()
+    expected = [part for part in cells(text) if part.kind in ("python", "console")]
+    ran = [
+        cell
+        for cell in made.cells
+        if cell.cell_type == "code" and not cell.source.startswith("%%writefile")
+    ]
+    for part, cell in zip(expected, ran, strict=True):
+        printed = "".join(one.text for one in cell.outputs)
+        plain = _COLOUR.sub("", printed).replace("\r\n", "\n")
+        assert without_clocks(plain) == without_clocks(part.shown)

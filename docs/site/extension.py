@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docs.site.catalogues import catalogue_pages
+from docs.site.notebooks import PAGES, notebooks
 from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
 
@@ -24,6 +25,7 @@ _LISTS = {
         for name in ("reference/index", "passes", "errors", "options")
     ],
     "decisions/README": [],
+    "tour/README": [],
 }
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.md\)", re.MULTILINE)
@@ -48,6 +50,7 @@ def _write_pages(app: Any) -> None:
         **{f"{name}.rst": text for name, text in reference_pages().items()},
         **{f"{name}.rst": text for name, text in catalogue_pages().items()},
         **{f"{name}.md": text for name, text in root_pages().items()},
+        **{f"notebooks/{name}.ipynb": text for name, text in notebooks().items()},
     }
     for path in folder.rglob("*.*"):
         if path.relative_to(folder).as_posix() not in wanted:
@@ -64,6 +67,8 @@ def _adapt(app: Any, docname: str, source: list[str]) -> None:
     text = source[0]
     if not docname.startswith(_GENERATED):
         text = _LINK.sub(lambda found: _led(found, docname), text)
+    if docname in PAGES:
+        text = _with_notebook(text, docname)
     if docname in _LISTS:
         text += "\n".join(contents(text, _LISTS[docname]))
     source[0] = text
@@ -121,6 +126,13 @@ def _led(found: re.Match[str], docname: str) -> str:
         return found[0]
     up = "../" * docname.count("/")
     return f"]({up}{_GENERATED}/{page}.md{found[3]})"
+
+
+def _with_notebook(text: str, docname: str) -> str:
+    """Return a page that offers its notebook behind the first paragraph."""
+    title, first, rest = text.split("\n\n", 2)
+    file = f"/{_GENERATED}/notebooks/{docname}.ipynb"
+    return f"{title}\n\n{first}\n\n{{download}}`As a notebook <{file}>`\n\n{rest}"
 
 
 def contents(text: str, also: Sequence[str] = ()) -> Iterator[str]:

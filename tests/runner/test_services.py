@@ -7,6 +7,7 @@ import functools
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -19,10 +20,11 @@ from typing import Any
 import aiohttp
 import pytest
 import trio
+import uvicorn
 from aiohttp import web
 
 import parpass
-from examples import service_asyncio, service_trio
+from examples import service_asyncio, service_fastapi, service_trio
 from parpass import relay
 from parpass.runner import open_runner
 from tests.support.pooled import child_processes, folders, new_pipe
@@ -160,6 +162,51 @@ def test_on_asyncio_more_requests_than_may_wait_are_refused_and_long_ones_end(
         asyncio.run(main())
 
 
+# By FastAPI.
+
+
+@asynccontextmanager
+async def fastapi_service() -> AsyncGenerator[aiohttp.ClientSession]:
+    server = uvicorn.Server(uvicorn.Config(service_fastapi.app, log_level="warning"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        host, port = listening.getsockname()
+        async with aiohttp.ClientSession(f"http://{host}:{port}") as client:
+            yield client
+        server.should_exit = True
+        await serving
+
+
+@pytest.mark.slow
+def test_by_fastapi_what_one_client_does_is_no_concern_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    two_workers = functools.partial(parpass.open_runner, workers=2)
+    monkeypatch.setattr(parpass, "open_runner", two_workers)
+    monkeypatch.setattr(service_fastapi, "FUNCTION_SECONDS", 200.0)
+    monkeypatch.setattr(service_fastapi, "AT_ONCE", 1)
+
+    async def main() -> None:
+        async with fastapi_service() as client:
+            assert await post(client, "InferType") == (200, COMPILED)
+            assert (await post(client, "Nope"))[0] == 400
+            status, text = await post(client, "Crashes")
+            assert (status, "on function 'first'" in text) == (500, True)
+            begun = new_pipe(tmp_path)
+            monkeypatch.setenv(BEGUN, str(begun))
+            gone = asyncio.ensure_future(post(client, "Hangs", ONE_FUNCTION))
+            await asyncio.to_thread(begun.read_bytes)
+            gone.cancel()  # the only turn is free when its run was cancelled
+            assert await post(client, "InferType") == (200, COMPILED)
+            monkeypatch.setattr(service_fastapi, "REQUEST_SECONDS", 0.0)
+            assert (await post(client, "InferType"))[0] == 504
+            monkeypatch.setattr(service_fastapi, "REQUEST_BYTES", 1)
+            assert (await post(client, "InferType"))[0] == 413
+
+    with nothing_left():
+        asyncio.run(main())
+
+
 # On trio.
 
 
@@ -268,7 +315,8 @@ async def test_the_program_on_trio_serves_until_it_is_told_to_end():
 
 
 def test_what_the_page_shows_is_in_the_programs():
-    files = [ROOT / "examples" / f"service_{host}.py" for host in ("asyncio", "trio")]
+    hosts = ("asyncio", "fastapi", "trio")
+    files = [ROOT / "examples" / f"service_{host}.py" for host in hosts]
     programs = [unindented(file.read_text()) for file in files]
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) > 5

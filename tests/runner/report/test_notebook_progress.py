@@ -1,4 +1,4 @@
-"""Progress in a notebook; the notebook of the tour shows it (`tests/test_tour.py`)."""
+"""Progress in a notebook; a page shows it (`tests/test_in_notebooks.py`)."""
 
 from __future__ import annotations
 
