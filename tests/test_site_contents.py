@@ -106,6 +106,7 @@ def test_the_catalogue_has_every_remark_and_the_cost_of_nearly_every_pass():
     assert [one for one in made if f"``{one[1]}`` ({one[0]}: " not in page] == []
     measured = json.loads(COSTS.read_text(encoding="utf-8"))["microseconds"]
     unmeasured = {"DefaultPipeline", "LowerTE", "MergeComposite", "PrintIR"}
+    unmeasured |= {"CodeGen", "LowerElementary"}  # known once machine code was made
     assert shipped_passes().keys() - unmeasured == measured.keys()
     assert page.count(" us a node") == len(measured)
 
