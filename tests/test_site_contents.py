@@ -8,15 +8,19 @@ import re
 import types
 from pathlib import Path
 
+import click
 import pytest
 
 from docs.site.catalogues import catalogue_pages, message_of
+from docs.site.command_pages import command_pages, man_pages
 from docs.site.error_cases import CASES
 from docs.site.extension import contents
 from docs.site.pass_catalogue import COSTS, OWN, shipped_passes
 from docs.site.reference import exported_names, homes, public_modules, reference_pages
+from parpass.cli import main
 from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import ENVIRONMENT, error_classes
+from parpass.cli.group import SHIPPED
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -106,6 +110,25 @@ def test_the_catalogue_has_every_remark_and_the_cost_of_nearly_every_pass():
     unmeasured = {"DefaultPipeline", "LowerTE", "MergeComposite", "PrintIR"}
     assert shipped_passes().keys() - unmeasured == measured.keys()
     assert page.count(" us a node") == len(measured)
+
+
+def test_a_page_of_each_subcommand_has_its_options_and_is_a_man_page():
+    pages = command_pages()
+    manuals = {one[0].removeprefix("generated/") for one in man_pages("generated")}
+    assert (
+        manuals
+        == pages.keys()
+        == {"commands/parpass"} | {f"commands/parpass-{name}" for name in SHIPPED}
+    )
+    for name in SHIPPED:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        page = pages[f"commands/parpass-{name}"]
+        assert "\nExample::\n\n    parpass " in page
+        for param in command.params:
+            if isinstance(param, click.Option):
+                longest = max(param.opts, key=len)
+                assert re.search(rf"^``.*{longest}\b", page, re.MULTILINE), longest
 
 
 @pytest.mark.parametrize("name", CASES)
