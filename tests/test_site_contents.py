@@ -63,6 +63,11 @@ def test_each_public_name_is_on_one_page_of_the_reference():
             assert shown == [f"reference/{home.module}"], one.path
 
 
+def test_every_integration_of_the_tests_has_a_page():
+    mine = {"codemod", "dask", "otel", "qiskit", "xdsl"}
+    assert {f"parpass.integrations.{name}" for name in mine} <= public_modules().keys()
+
+
 def test_every_exported_module_has_a_page():
     for module in public_modules().values():
         for name in getattr(module, "__all__", ()):
