@@ -40,9 +40,14 @@ def test_the_index_has_each_page_once():
 def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120
-    linked = set(re.findall(r"\]\((?!https?:)([^)#]+)", text))
+    found = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", text)
+    linked = {file for file, _ in found}
     assert {"docs/index.md", "docs/report.png", "SECURITY.md", "CITATION.cff"} <= linked
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
+    for file, anchor in found:
+        page = (DOCS.parent / file).read_text(encoding="utf-8") if anchor else ""
+        headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+        assert anchor in {"", *(one.lower().replace(" ", "-") for one in headings)}
 
 
 def test_the_list_of_decisions_has_each_once():

@@ -18,6 +18,9 @@ from parpass.cli.group import SHIPPED, main
 
 _FOLDER = "commands"
 _OTHER = "Other"
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
+_SPECIAL = re.compile(r"([\\*`|_])")
+_OPTION = re.compile(r"(?<![^\s(\[])(--?[a-zA-Z][\w-]*)(?=[\s.,;:)\]]|$)")
 
 
 def man_pages(folder: str) -> list[tuple[str, str, str, str, int]]:
@@ -110,8 +113,9 @@ def _text(text: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text as reStructuredText in which nothing is markup; options in code."""
-    escaped = re.sub(r"([\\*`|_])", r"\\\1", " ".join(text.split()))
-    return re.sub(
-        r"(?<![^\s(\[])(--?[a-zA-Z][\w-]*)(?=[\s.,;:)\]]|$)", r"``\1``", escaped
+    """Return text as reStructuredText: what is quoted, and options, as code."""
+    parts = _QUOTED.split(" ".join(text.split()))  # every second one was quoted
+    return "".join(
+        f"``{part}``" if at % 2 else _OPTION.sub(r"``\1``", _SPECIAL.sub(r"\\\1", part))
+        for at, part in enumerate(parts)
     )
