@@ -27,6 +27,9 @@ SHOWN = {
     "errors": "generated/reference/parpass.errors.html",
     "seeing": "seeing.html",
     "changelog": "generated/changelog.html",
+    "passes": "generated/passes.html",
+    "opt": "generated/commands/parpass-opt.html",
+    "support": "support.html",
 }
 _IS_LOADED = "[...document.images].every(one => one.complete && one.naturalWidth > 0)"
 _WIDER = "document.documentElement.scrollWidth - window.innerWidth"

@@ -8,15 +8,19 @@ import re
 import types
 from pathlib import Path
 
+import click
 import pytest
 
 from docs.site.catalogues import catalogue_pages, message_of
+from docs.site.command_pages import command_pages, man_pages
 from docs.site.error_cases import CASES
 from docs.site.extension import contents
 from docs.site.pass_catalogue import COSTS, OWN, shipped_passes
 from docs.site.reference import exported_names, homes, public_modules, reference_pages
+from parpass.cli import main
 from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import ENVIRONMENT, error_classes
+from parpass.cli.group import SHIPPED
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -37,9 +41,14 @@ def test_the_index_has_each_page_once():
 def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120
-    linked = set(re.findall(r"\]\((?!https?:)([^)#]+)", text))
+    found = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", text)
+    linked = {file for file, _ in found}
     assert {"docs/index.md", "docs/report.png", "SECURITY.md", "CITATION.cff"} <= linked
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
+    for file, anchor in found:
+        page = (DOCS.parent / file).read_text(encoding="utf-8") if anchor else ""
+        headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+        assert anchor in {"", *(one.lower().replace(" ", "-") for one in headings)}
 
 
 @pytest.mark.parametrize("folder", ["decisions", "tour"])
@@ -59,6 +68,11 @@ def test_each_public_name_is_on_one_page_of_the_reference():
             )
             shown = [name for name, text in pages.items() if directive.search(text)]
             assert shown == [f"reference/{home.module}"], one.path
+
+
+def test_every_integration_of_the_tests_has_a_page():
+    mine = {"codemod", "dask", "otel", "qiskit", "xdsl"}
+    assert {f"parpass.integrations.{name}" for name in mine} <= public_modules().keys()
 
 
 def test_every_exported_module_has_a_page():
@@ -109,6 +123,25 @@ def test_the_catalogue_has_every_remark_and_the_cost_of_nearly_every_pass():
     unmeasured |= {"CodeGen", "LowerElementary"}  # known once machine code was made
     assert shipped_passes().keys() - unmeasured == measured.keys()
     assert page.count(" us a node") == len(measured)
+
+
+def test_a_page_of_each_subcommand_has_its_options_and_is_a_man_page():
+    pages = command_pages()
+    manuals = {one[0].removeprefix("generated/") for one in man_pages("generated")}
+    assert (
+        manuals
+        == pages.keys()
+        == {"commands/parpass"} | {f"commands/parpass-{name}" for name in SHIPPED}
+    )
+    for name in SHIPPED:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        page = pages[f"commands/parpass-{name}"]
+        assert "\nExample::\n\n    parpass " in page
+        for param in command.params:
+            if isinstance(param, click.Option):
+                longest = max(param.opts, key=len)
+                assert re.search(rf"^``.*{longest}\b", page, re.MULTILINE), longest
 
 
 @pytest.mark.parametrize("name", CASES)

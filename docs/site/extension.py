@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docs.site.catalogues import catalogue_pages
+from docs.site.command_pages import command_pages, man_pages
 from docs.site.notebooks import PAGES, notebooks
 from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
@@ -22,7 +23,10 @@ _GENERATED = "generated"
 _LISTS = {
     "index": [
         f"{_GENERATED}/{name}"
-        for name in ("reference/index", "passes", "errors", "options")
+        for name in (
+            *("reference/index", "commands/parpass"),
+            *("passes", "errors", "options"),
+        )
     ],
     "decisions/README": [],
     "tour/README": [],
@@ -40,6 +44,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", _separate)
     app.connect("autodoc-process-signature", _without_placeholders)
     app.add_lexer("relay", _relay_lexer())
+    app.config.man_pages = man_pages(_GENERATED)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -49,6 +54,7 @@ def _write_pages(app: Any) -> None:
     wanted = {
         **{f"{name}.rst": text for name, text in reference_pages().items()},
         **{f"{name}.rst": text for name, text in catalogue_pages().items()},
+        **{f"{name}.rst": text for name, text in command_pages().items()},
         **{f"{name}.md": text for name, text in root_pages().items()},
         **{f"notebooks/{name}.ipynb": text for name, text in notebooks().items()},
     }

@@ -1,18 +1,21 @@
 """The reference's pages: each public name on one of them, from docstrings and types.
 
-A module is public if `parpass` exports it, or a public module does. The home of what
-several of them export is the one that is nearest to where it is defined; the others
-refer to it.
+A module is public if `parpass` exports it, or a public module does; integrations are,
+too. The home of what several of them export is the one that is nearest to where it is
+defined; the others refer to it.
 """
 
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 import types
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
+
+from parpass import integrations
 
 _ROOT = "parpass"
 _EXPORTED_BY_NO_MODULE = ("parpass.diagnostic", "parpass.remark")
@@ -53,7 +56,7 @@ class Name(NamedTuple):
 def public_modules() -> Mapping[str, types.ModuleType]:
     """Return the public modules by name, sorted."""
     found: dict[str, types.ModuleType] = {}
-    waiting = [_ROOT, *_EXPORTED_BY_NO_MODULE]
+    waiting = [_ROOT, *_EXPORTED_BY_NO_MODULE, *_integrations()]
     while waiting:
         name = waiting.pop()
         if name in found:
@@ -64,6 +67,18 @@ def public_modules() -> Mapping[str, types.ModuleType]:
             if isinstance(value, types.ModuleType):
                 waiting.append(value.__name__)
     return dict(sorted(found.items()))
+
+
+def _integrations() -> Iterator[str]:
+    """Yield the integrations whose other compiler is installed here."""
+    for found in pkgutil.iter_modules(integrations.__path__, f"{_ROOT}.integrations."):
+        module = import_module(found.name)
+        try:
+            for name in module.__all__:
+                getattr(module, name)
+        except ImportError:
+            continue  # it is of an extra that the site's builder does without
+        yield found.name
 
 
 def exported_names(module: types.ModuleType) -> list[Name]:

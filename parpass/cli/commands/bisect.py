@@ -82,7 +82,12 @@ def bisect(
     The pipeline is run with its first N pairs of pass and function, for one N after the
     other; see --opt-bisect-limit of parpass opt. The last lines are the two commands
     that show the difference.
-    """
+
+    \b
+    Example:
+      parpass bisect model.onnx -p InferType,FoldConstant,FuseOps
+      parpass bisect model.onnx -p InferType,FoldConstant --check 'grep -q nn.relu {}'
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.irs import default_suffix, load_irs
     from parpass.cli.files.reading import read_module
     from parpass.cli.operations.bisection import Bisection, InconclusiveError

@@ -29,7 +29,12 @@ def cache(*, verify: bool, prune: int | None, clear: bool) -> None:
     for functions: in ~/.cache/parpass, or where PARPASS_CACHE_DIR says, at most 1 GB,
     of those that were used last. What others can write to is not used, and what cannot
     be written to is read. parpass build --no-cache does without.
-    """
+
+    \b
+    Example:
+      parpass cache --verify
+      parpass cache --prune 200M
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.object_store import ObjectStore, StoreState, default_folder
 
     try:

@@ -41,7 +41,12 @@ def diff(
     that are in one of them only, and the first difference of the others.
 
     LEFT and RIGHT are what parpass opt reads; one of them may be -.
-    """
+
+    \b
+    Example:
+      parpass diff before.relay after.relay
+      parpass opt before.relay -p FoldConstant | parpass diff - after.relay
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.reading import read_module
     from parpass.transform import adapter_of
 

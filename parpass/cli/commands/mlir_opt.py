@@ -17,7 +17,12 @@ class _AsGiven(click.Command):
 @click.command("mlir-opt", cls=_AsGiven, add_help_option=False)
 @click.pass_context
 def mlir_opt(ctx: click.Context) -> None:
-    """Do what xdsl-opt does, on every core: its options, and -j and --threshold."""
+    """Do what xdsl-opt does, on every core: its options, and -j and --threshold.
+
+    \b
+    Example:
+      parpass mlir-opt program.mlir -p canonicalize,cse -j 4
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.mlir_opt import run_mlir_opt
 
     try:

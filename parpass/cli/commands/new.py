@@ -43,7 +43,7 @@ _TEMPLATE = ".in"  # ends the names of the files that a project is made from
     help="The folder to make; one of that name here, unless given.",
 )
 def new(*, name: str, suffix: str | None, into: Path | None) -> None:
-    r"""Make a small project that compiles a small language, on every core.
+    """Make a small project that compiles a small language, on every core.
 
     It has an IR of dataclasses, its text, an adapter, a pass on functions and one on
     modules, a command, and tests, which pass. All of it is there to be changed.
@@ -53,7 +53,7 @@ def new(*, name: str, suffix: str | None, into: Path | None) -> None:
       parpass new my_compiler && cd my_compiler
       pip install -e '.[test]' && pytest
       parpass opt programs/first.mycompiler -p FoldConstants,DropUnused
-    """
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     package = _checked_name(name)
     suffix = _checked_suffix(suffix or f".{package.replace('_', '')}")
     folder = Path(name) if into is None else into

@@ -70,7 +70,11 @@ def reduce(
     parameters or by zeros. Candidates run in children of worker processes, so a pass
     that crashes or hangs is reduced as well. The result does not depend on -j. If it is
     interrupted, the smallest program so far is written.
-    """
+
+    \b
+    Example:
+      parpass reduce failure.txt --match 'out of range' -o smaller.txt
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.writing import check_folder, write_text
     from parpass.cli.operations.reducer import Reducer
     from parpass.cli.operations.trial import read_reproducer

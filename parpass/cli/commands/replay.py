@@ -35,7 +35,11 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     'parpass.reproducer'. The modules that its header names under 'load' are imported:
     read it before you replay the file of a stranger. Limits of time and memory that the
     run had hold here, too.
-    """
+
+    \b
+    Example:
+      parpass replay failure.txt --traceback
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.operations.trial import (
         FailurePredicate,
         enforcing_limits_or_exit,

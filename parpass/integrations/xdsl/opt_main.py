@@ -51,8 +51,9 @@ class ParallelOptMain(xDSLOptMain):
         """Register the arguments of `xdsl-opt`, and those for workers."""
         arg_parser.prog = "parpass mlir-opt"
         arg_parser.epilog = (
-            "Exit codes: as of xdsl-opt: 0 ok, 1 anything failed, 2 the command is "
-            "wrong, 130 interrupted."
+            "Example: parpass mlir-opt program.mlir -p canonicalize,cse -j 4. Exit "
+            "codes: as of xdsl-opt: 0 ok, 1 anything failed, 2 the command is wrong, "
+            "130 interrupted."
         )
         super().register_all_arguments(arg_parser)
         own = arg_parser.add_argument_group("workers of parpass")

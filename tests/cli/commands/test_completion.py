@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,44 @@ def test_passes_that_are_loaded_are_completed(tmp_path: Path):
         found = offered("opt", "--load", str(path), "-p", "OneA")
     assert found == ["OneAndOnly"]
     assert offered("opt", "--load", "nowhere.py", "-p", "FoldC") == ["FoldConstant"]
+
+
+BASH = """\
+eval "$(_PARPASS_COMPLETE=bash_source $PARPASS)"
+COMP_WORDS=(parpass opt -p FoldC) COMP_CWORD=3
+_parpass_completion "$PARPASS" FoldC -p
+echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.slow
+def test_bash_completes_by_the_line_of_the_page():
+    found = subprocess.run(
+        ["bash", "--norc", "-c", BASH],
+        env={**os.environ, "PARPASS": str(Path(sys.executable).with_name("parpass"))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (found.stdout, found.stderr) == ("FoldConstant\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shell", "at"), [("zsh", "3"), ("fish", "FoldC")])
+def test_other_shells_get_a_script_and_what_it_asks_for(shell: str, at: str):
+    words = {"COMP_WORDS": "parpass opt -p FoldC", "COMP_CWORD": at}
+    source, offered = (
+        subprocess.run(
+            [sys.executable, "-m", "parpass"],
+            env={**os.environ, **words, "_PARPASS_COMPLETE": f"{shell}_{what}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for what in ("source", "complete")
+    )
+    assert f"_PARPASS_COMPLETE={shell}_complete" in source
+    assert "FoldConstant" in offered
 
 
 def test_commands_are_completed():
