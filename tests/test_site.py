@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from docs.site.notebooks import PAGES, notebooks
 from tests.support.browser import OpenedPage, opened_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -30,6 +32,8 @@ SHOWN = {
     "passes": "generated/passes.html",
     "opt": "generated/commands/parpass-opt.html",
     "support": "support.html",
+    "tour": "tour/1-a-pass.html",
+    "joblib": "from-joblib.html",
 }
 _IS_LOADED = "[...document.images].every(one => one.complete && one.naturalWidth > 0)"
 _WIDER = "document.documentElement.scrollWidth - window.innerWidth"
@@ -76,6 +80,13 @@ def test_each_page_shows_its_pictures_in_the_width_and_reports_no_error(
                 if shown == name:
                     keep(opened, f"{short}-{width}")
         assert faults + opened.errors == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_which_there_is_a_notebook_offers_it(site: Path, name: str):
+    page = site / f"{name}.html"
+    [link] = re.findall(r'href="([^"]+\.ipynb)"', page.read_text(encoding="utf-8"))
+    assert (page.parent / link).read_text(encoding="utf-8") == notebooks()[name]
 
 
 def test_the_search_finds_a_word_without_a_network(site: Path):

@@ -33,7 +33,7 @@ DOCS = Path(__file__).parents[1] / "docs"
     [
         ("failures", 2, 0),
         ("incremental", 5, 0),
-        ("with-codemods", 4, 0),
+        ("with-codemods", 5, 0),
         ("with-dask", 2, 0),
         ("with-opentelemetry", 1, 0),
         ("with-qiskit", 2, 0),

@@ -138,7 +138,7 @@ def _with_notebook(text: str, docname: str) -> str:
     """Return a page that offers its notebook behind the first paragraph."""
     title, first, rest = text.split("\n\n", 2)
     file = f"/{_GENERATED}/notebooks/{docname}.ipynb"
-    return f"{title}\n\n{first}\n\n{{download}}`As a notebook <{file}>`\n\n{rest}"
+    return f"{title}\n\n{first}\n\n[As a notebook]({file})\n\n{rest}"
 
 
 def contents(text: str, also: Sequence[str] = ()) -> Iterator[str]:

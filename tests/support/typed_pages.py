@@ -17,6 +17,7 @@ from docs.site.notebooks import Cell, cells, page_of
 
 _BETWEEN = "\x1e"  # between what cells print
 _CLOCK = re.compile(r"\d+\.\d+ (s|ms|x)\b")
+_PROGRESS = re.compile(r"^Progress: .*\n", re.MULTILINE)  # where one had to wait
 
 
 def typed(page: str, folder: Path) -> str:
@@ -52,7 +53,8 @@ def typed(page: str, folder: Path) -> str:
         check=False,
         timeout=200,
     )
-    return page_of(list(_with_outputs(parts, ran.stdout.split(_BETWEEN))))
+    printed = _PROGRESS.sub("", ran.stdout).split(_BETWEEN)
+    return page_of(list(_with_outputs(parts, printed)))
 
 
 def _with_outputs(parts: list[Cell], printed: list[str]) -> Iterable[Cell]:

@@ -64,15 +64,20 @@ def _position_of_syntax_error(error: Exception, data: bytes) -> Position:
     if found is not None and is_parser_error(error):
         return int(found[1]), int(found[2]) + 1
     if isinstance(error, SyntaxError) and error.lineno is not None:
-        return error.lineno, error.offset
+        return _position_of_python(error)
     try:
         ast.parse(data)
     except SyntaxError as own:
-        return own.lineno or 1, own.offset or 1
+        return _position_of_python(own)
     except ValueError:  # a null byte
         start = data.find(b"\0")
         return data.count(b"\n", 0, start) + 1, start - data.rfind(b"\n", 0, start)
     return None, None  # what a codemod made, not the file
+
+
+def _position_of_python(error: SyntaxError) -> Position:
+    """Return where Python cannot parse; for an encoding it has 0 and -1."""
+    return max(error.lineno or 1, 1), max(error.offset or 1, 1)
 
 
 def _position_of_node(error: Exception) -> Position:

@@ -34,6 +34,7 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
         "private": "private, old\n",
         "latin": latin,
         "bom": b"\xef\xbb\xbfold = 1\r\n",
+        "misspelt": b"# coding: uft-8\nold = 1\n",
         "undecodable": b"old = 1\nx = '\xff'\n",
         "generated": f"# @gen{'erated'}\nold\n",
     }
@@ -62,6 +63,7 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
     assert texts["private"][2] == "it is private"
     assert texts["generated"][2] == "it is generated"
     assert texts["syntax"][0].startswith(f"{src / 'syntax.py'}:3:1: ParserSyntaxError:")
+    assert texts["misspelt"][0].startswith(f"{src / 'misspelt.py'}:1:1: SyntaxError: ")
     assert texts["undecodable"][0].startswith(f"{src / 'undecodable.py'}:2:6: ")
     first, second = texts["broken"][0].split("\n")
     assert first == f"{src / 'broken.py'}:3:8: KeyError: 'broken'"
