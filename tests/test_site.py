@@ -29,8 +29,6 @@ SHOWN = {
     "errors": "generated/reference/parpass.errors.html",
     "seeing": "seeing.html",
     "changelog": "generated/changelog.html",
-    "tour": "tour/1-a-pass.html",
-    "joblib": "from-joblib.html",
 }
 _IS_LOADED = "[...document.images].every(one => one.complete && one.naturalWidth > 0)"
 _WIDER = "document.documentElement.scrollWidth - window.innerWidth"
