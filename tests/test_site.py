@@ -32,8 +32,6 @@ SHOWN = {
     "passes": "generated/passes.html",
     "opt": "generated/commands/parpass-opt.html",
     "support": "support.html",
-    "tour": "tour/1-a-pass.html",
-    "joblib": "from-joblib.html",
 }
 _IS_LOADED = "[...document.images].every(one => one.complete && one.naturalWidth > 0)"
 _WIDER = "document.documentElement.scrollWidth - window.innerWidth"
