@@ -256,14 +256,14 @@ class _Writer:
         where = ("".join(steps) + last).lstrip(".") or "the object itself"
         return ArgumentError(
             f"expected what other processes can have, got {type(value).__name__} at "
-            f"{where}: {why}; call 'tvm.compile', or passes of TVM's themselves, on "
+            f"{where}: {why}; call 'tvm.compile', or TVM passes themselves, on "
             "modules with such"
         )
 
 
 @functools.cache
 def _key_kind(kind: type) -> Any:
-    """Return what objects of a type are told apart by: their address, or what kind."""
+    """Return what identifies objects of a type: their address, or their kind."""
     if issubclass(kind, tvm.ir.GlobalVar):
         return tvm.ir.GlobalVar
     if issubclass(kind, _OBJECTS):

@@ -36,7 +36,7 @@ def build(
     runner: Runner | None = None,
     **options: Any,
 ) -> Any:
-    """Compile a module of TVM's for this machine or another, on every core.
+    """Compile a TVM module for this machine or another, on every core.
 
     As `tvm.compile` and `export_library`, one after the other: PrimFuncs are compiled
     by workers, Relax functions here, and the linker makes one library of all. TVM's
@@ -46,7 +46,7 @@ def build(
         mod: An IRModule, or a PrimFunc. It stays as it is.
         target: A target of kind `llvm`; by default the current one, or else `llvm`.
         relax_pipeline: As for `tvm.compile`.
-        tir_pipeline: The name of a pipeline of TVM's.
+        tir_pipeline: The name of a TVM pipeline.
         params: As for `tvm.relax.build`.
         output: The file for the library; by default it has none when it is loaded.
         workers: How many processes at most; None for every core, 0 for none.
@@ -104,7 +104,7 @@ def _checked(mod: Any, target: Any, pipeline: str | None) -> Any:
     """Return the target as TVM makes it, after checks of all arguments."""
     if not isinstance(mod, tvm.IRModule):
         raise ArgumentError(
-            f"expected an IRModule or a PrimFunc of TVM's, got {type(mod).__name__}"
+            f"expected an IRModule or a PrimFunc of TVM, got {type(mod).__name__}"
         )
     if not isinstance(cast("object", pipeline), str | None):
         raise ArgumentError(

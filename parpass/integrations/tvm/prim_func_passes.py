@@ -63,7 +63,7 @@ def _check_functionwise(made: Any) -> None:
         kind: Any = type(made)
         name = f"'{made.info.name}'" if isinstance(made, tvm.transform.Pass) else "it"
         raise ArgumentError(
-            f"expected what makes a PrimFuncPass of TVM's, got a {kind.__module__}."
+            f"expected what makes a TVM PrimFuncPass, got a {kind.__module__}."
             f"{kind.__name__}: {name} sees whole modules; call it on the IRModule"
         )
 
@@ -124,11 +124,11 @@ def run_passes(
 
     The result is what TVM's own `Sequential` of the passes gives. Other functions than
     PrimFuncs are kept as they are. Level, options, required and disabled passes are
-    those of TVM's current PassContext, instruments those of parpass's.
+    those of TVM's current PassContext, instruments those of parpass.
 
     Args:
         mod: The IRModule; it stays as it is.
-        passes: `TVMPass`, passes by `prim_func_pass`, or what makes a pass of TVM's
+        passes: `TVMPass`, passes by `prim_func_pass`, or what makes a TVM pass
             without arguments, such as `tvm.tirx.transform.UnrollLoop`.
         workers: How many processes at most; None for every core, 0 for none.
         runner: A runner whose workers are kept, in place of `workers`.

@@ -115,7 +115,7 @@ class TVMModule:
             mod = tvm.IRModule.from_expr(mod)
         if not isinstance(mod, tvm.IRModule):
             raise ArgumentError(
-                f"expected an IRModule or a PrimFunc of TVM's, got {type(mod).__name__}"
+                f"expected an IRModule or a PrimFunc of TVM, got {type(mod).__name__}"
             )
         return cls(
             {

@@ -13,7 +13,7 @@ from parpass.transform import PassContext
 
 
 class TVMSettings(NamedTuple):
-    """Level, names and options of a PassContext of TVM's.
+    """Level, names and options of a TVM PassContext.
 
     Attributes:
         opt_level: Its level.
@@ -38,7 +38,7 @@ class TVMSettings(NamedTuple):
         context = tvm.transform.PassContext.current()
         if context.instruments:
             raise ArgumentError(
-                "expected a PassContext of TVM's without instruments, got "
+                "expected a TVM PassContext without instruments, got "
                 f"{len(context.instruments)}: they would see nothing of what workers "
                 "do; enter a parpass.PassContext with instruments of parpass instead"
             )
@@ -50,7 +50,7 @@ class TVMSettings(NamedTuple):
         )
 
     def context(self) -> AbstractContextManager[Any]:
-        """Return a new PassContext of TVM's with these."""
+        """Return a new TVM PassContext with these."""
         return tvm.transform.PassContext(
             opt_level=self.opt_level,
             required_pass=[*self.required],

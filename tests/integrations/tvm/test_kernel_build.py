@@ -116,7 +116,7 @@ def test_what_tvm_cannot_compile_is_named(always: dict[str, Any]):
         ({"target": {"kind": "c"}}, "of kind 'llvm', got 'c': code for devices is bui"),
         ({"tir_pipeline": len}, "the name of a pipeline for tir_pipeline, got builtin"),
         ({"params": {"w": 1}}, "params and external modules beside Relax functions"),
-        ({"mod": "text"}, "expected an IRModule or a PrimFunc of TVM's, got str"),
+        ({"mod": "text"}, "expected an IRModule or a PrimFunc of TVM, got str"),
     ],
 )
 def test_what_is_not_built_here_is_refused(arguments: dict[str, Any], message: str):
