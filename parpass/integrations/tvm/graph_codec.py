@@ -87,7 +87,7 @@ class _Field(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """How objects of a type are written.
+    """The text form of the objects of a type.
 
     Attributes:
         type_key: TVM's name of the type.

@@ -1,6 +1,6 @@
-"""TVM's passes on PrimFuncs, and passes in Python on them, as function passes.
+"""TVM passes on PrimFuncs, and passes in Python on them, as function passes.
 
-`TVMPass` is one of TVM's, made anew in each worker; `prim_func_pass` makes one of a
+`TVMPass` is a TVM pass, made anew in each worker; `prim_func_pass` makes one of a
 Python function; `run_passes` runs them on an IRModule.
 """
 
