@@ -1,12 +1,11 @@
-"""A network's kernels, compiled and scheduled by TVM on one core, and on every core.
+"""A network's kernels, compiled by TVM on one core, and on every core.
 
     python examples/tvm_network.py [NETWORK | COUNT]
 
 Imports a network that the onnx package ships, by TVM's frontend, or makes COUNT
 PrimFuncs. Both are compiled to a library by `tvm.compile` and by `ptvm.build`; all
-outputs are compared, and times printed. Then the kernels are scheduled for a GPU by
-TVM's DLight, rules in Python, by TVM's own pass and by workers. Wants `parpass[tvm]`
-and, for networks, `parpass[onnx]`.
+outputs are compared to the bit, and times printed: of a build that starts workers, and
+of one that finds them started. Wants `parpass[tvm]` and, for networks, `parpass[onnx]`.
 """
 
 from __future__ import annotations
@@ -22,28 +21,9 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax, te, tirx, topi
-from tvm.s_tir import dlight
 
 from parpass.integrations import tvm as ptvm
 from parpass.runner import open_runner
-
-GPU = tvm.target.Target(
-    {
-        "kind": "cuda",
-        "arch": "sm_80",
-        "max_num_threads": 1024,
-        "max_shared_memory_per_block": 49152,
-        "max_threads_per_block": 1024,
-        "thread_warp_size": 32,
-    }
-)
-RULES = (
-    dlight.gpu.Matmul,
-    dlight.gpu.GEMV,
-    dlight.gpu.Reduction,
-    dlight.gpu.GeneralReduction,
-    dlight.gpu.Fallback,
-)
 
 
 def network(name: str) -> Any:
@@ -125,24 +105,6 @@ def _random(generator: np.random.Generator, shape: Any) -> Any:
     return tvm.runtime.tensor(generator.random(sizes, dtype=np.float32))
 
 
-@ptvm.prim_func_pass(name="DLight")
-def schedule(func: Any, mod: Any, ctx: Any) -> Any:
-    """Schedule a kernel by the first rule that applies, as DLight's own pass does."""
-    for rule in RULES:
-        found = rule().apply(func, GPU, False)
-        if found is not None:
-            made = found[0] if isinstance(found, list) else found
-            return made.mod["main"].with_attr("tirx.is_scheduled", True)
-    return func
-
-
-def by_dlight(mod: Any) -> Any:
-    """Return a module whose kernels TVM's own pass has scheduled."""
-    copy = tvm.IRModule(dict(mod.functions.items()))  # which it writes to
-    with GPU:
-        return dlight.ApplyDefaultSchedule(*(rule() for rule in RULES))(copy)
-
-
 def kernels(mod: Any) -> Any:
     """Return the PrimFuncs of a module."""
     found = {n: f for n, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
@@ -158,7 +120,7 @@ def _timed(what: str, run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def main(which: str = "squeezenet") -> None:
-    """Compile and schedule by both, compare, and print the times."""
+    """Compile by both, compare, and print the times."""
     mod = generated(int(which)) if which.isdigit() else network(which)
     alone = kernels(mod)
     print(f"{which}: {len(alone.functions)} kernels")
@@ -173,12 +135,6 @@ def main(which: str = "squeezenet") -> None:
         for one, other in zip(outputs(mod, theirs), outputs(mod, ours), strict=True):
             np.testing.assert_array_equal(one, other)
         print(f"{long / short:.2f} x, all outputs the same")
-        expected, long = _timed("DLight, one core", lambda: by_dlight(alone))
-        made, short = _timed(
-            "DLight", lambda: ptvm.run_passes(alone, [schedule], runner=runner)
-        )
-        tvm.ir.assert_structural_equal(made, expected)
-        print(f"{long / short:.2f} x, the same kernels")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,15 @@
-"""Programs of TVM's, and passes on them, which workers import too.
+"""Programs of TVM's.
 
 It imports TVM, so tests import it in their bodies.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import Any
 
 import numpy as np
 import tvm
-from tvm import te, tirx, topi
-
-from parpass.integrations import tvm as ptvm
+from tvm import te, topi
 
 
 def add_one(size: int, name: str = "main") -> Any:
@@ -83,32 +79,3 @@ def values(library: Any, mod: Any) -> list[Any]:
         library[variable.name_hint](*buffers)
         found.append(buffers[-1].numpy())
     return found
-
-
-@ptvm.prim_func_pass(name="Mark")
-def mark(func: Any, mod: Any, ctx: Any) -> Any:
-    """Note an option of TVM's context, and the name of the first function."""
-    noted = next(iter(mod.functions)), int(ctx.opt_level)
-    return func.with_attr("noted", f"{noted}")
-
-
-@ptvm.prim_func_pass()
-def unchanged(func: Any, mod: Any, ctx: Any) -> Any:
-    """Change nothing."""
-    return func
-
-
-@ptvm.prim_func_pass(name="FailOnDense")
-def fail_on_dense(func: Any, mod: Any, ctx: Any) -> Any:
-    """Call what TVM refuses, on the functions of two arguments."""
-    if len(func.params) > 2:
-        tirx.Var("x", "no type")
-    return func
-
-
-@ptvm.prim_func_pass(name="DieOnDense")
-def die_on_dense(func: Any, mod: Any, ctx: Any) -> Any:
-    """End the process, as a fault of native code does."""
-    if len(func.params) > 2:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    return func

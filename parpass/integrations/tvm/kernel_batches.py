@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,10 +58,15 @@ class KernelBatch:
         refer = any(global_names(encoded) for _, encoded in self.kernels)
         return unify_globals(mod) if refer else mod
 
-    def alone(self) -> Iterator[KernelBatch]:
-        """Yield batches of one kernel each."""
-        for one in self.kernels:
-            yield replace(self, kernels=(one,))
+    def apart(self) -> KernelBatches:
+        """Return batches of one kernel each, of those that call no other."""
+        return KernelBatches(
+            {
+                one[0]: replace(self, kernels=(one,))
+                for one in self.kernels
+                if not global_names(one[1])
+            }
+        )
 
 
 @dataclass(frozen=True)
@@ -143,12 +148,12 @@ class CompileKernels(FunctionPass):
 
     def _name_culprit(self, batch: KernelBatch, error: Exception) -> None:
         """Add a note to an error that names the first kernel which raises it alone."""
-        for one in batch.alone():
+        for name, one in batch.apart().functions.items():
             try:
                 self._compiled(one.module())
             except Exception as again:  # noqa: BLE001 -- whatever TVM raises
                 if type(again) is type(error):
-                    error.add_note(f"in kernel '{one.kernels[0][0]}'")
+                    error.add_note(f"in kernel '{name}'")
                     return
 
 

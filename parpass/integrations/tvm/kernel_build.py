@@ -13,7 +13,7 @@ import tvm
 from tvm.support import cc
 
 from parpass import Runner, run_pipeline_sync
-from parpass.errors import ArgumentError, RuntimeUseError
+from parpass.errors import ArgumentError, RuntimeUseError, WorkerDiedError
 from parpass.integrations.tvm.kernel_batches import (
     CompileKernels,
     KernelBatch,
@@ -52,7 +52,8 @@ def build(
         workers: How many processes at most; None for every core, 0 for none.
         runner: A runner whose workers are kept, in place of `workers`.
         options: What `parpass.run_pipeline_sync` takes besides: `progress`, which tells
-            the kernels that workers are at, `cache`, `function_timeout`, `report`.
+            the kernels that workers are at, `cache`, `function_timeout` and
+            `memory_limit` for a batch of them, `report`, `trace`.
 
     Returns:
         The library, loaded: a `tvm.runtime.Module`, whose functions are called by name,
@@ -61,10 +62,15 @@ def build(
     Raises:
         ArgumentError: The module, the target or the pipeline is not what is built here.
         RuntimeUseError: There is no C++ compiler to link with.
+        WorkerDiedError: A worker died of the kernel that it names.
         Exception: What TVM raised, with a note that names the kernel.
     """
     if isinstance(mod, tvm.tirx.PrimFunc):
         mod = tvm.IRModule.from_expr(mod)
+    if options.get("on_failure") is not None:
+        raise ArgumentError(
+            "expected no on_failure, got one: a library has all of its kernels"
+        )
     chosen = _checked(mod, target, tir_pipeline)
     is_relax = _has_relax(mod)
     if is_relax:
@@ -77,11 +83,18 @@ def build(
     kernels, rest = _parted(mod)
     symbols = _symbols(kernels)
     pipeline = CompileKernels(chosen, tir_pipeline)
+
+    def compiled(batches: KernelBatches) -> KernelBatches:
+        if runner is not None:
+            return runner.run_sync(batches, pipeline, **options)
+        return run_pipeline_sync(batches, pipeline, workers=workers, **options)
+
     given = batches_of(kernels)
-    if runner is not None:
-        made = runner.run_sync(given, pipeline, **options)
-    else:
-        made = run_pipeline_sync(given, pipeline, workers=workers, **options)
+    try:
+        made = compiled(given)
+    except WorkerDiedError as error:
+        compiled(given.functions[error.function].apart())  # which names the kernel
+        raise
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         objects = _written(made, folder)
         path = os.path.abspath(output or os.path.join(folder, "library.so"))

@@ -1,9 +1,13 @@
-"""The versions of TVM on which all of this was tested."""
+"""The versions of TVM on which all of this was tested; importing it warns of others.
+
+Workers do not import it, so there is one warning.
+"""
 
 from __future__ import annotations
 
-import functools
 from importlib.metadata import version
+
+import tvm  # noqa: F401 -- what is missing is told here
 
 from parpass.errors import AdapterWarning
 from parpass.spi import warn
@@ -14,9 +18,8 @@ TESTED = {
 }
 
 
-@functools.cache
 def warn_if_untested() -> None:
-    """Warn once, by name, of a version that was not tested."""
+    """Warn, by name, of each version that was not tested."""
     for name, tested in TESTED.items():
         installed = version(name)
         if installed not in tested:
@@ -26,3 +29,6 @@ def warn_if_untested() -> None:
                 f"than they went in; try: pip install '{name}=={tested[-1]}'",
                 AdapterWarning,
             )
+
+
+warn_if_untested()

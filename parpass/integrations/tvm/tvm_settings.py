@@ -9,7 +9,6 @@ import tvm
 
 from parpass.errors import ArgumentError
 from parpass.integrations.tvm.graph_codec import decode, encode
-from parpass.transform import PassContext
 
 
 class TVMSettings(NamedTuple):
@@ -39,8 +38,7 @@ class TVMSettings(NamedTuple):
         if context.instruments:
             raise ArgumentError(
                 "expected a TVM PassContext without instruments, got "
-                f"{len(context.instruments)}: they would see nothing of what workers "
-                "do; enter a parpass.PassContext with instruments of parpass instead"
+                f"{len(context.instruments)}: they would see nothing of what workers do"
             )
         return cls(
             int(context.opt_level),
@@ -56,15 +54,4 @@ class TVMSettings(NamedTuple):
             required_pass=[*self.required],
             disabled_pass=[*self.disabled],
             config=dict(decode(self.config).items()),
-        )
-
-    def of_parpass(self) -> PassContext:
-        """Return parpass's current context, which takes levels and names from here."""
-        current = PassContext.current()
-        return PassContext(
-            opt_level=self.opt_level,
-            required_pass=[*self.required],
-            disabled_pass=[*self.disabled],
-            instruments=[*current.instruments],
-            config=dict(current.config),
         )
