@@ -44,6 +44,7 @@ _FILES = {
     "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text", "xdsl_command"),
     "codemods": ("codemods", "codemods_again"),
+    "tvm_build": ("tvm_build",),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

@@ -53,6 +53,16 @@ class Module:
     return tvm.script.from_source(text)
 
 
+def unselectable() -> Any:
+    """Return a PrimFunc at which LLVM ends the process: plain x86 cannot do it."""
+    text = """
+@T.prim_func(s_tir=True)
+def main(a: T.Buffer((1,), "int32")):
+    a[0] = T.call_llvm_pure_intrin("int32", "llvm.x86.sse42.crc32.32.32", a[0], a[0])
+"""
+    return tvm.script.from_source(text)
+
+
 def network() -> Any:
     """Return an IRModule with a Relax function that calls two kernels."""
     from tvm import relax

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import tvm
@@ -178,7 +179,7 @@ class _Reader:
 
     def _sequence(self, stmt: Any) -> Steps:
         """Convert statements; what one declares holds to the end of the sequence."""
-        stack, found = [stmt], []
+        stack, found = [stmt], list[Any]()
         while stack:
             one = stack.pop()
             if isinstance(one, tirx.SeqStmt):
@@ -236,7 +237,10 @@ class _Reader:
             raise self._has_no(f"a Bind of type {stmt.var.ty}")
         value = yield self._expr(stmt.value)
         variable = self._variable(stmt.var)
-        return lambda body: tir.LetStmt(variable, value, body)
+        return partial(tir.LetStmt, variable, value)
+
+    def _AttrStmt(self, stmt: Any) -> Any:
+        raise self._has_no(f"AttrStmt '{stmt.attr_key}'")
 
     def _AllocBuffer(self, stmt: Any) -> Any:
         buffer = self._declare(stmt.buffer)
@@ -244,7 +248,7 @@ class _Reader:
         if buffer.strides:
             raise self._has_no(f"memory with strides, '{buffer.name}'")
         stored = data.type_annotation.element_type.dtype
-        return lambda body: tir.Allocate(data, stored, shape, tir.const_true(), body)
+        return partial(tir.Allocate, data, stored, shape, tir.const_true())
 
     def _DeclBuffer(self, stmt: Any) -> None:
         data = stmt.data

@@ -128,7 +128,7 @@ class _Writer:
         self._stack: list[_Frame] = []
 
     def graph(self, root: Any) -> bytes:
-        top = _Frame(None, "ffi.Array", None, [], [], lambda _: "")
+        top = _Frame(None, "ffi.Array", None, [], [], _no_step)
         self._stack.append(top)
         self._place(top, root)
         while top.missing:
@@ -155,14 +155,13 @@ class _Writer:
         if isinstance(value, tvm_ffi.Tensor):
             self._add(key, "ffi.Tensor", json.dumps(_tensor_data(value)))
             return
-        shape = _shape(type(value))
+        shape = _shape(cast("Any", type(value)))
         type_key = shape.type_key
         if type_key in _LOCAL:
             raise self._cannot_travel(value)
         if shape.fields:
-            frame = _Frame(
-                key, type_key, shape, [], [], lambda at: f".{shape.fields[at].name}"
-            )
+            steps = functools.partial(_attribute, shape)
+            frame = _Frame(key, type_key, shape, [], [], steps)
             for field in shape.fields:
                 part = field.get(value)
                 if field.is_inline:
@@ -209,7 +208,7 @@ class _Writer:
         return json.dumps(value if type(value) in _NUMBERS else str(value))
 
     def _leaf(self, frame: _Frame, value: Any, key: Any) -> int:
-        kind: Any = type(value)
+        kind = cast("Any", type(value))
         if value is None:
             return self._add(key, "None", "")
         if kind in _NUMBERS:
@@ -271,6 +270,15 @@ def _key_kind(kind: type) -> Any:
     if issubclass(kind, _DTYPES):
         return tvm_ffi.dtype  # a string for Python, too
     return str if issubclass(kind, str) else cast("Any", kind)
+
+
+def _no_step(at: int) -> str:
+    del at
+    return ""
+
+
+def _attribute(shape: _Shape, at: int) -> str:
+    return f".{shape.fields[at].name}"
 
 
 def _index(at: int) -> str:

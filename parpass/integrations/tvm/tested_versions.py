@@ -5,9 +5,8 @@ Workers do not import it, so there is one warning.
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
-import tvm  # noqa: F401 -- what is missing is told here
+import tvm
+import tvm_ffi
 
 from parpass.errors import AdapterWarning
 from parpass.spi import warn
@@ -20,11 +19,11 @@ TESTED = {
 
 def warn_if_untested() -> None:
     """Warn, by name, of each version that was not tested."""
+    installed = {"apache-tvm": tvm.__version__, "apache-tvm-ffi": tvm_ffi.__version__}
     for name, tested in TESTED.items():
-        installed = version(name)
-        if installed not in tested:
+        if installed[name] not in tested:
             warn(
-                f"this is {name} {installed}, and parpass was tested on "
+                f"this is {name} {installed[name]}, and parpass was tested on "
                 f"{' and '.join(tested)}: functions may come out of workers otherwise "
                 f"than they went in; try: pip install '{name}=={tested[-1]}'",
                 AdapterWarning,

@@ -209,13 +209,13 @@ class _Writer:
         bind = tirx.Bind(self._bound(stmt.var), value)
         return [bind, *(yield self._stmt(stmt.body))]
 
+    def _AttrStmt(self, stmt: Any) -> Any:
+        raise self._has_no(f"AttrStmt '{stmt.attr_key}'")
+
     def _BufferRealize(self, stmt: Any) -> Steps:
         self._check_always(stmt.condition, "a BufferRealize")
         buffer = stmt.buffer
-        whole = [
-            tir.Range(0, one) if isinstance(one, int) else one for one in stmt.bounds
-        ]
-        for bound, length in zip(whole, buffer.shape, strict=True):
+        for bound, length in zip(stmt.bounds, buffer.shape, strict=True):
             if not (_same(bound.min, tir.const(0)) and _same(bound.extent, length)):
                 raise self._has_no(f"a part of buffer '{buffer.name}' that is realized")
         made = [tirx.AllocBuffer(self._declare(buffer))]
@@ -234,7 +234,7 @@ class _Writer:
         return [*made, *(yield self._stmt(stmt.body))]
 
     def _check_always(self, condition: Any, what: str) -> None:
-        if not (isinstance(condition, tir.IntImm) and condition.value):
+        if not _is_true(condition):
             raise self._has_no(f"{what} with a condition")
 
     def _BufferStore(self, stmt: Any) -> Steps:
@@ -243,21 +243,26 @@ class _Writer:
 
     def _Store(self, stmt: Any) -> Steps:
         value, index = (yield self._expr(stmt.value)), (yield self._expr(stmt.index))
-        return [tirx.BufferStore(self._memory(stmt, "Store"), value, [index])]
+        store = tirx.BufferStore(self._memory(stmt.buffer_var), value, [index])
+        if _is_true(stmt.predicate):
+            return [store]
+        condition = yield self._expr(self._scalar(stmt.predicate))
+        return [tirx.IfThenElse(condition, store, None)]
 
     def _buffer(self, buffer: Any) -> Any:
         if buffer not in self._buffers:
             raise self._has_no(f"buffer '{buffer.name}', which nothing declares")
         return self._buffers[buffer]
 
-    def _memory(self, access: Any, what: str) -> Any:
-        predicate, pointer = access.predicate, access.buffer_var
-        if isinstance(predicate, tir.Broadcast):
-            predicate = predicate.value
-        self._check_always(predicate, f"a {what}")
+    def _memory(self, pointer: Any) -> Any:
         if pointer not in self._flat:
             raise self._has_no(f"pointer '{pointer.name}', which nothing declares")
         return self._flat[pointer]
+
+    def _scalar(self, predicate: Any) -> Any:
+        if "x" in predicate.dtype:
+            raise self._has_no("a condition for each lane of a Load or Store")
+        return predicate
 
     # Expressions
 
@@ -304,7 +309,11 @@ class _Writer:
 
     def _Load(self, load: Any) -> Steps:
         index = yield self._expr(load.index)
-        return tirx.BufferLoad(self._memory(load, "Load"), [index])
+        made = tirx.BufferLoad(self._memory(load.buffer_var), [index])
+        if _is_true(load.predicate):
+            return made
+        condition = yield self._expr(self._scalar(load.predicate))
+        return tirx.if_then_else(condition, made, tirx.const(0, load.dtype))
 
     def _Cast(self, cast: Any) -> Steps:
         return tirx.Cast(cast.dtype, (yield self._expr(cast.value)))
@@ -347,6 +356,12 @@ class _Uses:
             known = self.buffers[node.buffer.data]
             if not any(one is node.buffer for one in known):
                 known.append(node.buffer)
+
+
+def _is_true(condition: Any) -> bool:
+    if isinstance(condition, tir.Broadcast):
+        condition = condition.value
+    return isinstance(condition, tir.IntImm) and bool(condition.value)
 
 
 def _same(one: Any, other: Any) -> bool:

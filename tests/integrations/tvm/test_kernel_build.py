@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parpass.errors import ArgumentError, RuntimeUseError
+from parpass.errors import ArgumentError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Progress, Runner
 
 pytestmark = pytest.mark.foreign
@@ -110,12 +113,64 @@ def test_what_tvm_cannot_compile_is_named(always: dict[str, Any]):
         assert "in kernel 'bad'" in caught.value.__notes__
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="an instruction of x86")
+def test_a_kernel_that_kills_its_worker_is_named(always: dict[str, Any]):
+    from parpass.integrations import tvm as ptvm
+    from tests.support.tvm_programs import program, unselectable
+
+    mod = program(3)
+    mod["bad"] = unselectable().with_attr("global_symbol", "bad")
+    with pytest.raises(WorkerDiedError, match="on function 'bad'") as caught:
+        ptvm.build(mod, "llvm", **always)
+    assert caught.value.function == "bad"
+
+
+@pytest.mark.slow
+def test_an_interrupt_leaves_neither_processes_nor_files(tmp_path: Path):
+    script = tmp_path / "building.py"
+    script.write_text(_BUILDING)
+    process = subprocess.Popen(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "began\n"
+    os.killpg(process.pid, signal.SIGINT)
+    told, _ = process.communicate(timeout=100)
+    assert told == "interrupted\n"
+    assert [*tmp_path.iterdir()] == [script]
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)  # nobody is left of the session
+
+
+_BUILDING = """
+from parpass.integrations import tvm as ptvm
+from tests.support.tvm_programs import program
+
+def tell(progress):
+    if progress.workers and not told:
+        told.append(print("began", flush=True))
+
+told = []
+if __name__ == "__main__":
+    try:
+        ptvm.build(program(120), "llvm", workers=2, progress=tell)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"target": {"kind": "c"}}, "of kind 'llvm', got 'c': code for devices is bui"),
         ({"tir_pipeline": len}, "the name of a pipeline for tir_pipeline, got builtin"),
         ({"params": {"w": 1}}, "params and external modules beside Relax functions"),
+        ({"on_failure": "keep"}, "expected no on_failure, got one: a library has all"),
         ({"mod": "text"}, "expected an IRModule or a PrimFunc of TVM, got str"),
     ],
 )

@@ -25,10 +25,8 @@ def test_an_untested_version_is_told_with_those_that_are(
 ):
     from parpass.integrations.tvm import tested_versions
 
-    def version(name: str) -> str:
-        return "0.1.99"
-
-    monkeypatch.setattr(tested_versions, "version", version)
+    for package in ("tvm", "tvm_ffi"):
+        monkeypatch.setattr(f"{package}.__version__", "0.1.99")
     told = r"apache-tvm-ffi 0.1.99, and parpass was tested on 0.1.14.post1 and 0.1.15"
     with (
         pytest.warns(AdapterWarning, match=told),
