@@ -1,4 +1,4 @@
-"""Programs of TVM's.
+"""Programs of TVM.
 
 It imports TVM, so tests import it in their bodies.
 """

@@ -1,4 +1,4 @@
-"""What the loop IRs of TVM and parpass have in common; a walk that needs no stack."""
+"""The common part of the loop IRs of TVM and parpass; a walk that needs no stack."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Any
 # A conversion of one node: yields those of its parts, and is sent their results.
 Steps = Generator[Any, Any, Any]
 
+# Nodes that both call the same, and that are made of their parts alone; their fields.
 _BINARY = """
     Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE And Or"""
-BINARY = frozenset(_BINARY.split())
+SAME_NODES = dict.fromkeys(_BINARY.split(), ("a", "b")) | {
+    "Not": ("a",),
+    "Select": ("condition", "true_value", "false_value"),
+}
 
 # Nodes of TVM's that are calls here, and the operators that are called.
 CALLS_BY_NODE = {

@@ -1,4 +1,4 @@
-"""`from_tvm`: PrimFuncs of TVM's as those of parpass."""
+"""`from_tvm`: TVM's PrimFuncs as those of parpass."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tvm import s_tir, tirx
 from parpass import IRModule, tir
 from parpass.errors import ArgumentError
 from parpass.integrations.tvm.exchange import (
-    BINARY,
     CALLS_BY_NODE,
     PRIM_CALLS,
+    SAME_NODES,
     TIRX_CALLS,
     Steps,
     walked,
@@ -23,7 +23,7 @@ from parpass.integrations.tvm.exchange import (
 
 
 def from_tvm(mod: Any) -> IRModule:
-    """Return the PrimFuncs of TVM's as a module of parpass.
+    """Return TVM's PrimFuncs as a module of parpass.
 
     Blocks are lowered by TVM's own passes first. Spans are left out.
 
@@ -66,13 +66,6 @@ def _without_blocks(mod: Any) -> Any:
             passes.LowerOpaqueBlock(),
         ]
     )(mod)
-
-
-# Nodes that are made of their parts alone, and are called the same.
-_FIELDS = dict.fromkeys(BINARY, ("a", "b")) | {
-    "Not": ("a",),
-    "Select": ("condition", "true_value", "false_value"),
-}
 
 
 class _Reader:
@@ -133,14 +126,14 @@ class _Reader:
     # Variables and buffers
 
     def _variable(self, var: Any) -> Any:
-        """Return the variable for one of TVM's, whose binding this may be."""
+        """Return the variable for one of TVM, whose binding this may be."""
         key = var.__chandle__()
         if key not in self._variables:
             self._variables[key] = tir.Var(str(var.name), str(var.ty.dtype))
         return self._variables[key]
 
     def _declare(self, var: Any, data: Any = None) -> Any:
-        """Return a new buffer for one of TVM's, of its own memory or of a pointer's."""
+        """Return a new buffer for one of TVM, in its own memory or a pointer's."""
         ty = var.ty
         if ty.layout is not None and not tvm.ir.structural_equal(
             ty.layout, tirx.decl_buffer([*ty.shape], str(ty.dtype)).ty.layout
@@ -279,8 +272,8 @@ class _Reader:
 
     def _new_expr(self, expr: Any) -> Steps:
         kind = type(expr).__name__
-        if kind in _FIELDS:
-            parts = yield self._all([getattr(expr, name) for name in _FIELDS[kind]])
+        if kind in SAME_NODES:
+            parts = yield self._all([getattr(expr, name) for name in SAME_NODES[kind]])
             return getattr(tir, kind)(*parts)
         if kind in CALLS_BY_NODE:
             parts = [expr.a] if kind == "BitwiseNot" else [expr.a, expr.b]

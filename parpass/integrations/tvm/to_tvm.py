@@ -1,4 +1,4 @@
-"""`to_tvm`: PrimFuncs of parpass's as those of TVM."""
+"""`to_tvm`: parpass's PrimFuncs as those of TVM."""
 
 from __future__ import annotations
 
@@ -12,25 +12,20 @@ from tvm import tirx
 from parpass import IRModule, tir
 from parpass.errors import ArgumentError
 from parpass.integrations.tvm.exchange import (
-    BINARY,
     CALLS_BY_NODE,
     PRIM_CALLS,
+    SAME_NODES,
     TIRX_CALLS,
     Steps,
     walked,
 )
 
-# Nodes that are made of their parts alone, and are called the same.
-_FIELDS = dict.fromkeys(BINARY, ("a", "b")) | {
-    "Not": ("a",),
-    "Select": ("condition", "true_value", "false_value"),
-}
 _NODES_BY_CALL = {call: node for node, call in CALLS_BY_NODE.items()}
 _DEFAULT_ALIGNMENT = 128  # parpass's; TVM has another, which its arrays have
 
 
 def to_tvm(mod: IRModule | tir.PrimFunc) -> Any:
-    """Return the PrimFuncs of parpass's as an IRModule of TVM's.
+    """Return parpass's PrimFuncs as an IRModule of TVM.
 
     Spans are left out.
 
@@ -107,7 +102,7 @@ class _Writer:
         return self._variables[var]
 
     def _declare(self, buffer: Any) -> Any:
-        """Return the buffer that is declared where one of parpass's is."""
+        """Return the buffer that is declared where one of parpass is."""
         if buffer.buffer_type:
             raise self._has_no(f"buffer '{buffer.name}' of type {buffer.buffer_type}")
         for var in buffer.declared:
@@ -138,7 +133,7 @@ class _Writer:
 
         Args:
             data: The pointer to it.
-            owner: The buffer of parpass's that it belongs to, which is declared.
+            owner: The buffer of parpass that it belongs to, which is declared.
         """
         memory = self._buffers[owner]
         pointer = memory.data
@@ -281,8 +276,8 @@ class _Writer:
 
     def _new_expr(self, expr: Any) -> Steps:
         kind = type(expr).__name__
-        if kind in _FIELDS:
-            parts = yield self._all([getattr(expr, name) for name in _FIELDS[kind]])
+        if kind in SAME_NODES:
+            parts = yield self._all([getattr(expr, name) for name in SAME_NODES[kind]])
             return getattr(tirx, kind)(*parts)
         made = self._converted(expr, kind)
         return (yield made) if isinstance(made, Generator) else made
@@ -343,7 +338,7 @@ class _Writer:
 
 
 class _Uses:
-    """What a function uses of memory: buffers by their pointers, and bare pointers."""
+    """The memory that a function uses: buffers by pointers, and bare pointers."""
 
     def __init__(self) -> None:
         self.buffers: dict[Any, list[Any]] = defaultdict(list)
