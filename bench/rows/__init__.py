@@ -45,6 +45,7 @@ _FILES = {
     "xdsl_passes": ("xdsl_objects", "xdsl_text", "xdsl_command"),
     "codemods": ("codemods", "codemods_again"),
     "alternatives": ("alternatives",),
+    "tvm_build": ("tvm_build",),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)
