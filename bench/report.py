@@ -183,7 +183,7 @@ def _alternatives(lines: Sequence[Line]) -> str:
     parts = ["![Speed-up by the cost of a pass](performance-alternatives.svg)"]
     for line in lines:
         if line.curves:
-            parts.append(f"{line.what}: {line.compares}.")
+            parts.append(f"{line.what}, times as fast as one process:")
             parts.append("\n".join(_curves_table(line.curves, ".2f")))
     parts.append(_figures(lines))
     return "\n\n".join(parts)
@@ -197,7 +197,8 @@ def _pays(lines: Sequence[Line]) -> str:
         count, pays, _ = line.compares.partition(" workers pay from ")
         if pays:
             workers[count] = None
-            shown = "" if line.figure is None else f"{line.figure.value:.2g} ms"
+            value = 0.0 if line.figure is None else line.figure.value
+            shown = f"{value:.0f} ms" if value >= 10 else f"{value:.2g} ms"
             found.setdefault(line.what, []).append(shown)
     table = [f"| workers | {' | '.join(workers)} |", f"|---|{'--:|' * len(workers)}"]
     table += [f"| {what} | {' | '.join(cells)} |" for what, cells in found.items()]

@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from parpass import integrations
+from parpass.errors import EntryPointError
 
 _ROOT = "parpass"
 _EXPORTED_BY_NO_MODULE = ("parpass.diagnostic", "parpass.remark")
@@ -76,7 +77,7 @@ def _integrations() -> Iterator[str]:
         try:
             for name in module.__all__:
                 getattr(module, name)
-        except ImportError:
+        except (ImportError, EntryPointError):
             continue  # it is of an extra that the site's builder does without
         yield found.name
 

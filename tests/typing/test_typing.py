@@ -22,8 +22,10 @@ ROOT = HERE.parents[1]
 SEEN_BY_PYRIGHT = {"decorated_classes.py", "for_tvm_users.py"}
 
 
-# Pieces of programs of `examples`, checked there; and libraries of other people.
+# Pieces of programs of `examples`, checked there; libraries of other people; and cells
+# of notebooks, which may await.
 LEFT_OUT = {
+    "in-notebooks.md",
     "services.md",
     "with-codemods.md",
     "with-qiskit.md",
