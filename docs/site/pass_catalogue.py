@@ -35,13 +35,18 @@ OWN = {
 
 
 def shipped_passes() -> Mapping[str, Callable[..., Any]]:
-    """Return the factories of the passes that parpass ships, by name."""
+    """Return the factories of parpass's own passes, by name.
+
+    Those of other compilers are known, too, where their integrations are loaded.
+    """
     names = [name for name, _ in described_passes()]  # which loads them
     known = registered_passes()
     return {
         name: known[name]
         for name in names
-        if str(getattr(known[name], "__module__", "")).startswith("parpass.")
+        if re.match(
+            r"parpass\.(?!integrations\.)", getattr(known[name], "__module__", "")
+        )
     }
 
 
