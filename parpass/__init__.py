@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         register_pass,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DataType",
