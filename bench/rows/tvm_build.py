@@ -6,7 +6,9 @@ compared by its tests.
 
 from __future__ import annotations
 
+import functools
 import runpy
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -80,7 +82,7 @@ class _Share:
 def _kernels(network: str, part: int, parts: int, count: int) -> Any:
     import tvm  # which the rest of the table does without
 
-    example = runpy.run_path(str(_EXAMPLE))
+    example = _example()
     mod = tvm.relax.transform.AttachGlobalSymbol()(example["network"](network))
     kernels = [*example["kernels"](mod).functions.items()][:count]
     return tvm.IRModule(dict(kernels[part::parts]))
@@ -88,7 +90,13 @@ def _kernels(network: str, part: int, parts: int, count: int) -> Any:
 
 def _by_tvm(mod: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        return runpy.run_path(str(_EXAMPLE))["by_tvm"](mod, Path(folder, "theirs.so"))
+        return _example()["by_tvm"](mod, Path(folder, "theirs.so"))
+
+
+@functools.cache
+def _example() -> dict[str, Any]:
+    sys.path.insert(0, str(_EXAMPLE.parent))  # where it finds the networks
+    return runpy.run_path(str(_EXAMPLE))
 
 
 ROWS = (Row("tvm_build", _build),)
