@@ -44,6 +44,7 @@ _FILES = {
     "page": ("page",),
     "xdsl_passes": ("xdsl_objects", "xdsl_text", "xdsl_command"),
     "codemods": ("codemods", "codemods_again"),
+    "numba_start": ("numba", "numba_more"),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)
