@@ -137,7 +137,12 @@ def test_an_import_inside_of_a_function_says_why():
 
 
 # The command is a process of its own, in which nobody forks beside it.
-UNFORKED = ("parpass.cli",)
+# Nor does anybody where Numba's functions are compiled.
+UNFORKED = (
+    "parpass.cli",
+    "parpass.integrations.numba.child",
+    "parpass.integrations.numba.units",
+)
 
 
 def loads_of(node: ast.AST, *, has_calls: bool = True) -> Iterator[int]:

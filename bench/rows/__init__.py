@@ -46,6 +46,7 @@ _FILES = {
     "codemods": ("codemods", "codemods_again"),
     "alternatives": ("alternatives",),
     "tvm_build": ("tvm_build",),
+    "numba_start": ("numba", "numba_more"),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

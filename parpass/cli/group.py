@@ -39,6 +39,7 @@ SHIPPED = {
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
     "mlir-opt": "Do what xdsl-opt does, on every core.",
     "new": "Make a small compiler of your own, which runs, to begin with.",
+    "numba": "Compile what modules have Numba compile, on every core.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",
     "replay": "Run the pipeline of a reproducer on its program, in this process.",
