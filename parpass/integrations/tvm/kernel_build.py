@@ -53,7 +53,7 @@ def build(
         runner: A runner whose workers are kept, in place of `workers`.
         options: What `parpass.run_pipeline_sync` takes besides: `progress`, which tells
             the kernels that workers are at, `cache`, `function_timeout` and
-            `memory_limit` for a batch of them, `report`, `trace`.
+            `memory_limit` for a batch of them, and `report`.
 
     Returns:
         The library, loaded: a `tvm.runtime.Module`, whose functions are called by name,
