@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
 INCREMENTAL = ROOT / "docs" / "incremental.md"
+TVM = ROOT / "docs" / "with-tvm.md"
 WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
@@ -88,6 +89,7 @@ def pages(report: Report) -> dict[Path, str]:
             "scale": _scale(report.rows.get("scale", ())),
         },
         INCREMENTAL: {"incremental": _figures(report.rows.get("incremental", ()))},
+        TVM: {"tvm_build": _figures(report.rows.get("tvm_build", ()))},
         WHEN: {
             "alternatives": _alternatives(report.rows.get("alternatives", ())),
             "pays": _pays(report.rows.get("scale", ())),
