@@ -13,7 +13,9 @@ import pytest
 from tests.support.docs import snippets
 
 PAGE = Path(__file__).parents[3] / "docs" / "with-codemods.md"
-SESSION = re.compile(r"^```text\n\$ (.*(?:\\\n.*)*)\n([^`]*)^```$", re.MULTILINE)
+SESSION = re.compile(
+    r"^```text\n\$ ((?:[^\n]*\\\n)*[^\n]*)\n([^`]*)^```$", re.MULTILINE
+)
 NUMBER = re.compile(r"\d[\d,.]*")
 
 
