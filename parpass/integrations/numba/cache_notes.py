@@ -74,9 +74,13 @@ def jitted(module: ModuleType) -> Sequence[Any]:
     return [
         value
         for value in vars(module).values()
-        if hasattr(type(value), "recompile")
-        and value.py_func.__module__ == module.__name__
+        if is_jitted(value) and value.py_func.__module__ == module.__name__
     ]
+
+
+def is_jitted(value: object) -> bool:
+    """Return whether a value is a function that Numba compiles."""
+    return hasattr(type(value), "recompile")
 
 
 def read_digests(path: Path) -> Mapping[str, str]:

@@ -136,7 +136,7 @@ class Recorder:
     ) -> Callable[..., Any]:
         def wrapper(function: Any) -> Any:
             made = wrap(function)
-            if hasattr(type(made), "recompile"):  # else Numba is switched off
+            if cache_notes.is_jitted(made):  # else Numba is switched off
                 self.units.append(Unit(made, signatures, True, is_kept))
             return made
 
@@ -147,7 +147,7 @@ class Recorder:
     ) -> Callable[..., Any]:
         def wrapper(function: Any) -> Any:
             made = wrap(function)
-            if is_kept and hasattr(type(made), "recompile"):
+            if is_kept and cache_notes.is_jitted(made):
                 self._lazy.append(made)
             return made
 
@@ -198,7 +198,7 @@ class CallGraph:
         seen.add(id(dispatcher))
         functions = [dispatcher.py_func]
         for value in named(dispatcher.py_func):
-            if hasattr(type(value), "recompile") and id(value) not in seen:
+            if cache_notes.is_jitted(value) and id(value) not in seen:
                 functions += self._visit(value, seen, found)
         if unit := self._units.get(id(dispatcher)):
             found[id(dispatcher)] = unit
