@@ -274,7 +274,8 @@ def test_a_name_that_no_executor_has_is_refused_with_the_nearest():
     with pytest.raises(EntryPointError) as refused:
         run_pipeline_sync(program(1), Add(), executor="dusk://one:8786")
     assert str(refused.value) == (
-        "no executor named 'dusk'; did you mean 'dask'?; there are dask"
+        "no executor named 'dusk'; did you mean 'dask'?; there are dask "
+        "(parpass[dask]), ray (parpass[ray])"
     )
 
 
