@@ -51,8 +51,9 @@ def _dask(workers: int) -> Generator[Any]:
 def _ray(workers: int) -> Generator[Any]:
     """Give an executor on a Ray cluster of one node, which is this machine."""
     import_module("ray")  # a row says that it is not installed by this error
+    opened = open_executor(f"ray://local?cpus={workers}")
     logging.getLogger("ray").setLevel(logging.ERROR)
-    with open_executor(f"ray://local?cpus={workers}") as executor:
+    with opened as executor:
         yield executor
 
 

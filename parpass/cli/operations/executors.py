@@ -50,11 +50,13 @@ def opening_runner(
     with contextlib.ExitStack() as stack:
         given: Any = None
         if executor is not None:
-            # It says of a connection that is lost, and given up, what it was at: all of
-            # it.
-            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
             try:
-                given = stack.enter_context(open_executor(executor))
+                opened = open_executor(executor)
+                # They say of a connection that is lost what it was at: all of it. Ray,
+                # when it is loaded, has it that it tells of each step.
+                for name in ("distributed.client", "ray"):
+                    logging.getLogger(name).setLevel(logging.CRITICAL)
+                given = stack.enter_context(opened)
             except (ArgumentError, EntryPointError, RuntimeUseError) as error:
                 raise click.BadParameter(
                     command_text(error), param_hint=option

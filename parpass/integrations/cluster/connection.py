@@ -1,4 +1,4 @@
-"""What an executor needs of a cluster: the protocol of a connection."""
+"""The protocol of an executor's connection to a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OnLeave = Callable[[str], None]
 class Connection(Protocol):
     """Calls the workers of a cluster, and receives their events.
 
-    A worker is one process of the cluster's, in which an agent runs jobs in children.
+    A worker is one process of the cluster, in which an agent runs jobs in children.
     Its address names it; one that starts again has another address.
 
     Attributes:

@@ -7,11 +7,15 @@ import functools
 from collections.abc import Generator
 from typing import Any
 
+from dask import config
+from dask.utils import parse_timedelta
 from distributed import Client, Security
 
 from parpass.errors import RuntimeUseError
 from parpass.integrations.cluster.cluster_executor import ClusterExecutor
 from parpass.integrations.dask.dask_connection import DaskConnection
+
+_CONNECT_SECONDS = 10.0
 
 
 @contextlib.contextmanager
@@ -29,14 +33,24 @@ def open_executor(url: str) -> Generator[DaskExecutor]:
         address = f"tcp://{address}"
     _check_certificates(address)
     try:
-        client: Any = Client(address, set_as_default=False)
-    except (OSError, ValueError) as error:
+        client: Any = Client(address, timeout=_patience(), set_as_default=False)
+    except ValueError as error:
         raise RuntimeUseError(
-            f"no Dask scheduler answers at '{address}' (expected an address such as "
-            f"dask://host:8786, got '{url}'): {error}"
+            f"expected the address of a Dask scheduler, such as dask://host:8786, got "
+            f"'{url}': {error}"
+        ) from error
+    except OSError as error:
+        raise RuntimeUseError(
+            f"no Dask scheduler answers at '{address}': {error}"
         ) from error
     with client, DaskExecutor(client) as executor:
         yield executor
+
+
+def _patience() -> float:
+    """Return for how many seconds to try: at most what Dask is configured for."""
+    configured = parse_timedelta(config.get("distributed.comm.timeouts.connect"))
+    return min(float(configured), _CONNECT_SECONDS)
 
 
 def _check_certificates(address: str) -> None:

@@ -1,7 +1,4 @@
-"""The actor that runs jobs on a node of a Ray cluster.
-
-Ray is not imported here: `RayConnection` makes an actor of the class.
-"""
+"""The actor that runs jobs on a node of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -9,11 +6,13 @@ import queue
 from collections.abc import Callable
 from typing import Any
 
+import ray
+
 from parpass.integrations.cluster.messages import JobReply
 from parpass.integrations.cluster.worker_calls import run_on_worker
 
-CONTROL, EVENTS = "control", "events"  # concurrency groups
-CONTROL_THREADS = 2  # so that a traceback, which takes a second, delays no cancellation
+# Threads of groups of calls. A traceback takes a second, and delays no cancellation.
+GROUPS = {"control": 2, "events": 1}
 _LISTEN_SECONDS = 10.0  # after which a call that waits for events returns without any
 
 
@@ -33,6 +32,7 @@ class AgentHost:
         # Ray ends the process at once, and its children with it.
         return run_on_worker(packed, self._log_event, lambda: False)
 
+    @ray.method(concurrency_group="control")
     def call(self, what: Callable[..., Any], *args: Any) -> Any:
         """Call a function; return its result, or its error."""
         try:
@@ -40,6 +40,7 @@ class AgentHost:
         except Exception as error:  # noqa: BLE001 -- returned
             return error
 
+    @ray.method(concurrency_group="events")
     def next_events(self) -> list[tuple[Any, ...]]:
         """Wait for events, and return them; none if there are none for some seconds."""
         try:

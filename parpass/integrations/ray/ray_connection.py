@@ -22,12 +22,7 @@ from parpass.integrations.cluster.worker_calls import (
     heartbeat_on_worker,
     versions_on_worker,
 )
-from parpass.integrations.ray.agent_host import (
-    CONTROL,
-    CONTROL_THREADS,
-    EVENTS,
-    AgentHost,
-)
+from parpass.integrations.ray.agent_host import GROUPS, AgentHost
 from parpass.spi import DEFAULT_START_SECONDS
 
 _logger = logging.getLogger(__name__)
@@ -53,8 +48,7 @@ class Host:
         self.address = f"{node['NodeManagerHostname']}/{uuid.uuid4().hex[:8]}"
         self.threads = threads
         self.has_joined = False
-        groups = {CONTROL: CONTROL_THREADS, EVENTS: 1}
-        as_actor: Any = ray.remote(concurrency_groups=groups)
+        as_actor: Any = ray.remote(concurrency_groups=GROUPS)
         self.actor: Any = (
             as_actor(AgentHost)
             .options(
@@ -69,8 +63,7 @@ class Host:
 
     def call(self, what: Callable[..., Any], *args: Any) -> Future[Any]:
         """Call a function there; return the future of its result, or of its error."""
-        method = self.actor.call.options(concurrency_group=CONTROL)
-        called: Future[Any] = method.remote(what, *args).future()
+        called: Future[Any] = self.actor.call.remote(what, *args).future()
         return called
 
     def kill(self) -> None:
@@ -225,10 +218,13 @@ class RayConnection:
     def _admit(self, versions: Future[Any], host: Host) -> None:
         """Let an actor run jobs, if its versions are those of this process."""
         try:
-            theirs: Any = versions.result()
+            why = why_unfit(self.cluster, host.address, versions.result())
         except RayError as error:
-            theirs = RuntimeError(_last_line(error))
-        why = why_unfit(self.cluster, host.address, theirs)
+            why = (
+                f"no actor of parpass's starts on {host.address} of the Ray cluster: "
+                f"{_last_line(error)}; parpass is to be installed there, and "
+                "RAY_AUTH_MODE to be what it is here"
+            )
         if why is None:
             host.has_joined = True
             self._on_join(host.address, host.threads)
@@ -243,8 +239,7 @@ class RayConnection:
 
     def _listen(self, host: Host) -> None:
         with contextlib.suppress(Exception):  # the cluster is gone: `check` says so
-            method = host.actor.next_events.options(concurrency_group=EVENTS)
-            self._pass_on(method.remote().future(), self._receive, host)
+            self._pass_on(host.actor.next_events.remote().future(), self._receive, host)
 
     def _receive(self, events: Future[Any], host: Host) -> None:
         try:
@@ -265,7 +260,7 @@ class RayConnection:
                 answer.set_exception(error)
 
     def _leave(self, host: Host) -> None:
-        """Take an actor for dead; another one is started if its node is alive."""
+        """Treat an actor as dead; its node, if it is alive, gets a new one."""
         with self._lock:
             found = self._hosts.pop(host.address, None)
         if found is not None:
@@ -276,7 +271,7 @@ class RayConnection:
     def _pass_on(
         self, done: Future[Any], what: Callable[..., None], *args: Any
     ) -> None:
-        """Have a function called with a future that is done, in the thread for that."""
+        """Call a function with a future, in the thread for that, when it is done."""
 
         def pass_on(done: Future[Any]) -> None:
             with contextlib.suppress(RuntimeError):  # this is closed

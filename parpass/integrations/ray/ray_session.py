@@ -1,10 +1,11 @@
-"""What `ray://...` names, and the connection of this process to it."""
+"""The parts of `ray://...`, and the connection of this process to its cluster."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Self
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -19,6 +20,10 @@ _FORMS = (
     "expected ray://HOST:10001, the cluster at whose head Ray's client server is, "
     "ray://auto, the one that this machine is part of, or ray://local, one that is "
     "started here; each with ?cpus=N for N processors of each machine"
+)
+_HINT = (
+    "something listens there: is it Ray's client server (--ray-client-server-port), "
+    "and is RAY_AUTH_MODE here what it is there?"
 )
 
 
@@ -71,7 +76,7 @@ def open_session(url: RayUrl) -> Generator[None]:
 
     Raises:
         RuntimeUseError: There is no such cluster, it has other versions, or this
-            process is connected to another one.
+            process is connected to another cluster.
     """
     is_connected: bool = ray.is_initialized()
     if is_connected and url.host == "auto":
@@ -96,19 +101,30 @@ def open_session(url: RayUrl) -> Generator[None]:
 
 
 def _connect(url: RayUrl) -> None:
-    init: Any = ray.init
+    init: Any = functools.partial(ray.init, configure_logging=False)
     if url.host == "auto":
-        init("auto", configure_logging=False, log_to_driver=False)
+        init("auto", log_to_driver=False)
     elif url.host == "local":
-        init(
-            "local",
-            num_cpus=url.cpus,
-            include_dashboard=False,
-            configure_logging=False,
-            log_to_driver=False,
-        )
+        init("local", num_cpus=url.cpus, include_dashboard=False, log_to_driver=False)
     else:
-        # Ray itself tries for a minute and a half.
+        # Ray itself tries for half a minute.
         socket.create_connection((url.host, url.port), _REACH_SECONDS).close()
         host = f"[{url.host}]" if ":" in url.host else url.host
-        init(f"ray://{host}:{url.port}")
+        try:
+            _try_twice(functools.partial(init, f"ray://{host}:{url.port}"))
+        except ConnectionError as error:
+            raise ConnectionError(f"{error}; {_HINT}") from error
+
+
+def _try_twice(connect: Callable[[], object]) -> None:
+    """Connect, if need be once more.
+
+    Ray's server starts a process for each client, and fails if it looks at that too
+    early, as it does on a busy machine.
+    """
+    try:
+        connect()
+    except ConnectionError as error:
+        if "Initialization failure" not in str(error):
+            raise
+        connect()
