@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from parpass.integrations.cluster.worker_calls import versions_on_worker
@@ -110,8 +110,7 @@ def why_unfit(cluster: str, address: str, theirs: Any) -> str | None:
     mine = versions_on_worker()
     if theirs == mine:
         return None
-    is_list = isinstance(theirs, Sequence) and not isinstance(theirs, str)
-    got = ", ".join(map(str, theirs)) if is_list else str(theirs)
+    got = str(theirs) if isinstance(theirs, Exception) else ", ".join(theirs)
     return (
         f"expected {', '.join(mine)} on all workers of the {cluster}, as here, got "
         f"{got} on {address}; install the same there"

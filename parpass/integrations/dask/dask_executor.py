@@ -49,7 +49,9 @@ def open_executor(url: str) -> Generator[DaskExecutor]:
 
 def _patience() -> float:
     """Return for how many seconds to try: at most what Dask is configured for."""
-    configured = parse_timedelta(config.get("distributed.comm.timeouts.connect"))
+    settings: Any = config
+    to_seconds: Any = parse_timedelta
+    configured = to_seconds(settings.get("distributed.comm.timeouts.connect"))
     return min(float(configured), _CONNECT_SECONDS)
 
 

@@ -44,7 +44,7 @@ def ours() -> set[int]:
     """Return the processes that run jobs on clusters of this machine."""
     found: set[int] = set()
     for process in psutil.process_iter(["cmdline", "status"]):
-        words = process.info["cmdline"] or []
+        words: list[str] = process.info["cmdline"] or []
         if any("from parpass.spi import serve" in word for word in words):
             found.add(process.pid)
     return found
