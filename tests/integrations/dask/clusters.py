@@ -104,7 +104,7 @@ def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
 
 def kept(executor: str) -> tuple[int, list[str]]:
     """Return how many children a worker has for an executor, and folders of runs."""
-    agent: Any = import_module("parpass.integrations.dask.worker_agent").agent_of(
+    agent: Any = import_module("parpass.integrations.cluster.worker_agent").agent_of(
         executor
     )
     return agent.resources()
