@@ -52,8 +52,8 @@ def opening_runner(
         if executor is not None:
             try:
                 opened = open_executor(executor)
-                # They say of a connection that is lost what it was at: all of it. Ray,
-                # when it is loaded, has it that it tells of each step.
+                # Their logs repeat at length what errors say; Ray sets the level of its
+                # own when it is loaded.
                 for name in ("distributed.client", "ray"):
                     logging.getLogger(name).setLevel(logging.CRITICAL)
                 given = stack.enter_context(opened)

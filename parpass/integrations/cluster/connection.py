@@ -11,6 +11,25 @@ OnJoin = Callable[[str, int], None]
 OnLeave = Callable[[str], None]
 
 
+class ClusterFuture(Protocol):
+    """The future of a call on a cluster, as far as it is used.
+
+    `distributed.Future` and `concurrent.futures.Future` are such.
+    """
+
+    def result(self) -> Any:
+        """Return the result of a call that is done, or raise its error."""
+        ...
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> object:
+        """Have a function called with this future when the call is done."""
+        ...
+
+    def cancel(self) -> object:
+        """Cancel the call, and forget it."""
+        ...
+
+
 class Connection(Protocol):
     """Calls the workers of a cluster, and receives their events.
 
@@ -49,7 +68,7 @@ class Connection(Protocol):
         """
         ...
 
-    def submit(self, packed: bytes, address: str, key: str) -> Any:
+    def submit(self, packed: bytes, address: str, key: str) -> ClusterFuture:
         """Submit a job to a thread of one worker, in which `run_on_worker` runs it.
 
         Args:
@@ -58,8 +77,7 @@ class Connection(Protocol):
             key: A name of the call that is unique on the cluster.
 
         Returns:
-            A future of the `JobReply`, with the methods of `concurrent.futures.Future`
-            that `Dispatch` calls: `result`, `add_done_callback`, `cancel`.
+            The future of the `JobReply`.
 
         Raises:
             RuntimeUseError: The cluster is not there.
@@ -88,14 +106,6 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Release the workers' resources of this executor, and disconnect."""
-        ...
-
-
-class Cancellable(Protocol):
-    """The future of a call on a cluster, as far as it is used after its submission."""
-
-    def cancel(self) -> Any:
-        """Cancel the call, and forget it."""
         ...
 
 

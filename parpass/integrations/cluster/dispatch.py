@@ -21,7 +21,7 @@ from parpass.integrations.cluster.client_run import (
     RemoteJob,
 )
 from parpass.integrations.cluster.cluster_workers import ClusterWorker
-from parpass.integrations.cluster.connection import Cancellable, Connection
+from parpass.integrations.cluster.connection import ClusterFuture, Connection
 from parpass.integrations.cluster.messages import (
     Done,
     JobRequest,
@@ -65,7 +65,7 @@ class SubmittedJob:
         self.slot: MirroredSlot | None = None
         self.last_activity: LastActivity | None = None
         self.worker: ClusterWorker | None = None
-        self.future: Cancellable | None = None
+        self.future: ClusterFuture | None = None
         self.tries = 0
         self.sent = 0.0
 
@@ -102,9 +102,8 @@ class SubmittedJob:
         return ProcessDied("SIGKILL(-9)", was_at, "", host_died=True)
 
 
-_LITTLE = (
-    1 << 20
-)  # bytes of parts that go with a call: clusters are slow with large ones
+# Bytes of parts that go with a call: clusters are slow with large ones.
+_LITTLE = 1 << 20
 
 OnReply = Callable[[SubmittedJob, Done | ProcessDied | Exception], None]
 
@@ -167,7 +166,7 @@ class Dispatch:
         except Exception as error:  # noqa: BLE001 -- becomes the job's result
             self._on_reply(job, error)
 
-    def _completed(self, job: SubmittedJob, future: Any) -> None:
+    def _completed(self, job: SubmittedJob, future: ClusterFuture) -> None:
         if job.answer.done():
             return
         answer = self._result_of(job, future)
@@ -180,7 +179,7 @@ class Dispatch:
         self.send(job)
 
     def _result_of(
-        self, job: SubmittedJob, future: Any
+        self, job: SubmittedJob, future: ClusterFuture
     ) -> Done | ProcessDied | MissingParts | Exception:
         try:
             return future.result()

@@ -105,15 +105,16 @@ class WorkerAgent:
             return len(self._idle) + len(self._busy), folders
 
     def run(
-        self, call: JobRequest, send: Send, is_closing: Callable[[], bool]
+        self, call: JobRequest, send: Send, is_dropped: Callable[[], bool]
     ) -> JobReply:
         """Run a job in a child.
 
         Args:
             call: The job.
             send: Sends the child's activity to the executor.
-            is_closing: Returns whether this process ends: then the child is killed, as
-                Dask waits for its tasks.
+            is_dropped: Returns whether the cluster waits for the job no more. If the
+                executor did not cancel it, this process ends, or the executor has
+                died: the agent is closed.
         """
         self.heartbeat()
         for digest, content in call.parts.items():
@@ -136,8 +137,8 @@ class WorkerAgent:
             message = encode_call(run_relocated_job, given)
 
         def look() -> None:
-            if is_closing():
-                child.kill()
+            if is_dropped() and call.number not in self._ended:
+                close_agent(call.executor)
             poller.poll()
 
         answer = child.call(message, look)

@@ -26,21 +26,21 @@ from parpass.integrations.cluster.worker_agent import agent_of, close_agent, hea
 def run_on_worker(
     packed: bytes,
     log_event: Callable[[str, tuple[Any, ...]], None],
-    is_closing: Callable[[], bool],
+    is_dropped: Callable[[], bool],
 ) -> JobReply:
     """Run a job, and report its activity.
 
     Args:
         packed: The pickled `JobRequest`.
         log_event: Sends an event to the executor of a name.
-        is_closing: Returns whether this process is about to end.
+        is_dropped: Returns whether the cluster waits for the job no more.
     """
     call: JobRequest = pickle.loads(packed)
 
     def send(what: tuple[Any, ...]) -> None:
         log_event(call.executor, what)
 
-    return agent_of(call.executor).run(call, send, is_closing)
+    return agent_of(call.executor).run(call, send, is_dropped)
 
 
 def store_parts_on_worker(executor: str, parts: dict[str, bytes]) -> None:

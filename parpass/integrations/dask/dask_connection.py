@@ -203,13 +203,23 @@ class DaskConnection:
 
 
 def run_on_dask_worker(packed: bytes) -> JobReply:
-    """Run a job in a thread of a Dask worker; see `run_on_worker`."""
+    """Run a job in a thread of a Dask worker; see `run_on_worker`.
+
+    Dask waits for what its threads run, also when it closes the worker, or when the
+    scheduler cancels the tasks of a program that was killed.
+    """
     worker: Any = get_worker()
+    key = worker.get_current_task()
 
     def log_event(executor: str, what: tuple[Any, ...]) -> None:
         worker.log_event(executor, [worker.address, *what])
 
-    return run_on_worker(packed, log_event, lambda: worker.status.name in _CLOSING)
+    def is_dropped() -> bool:
+        task = worker.state.tasks.get(key)
+        is_cancelled = task is None or task.state == "cancelled"
+        return is_cancelled or worker.status.name in _CLOSING
+
+    return run_on_worker(packed, log_event, is_dropped)
 
 
 async def _in_a_thread(what: Callable[..., Any], *args: Any) -> Any:

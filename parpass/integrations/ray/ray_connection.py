@@ -26,6 +26,7 @@ from parpass.integrations.ray.agent_host import GROUPS, AgentHost
 from parpass.spi import DEFAULT_START_SECONDS
 
 _logger = logging.getLogger(__name__)
+_NOT_USED = "%s; it is not used"
 _LOOK_SECONDS = 2.0  # between two looks which nodes there are
 _OTHERS_SECONDS = 5.0  # how much later than the first one others may be ready
 _CLOSE_SECONDS = 5.0  # for actors to release what they have
@@ -97,6 +98,7 @@ class RayConnection:
         self._lock = threading.RLock()
         self._hosts: dict[str, Host] = {}  # by address
         self._refused: dict[str, str] = {}  # why, by node
+        self._misfit = ""  # what other versions a node has
         self._callbacks = ThreadPoolExecutor(1, "parpass-ray")
         self._watch = threading.Thread(target=self._follow_nodes, daemon=True)
         self.check()
@@ -115,13 +117,17 @@ class RayConnection:
         wait(ready, DEFAULT_START_SECONDS, "FIRST_COMPLETED")
         wait(ready, _OTHERS_SECONDS)
         self._callbacks.submit(lambda: None).result()  # all that are ready have joined
-        if self._refused:
-            raise RuntimeUseError(next(iter(self._refused.values())))
+        if self._misfit:
+            raise RuntimeUseError(self._misfit)
         if not any(host.has_joined for host in self._hosts.values()):
             raise RuntimeUseError(
-                f"the Ray cluster had no free processors for {DEFAULT_START_SECONDS:g} "
-                "s; give fewer than a node has, as in ray://HOST:PORT?cpus=2"
+                next(iter(self._refused.values()), "")
+                or f"the Ray cluster had no free processors for "
+                f"{DEFAULT_START_SECONDS:g} s; give fewer than a node has, as in "
+                "ray://HOST:PORT?cpus=2"
             )
+        for why in self._refused.values():  # a node that has just died, say
+            _logger.warning(_NOT_USED, why)
         self._watch.start()
 
     def check(self) -> None:
@@ -219,10 +225,11 @@ class RayConnection:
         """Let an actor run jobs, if its versions are those of this process."""
         try:
             why = why_unfit(self.cluster, host.address, versions.result())
+            self._misfit = self._misfit or why or ""
         except RayError as error:
             why = (
                 f"no actor of parpass's starts on {host.address} of the Ray cluster: "
-                f"{_last_line(error)}; parpass is to be installed there, and "
+                f"{_cause(error)}; parpass is to be installed there, and "
                 "RAY_AUTH_MODE to be what it is here"
             )
         if why is None:
@@ -235,7 +242,7 @@ class RayConnection:
             self._refused[host.node] = why
         host.kill()
         if self._watch.is_alive():
-            _logger.warning("%s; it is not used", why)
+            _logger.warning(_NOT_USED, why)
 
     def _listen(self, host: Host) -> None:
         with contextlib.suppress(Exception):  # the cluster is gone: `check` says so
@@ -307,7 +314,11 @@ def _result(called: Future[Any]) -> Any:
         return error
 
 
-def _last_line(error: Exception) -> str:
-    """Return what an error of Ray's says at last: the error that it was caused by."""
+def _cause(error: Exception) -> str:
+    """Return the line of an error of Ray's that says what caused it.
+
+    It is the last one, or before that which adds that an actor never ran.
+    """
     lines = [line.strip() for line in str(error).splitlines()]
-    return next((line for line in reversed(lines) if line), type(error).__name__)
+    told = [line for line in lines if line and not line.startswith("The actor never")]
+    return told[-1] if told else type(error).__name__

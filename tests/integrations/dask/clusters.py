@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -92,6 +93,13 @@ def dask(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(_WAIT_SECONDS)
+
+
+def unused_port() -> int:
+    """Return a port of this machine at which nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
 
 
 def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:

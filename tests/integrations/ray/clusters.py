@@ -1,7 +1,7 @@
-"""A Ray cluster on this machine: a head without processors, and a host with many.
+"""A Ray cluster on this machine: a head without processors, and hosts with many.
 
-The host shares no files with the tests: its shared memory and its working folder are
-its own. Ray is imported by who connects: no other test is to have it in its process.
+The hosts share no files with the tests: their shared memory and working folders are
+their own. Ray is imported by who connects: no other test is to have it in its process.
 """
 
 from __future__ import annotations
@@ -20,41 +20,61 @@ from pathlib import Path
 
 import psutil
 
-from tests.integrations.dask.clusters import until
+from tests.integrations.dask.clusters import until, unused_port
 from tests.support.own_mounts import unsharing
 
 ROOT = Path(__file__).parents[3]
-VARIABLES = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+VARIABLES = {
+    # `ray start` asks for a token if the user's home has one, which a program gives
+    # only with `token` here: what is in the home is to make no difference.
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
 # Others' files are not there: shared memory is empty.
 ALONE = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
 
 
-def unused_port() -> int:
-    """Return a port of this machine at which nothing listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
+class Cluster:
+    """A cluster that runs.
+
+    Attributes:
+        url: The URL of two processors of each host.
+
+    Args:
+        folder: Where the folders of hosts are made.
+        port: Where the head waits for hosts.
+        client_port: Where it waits for programs.
+    """
+
+    def __init__(self, folder: Path, port: int, client_port: int) -> None:
+        self.url = f"ray://127.0.0.1:{client_port}?cpus=2"
+        self._folder, self._port = folder, port
+
+    @contextlib.contextmanager
+    def host(self, name: str) -> Generator[None]:
+        """Have a host run, whose folder has a name."""
+        folder = self._folder / name
+        folder.mkdir()
+        node = [f"--address=127.0.0.1:{self._port}", "--num-cpus=12"]
+        alone = [*unsharing(), "/bin/sh", "-c", ALONE, "sh"]
+        with _ray(node, folder, alone):
+            yield
 
 
 @contextlib.contextmanager
-def cluster_in(folder: Path) -> Generator[str]:
-    """Give the URL of two processors of a cluster; all of it ends with this."""
-    port, client_port = unused_port(), unused_port()
+def cluster_in(folder: Path) -> Generator[Cluster]:
+    """Give a cluster with one host, `host`; all of it ends with this."""
+    cluster = Cluster(folder, port := unused_port(), client_port := unused_port())
     temporary = tempfile.mkdtemp(prefix="ray")  # paths of sockets are to be short
-    host = folder / "host"
-    host.mkdir()
-    settings = {**VARIABLES, "PYTHONPATH": str(ROOT), "TMPDIR": str(host)}
     head = ["--head", f"--port={port}", f"--ray-client-server-port={client_port}"]
     head += ["--num-cpus=0", "--include-dashboard=false", f"--temp-dir={temporary}"]
     head += ["--node-ip-address=127.0.0.1"]
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, temporary, ignore_errors=True)
-        stack.enter_context(_ray(head, folder, settings))
+        stack.enter_context(_ray(head, folder))
         until(lambda: _listens(client_port))
-        node = [f"--address=127.0.0.1:{port}", "--num-cpus=12"]
-        alone = [*unsharing(), "/bin/sh", "-c", ALONE, "sh"]
-        stack.enter_context(_ray(node, host, settings, alone))
-        yield f"ray://127.0.0.1:{client_port}?cpus=2"
+        stack.enter_context(cluster.host("host"))
+        yield cluster
 
 
 def _listens(port: int) -> bool:
@@ -66,16 +86,17 @@ def _listens(port: int) -> bool:
 
 @contextlib.contextmanager
 def _ray(
-    arguments: Sequence[str],
-    folder: Path,
-    settings: Mapping[str, str],
-    inside: Sequence[str] = (),
+    arguments: Sequence[str], folder: Path, inside: Sequence[str] = ()
 ) -> Generator[None]:
     """Have a node run; it and all that it started end with this."""
     script = "from ray.scripts.scripts import main; main()"
-    command = [*inside, sys.executable, "-c", script, "start", "--block", *arguments]
+    settings: Mapping[str, str] = {
+        **VARIABLES,
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": str(folder),
+    }
     process = subprocess.Popen(
-        command,
+        [*inside, sys.executable, "-c", script, "start", "--block", *arguments],
         cwd=folder,
         env={**os.environ, **settings},
         stdout=subprocess.PIPE,

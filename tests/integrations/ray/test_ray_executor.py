@@ -6,9 +6,6 @@ The host that runs passes shares nothing with this process but connections.
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,13 +14,12 @@ import psutil
 import pytest
 import trio
 
-import parpass
 from parpass import relay
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.integrations.dask.clusters import until
-from tests.integrations.ray.clusters import ROOT, VARIABLES, unused_port
+from tests.integrations.ray.clusters import Cluster
 from tests.support.ending import EndIn, end
 from tests.support.large import Doubled, weighted
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
@@ -38,16 +34,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
-
-
-def ours() -> set[int]:
-    """Return the processes that run jobs on clusters of this machine."""
-    found: set[int] = set()
-    for process in psutil.process_iter(["cmdline", "status"]):
-        words: list[str] = process.info["cmdline"] or []
-        if any("from parpass.spi import serve" in word for word in words):
-            found.add(process.pid)
-    return found
 
 
 class Tell(FunctionPass):
@@ -176,105 +162,28 @@ async def test_a_run_that_is_cancelled_ends_its_jobs_and_others_follow(
     assert await runner.run(program(1, 2), Add(1), context=pooled()) == program(2, 3)
 
 
-_INTERRUPTED = """
-import sys
-from pathlib import Path
-
-from parpass.runner import open_runner
-from tests.integrations.ray.test_ray_executor import Tell
-from tests.support.pooled import run_pooled
-from tests.support.toy_ir import program
-
-with open_runner(executor=sys.argv[1]) as runner:
-    run_pooled(runner, Tell(Path(sys.argv[2])), program(1, 1))
-"""
-
-
-@pytest.mark.parametrize("name", ["SIGTERM"])
-def test_a_program_that_is_ended_leaves_no_process_on_the_cluster(
-    url: str, tmp_path: Path, name: str
+def test_hosts_that_come_later_are_used(
+    runner: Runner, cluster: Cluster, tmp_path: Path
 ):
-    pipe, before = new_pipe(tmp_path), ours()
-    process = subprocess.Popen(
-        [sys.executable, "-c", _INTERRUPTED, url, str(pipe)],
-        env={**os.environ, **VARIABLES, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    pipe.read_text()
-    process.send_signal(getattr(signal, name))
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == -getattr(signal, name), told
-    until(lambda: ours() <= before)
+    executor: Any = import_module("parpass.integrations.ray").RayExecutor
+    with executor(1) as other:
+        assert other.workers == 1
+        with cluster.host("other"):
+            until(lambda: other.workers == 2)
+        until(lambda: other.workers == 1)
 
 
-def test_the_command_has_it_run_passes(url: str, tmp_path: Path):
-    path = tmp_path / "a.relay"
-    path.write_text("def @main(%x: Tensor[(2), float32]) { add(%x, add(1f, 2f)) }")
-    command = [sys.executable, "-m", "parpass", "opt", str(path), "--isolate"]
-    ran = subprocess.run(
-        [*command, "-p", "FoldConstant", "--executor", url],
-        env={**os.environ, **VARIABLES, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert "add(%x, 3f)" in ran.stdout
-
-
-def test_hosts_of_another_version_are_refused(
-    url: str, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_without_free_processors_is_refused(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(parpass, "__version__", "0.0.1")
-    refused = pytest.raises(RuntimeUseError, match=r"parpass 0\.0\.1, .* got parpass 0")
-    with refused, open_runner(executor=url) as other:
+    connection: Any = import_module("parpass.integrations.ray.ray_connection")
+    monkeypatch.setattr(connection, "DEFAULT_START_SECONDS", 1.0)
+    executor: Any = import_module("parpass.integrations.ray").RayExecutor
+    with pytest.raises(RuntimeUseError, match="no free processors for 1 s"):
+        executor(12)
+
+
+def test_a_process_that_is_connected_is_to_no_other_cluster(runner: Runner):
+    refused = pytest.raises(RuntimeUseError, match="is connected to a Ray cluster")
+    with refused, open_runner(executor="ray://other") as other:
         other.run_sync(program(1, 2), Add(1), context=pooled())
-
-
-def test_a_cluster_that_does_not_answer_is_named():
-    url = f"ray://127.0.0.1:{unused_port()}"
-    refused = pytest.raises(RuntimeUseError, match=f"answers at '{url}'.*refused")
-    with refused, open_runner(executor=url) as other:
-        other.run_sync(program(1, 2), Add(1), context=pooled())
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("ray://head", ("head", 10001, None)),
-        ("ray://head:1234?cpus=2", ("head", 1234, 2)),
-        ("ray://", ("auto", 10001, None)),
-        ("ray://local?cpus=3", ("local", 10001, 3)),
-    ],
-)
-def test_a_url_names_a_cluster(url: str, expected: tuple[str, int, int | None]):
-    found = import_module("parpass.integrations.ray.ray_session").RayUrl.parse(url)
-    assert found == (url, *expected)
-
-
-@pytest.mark.parametrize(
-    "url", ["ray://a:b", "ray://a?cpu=2", "ray://a?cpus=0", "ray://a/b", "ray://u@a"]
-)
-def test_a_url_of_another_form_is_refused(url: str):
-    parse = import_module("parpass.integrations.ray.ray_session").RayUrl.parse
-    with pytest.raises(RuntimeUseError, match=r"expected ray://HOST:10001.*got 'ray"):
-        parse(url)
-
-
-def test_a_process_that_is_connected_to_none_is_refused():
-    ray_executor: Any = import_module("parpass.integrations.ray").RayExecutor
-    with pytest.raises(RuntimeUseError, match=r"call ray\.init"):
-        ray_executor()
-
-
-def test_what_is_the_programs_is_as_it_was_after_ray_was_loaded():
-    code = (
-        "import os, signal, sys\n"
-        "before = sys.excepthook, sys.path[0], signal.getsignal(signal.SIGTERM)\n"
-        "import parpass.integrations.ray.ray_executor\n"
-        "after = sys.excepthook, sys.path[0], signal.getsignal(signal.SIGTERM)\n"
-        "assert after == before, (before, after)\n"
-        "assert 'PYTHONBREAKPOINT' not in os.environ\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
