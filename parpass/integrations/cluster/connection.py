@@ -22,7 +22,7 @@ class ClusterFuture(Protocol):
         ...
 
     def add_done_callback(self, callback: Callable[[Any], None]) -> object:
-        """Have a function called with this future when the call is done."""
+        """Call a function with this future when the call is done."""
         ...
 
     def cancel(self) -> object:

@@ -149,7 +149,7 @@ class Dispatch:
         """Finish all running calls, and accept no further ones."""
         self._thread.shutdown()
 
-    def _enqueue(self, what: Callable[..., None], *args: Any) -> None:
+    def _enqueue(self, what: Callable[..., object], *args: Any) -> None:
         with contextlib.suppress(RuntimeError):  # it is closed
             self._thread.submit(what, *args)
 

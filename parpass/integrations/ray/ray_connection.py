@@ -317,7 +317,7 @@ def _result(called: Future[Any]) -> Any:
 def _cause(error: Exception) -> str:
     """Return the line of an error of Ray's that says what caused it.
 
-    It is the last one, or before that which adds that an actor never ran.
+    It is the last line, but for one that adds that an actor never ran.
     """
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith("The actor never")]

@@ -187,3 +187,9 @@ def test_a_process_that_is_connected_is_to_no_other_cluster(runner: Runner):
     refused = pytest.raises(RuntimeUseError, match="is connected to a Ray cluster")
     with refused, open_runner(executor="ray://other") as other:
         other.run_sync(program(1, 2), Add(1), context=pooled())
+
+
+def test_a_connection_that_is_there_is_used_and_left(runner: Runner):
+    with open_runner(executor="ray://auto?cpus=1") as other:
+        assert run_pooled(other, Add(1), program(1, 2)) == program(2, 3)
+    assert run_pooled(runner, Add(1), program(1, 2)) == program(2, 3)
