@@ -35,7 +35,10 @@ SHIPPED: Mapping[str, Mapping[str, str]] = {
         "relay": "parpass.ir.embedded:RELAY",
         "tir": "parpass.ir.embedded:TIR",
     },
-    EXECUTORS: {"dask": "parpass.integrations.dask.dask_executor:open_executor"},
+    EXECUTORS: {
+        "dask": "parpass.integrations.dask.dask_executor:open_executor",
+        "ray": "parpass.integrations.ray.ray_executor:open_executor",
+    },
 }
 
 # Formats that several IRs use, or none: files with these suffixes are no IR's.
@@ -124,15 +127,21 @@ def open_executor(url: str) -> AbstractContextManager[Any]:
     value = _value(EXECUTORS, scheme)
     if value is None:
         names = sorted({*SHIPPED[EXECUTORS], *installed(EXECUTORS)})
+        known = [f"{one} ({_extra(one)})" if _extra(one) else one for one in names]
         raise EntryPointError(
             f"no executor named '{scheme}'{did_you_mean(scheme, names)}; there are "
-            f"{', '.join(names)}"
+            f"{', '.join(known)}"
         )
-    requirement = f"parpass[{scheme}]" if scheme in SHIPPED[EXECUTORS] else ""
+    requirement = _extra(scheme)
     factory = _load(EXECUTORS, scheme, value, requirement)
     if not callable(factory):
         raise _unfit(EXECUTORS, scheme, value, "a function from a URL", factory)
     return cast("ExecutorFactory", factory)(url)
+
+
+def _extra(scheme: str) -> str:
+    """Return the requirement that installs a shipped executor's library, else ""."""
+    return f"parpass[{scheme}]" if scheme in SHIPPED[EXECUTORS] else ""
 
 
 def _load_ir(name: str, value: str) -> IR:

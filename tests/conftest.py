@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile(profile_of(config.option.markexpr))
     if config.option.markexpr == "hunt":
-        config.option.markexpr = "hunt and not stress"
+        config.option.markexpr = "hunt and not stress and not foreign"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -274,8 +274,21 @@ def test_a_name_that_no_executor_has_is_refused_with_the_nearest():
     with pytest.raises(EntryPointError) as refused:
         run_pipeline_sync(program(1), Add(), executor="dusk://one:8786")
     assert str(refused.value) == (
-        "no executor named 'dusk'; did you mean 'dask'?; there are dask"
+        "no executor named 'dusk'; did you mean 'dask'?; there are dask "
+        "(parpass[dask]), ray (parpass[ray])"
     )
+
+
+@pytest.mark.parametrize(("name", "library"), [("dask", "distributed"), ("ray", "ray")])
+def test_an_executor_without_its_library_names_the_extra(
+    name: str, library: str, monkeypatch: pytest.MonkeyPatch
+):
+    for module in [*sys.modules]:
+        if module.startswith((f"parpass.integrations.{name}.", f"{library}.")):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(EntryPointError, match=rf"install 'parpass\[{name}\]'"):
+        run_pipeline_sync(program(1), Add(), executor=f"{name}://one:8786")
 
 
 @pytest.mark.parametrize("text", ["", "dask", "tcp//one", "://one", "one:8786"])

@@ -26,7 +26,7 @@ _FILES = {
     "siblings": ("siblings",),
     "interactive": ("interactive",),
     "service": ("service",),
-    "cluster": ("dask",),
+    "cluster": ("dask", "ray", "engines"),
     "scale": ("scale",),
     "cold_start": ("cold",),
     "infrastructure": ("infrastructure",),

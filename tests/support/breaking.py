@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import time
+from pathlib import Path
 
 from parpass.instrument import PassInstrument
 from parpass.ir.module import IRModule
@@ -115,6 +116,25 @@ class OverspendOnExp(FunctionPass):
                     return func.with_attr("spent", str(len(bytearray(4 << 30))))
                 case _:
                     time.sleep(0.001)  # which costs those that wait for it no core
+        return func
+
+
+@register_pass("test.HangOnExp")
+class HangOnExp(FunctionPass):
+    """Tells by a named pipe that it has begun, and hangs in C."""
+
+    pass_info = PassInfo(0, "HangOnExp")
+
+    def __init__(self, pipe: str) -> None:
+        self.pipe = pipe
+
+    def transform_function(
+        self, func: Function, mod: IRModule, ctx: PassContext
+    ) -> Function:
+        if has_exp(func):
+            Path(self.pipe).write_text("begun")
+            while True:
+                ctypes.CDLL(None).pause()
         return func
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Generator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from parpass.entry_points import open_executor
 from parpass.errors import ArgumentError, EntryPointError, RuntimeUseError
 from parpass.object_store import default_folder
 from parpass.runner import (
-    Executor,
     FunctionCache,
     HttpLayer,
     Runner,
@@ -45,18 +43,23 @@ def opening_runner(
 
     Raises:
         click.BadParameter: There is no such executor, or it cannot be opened.
-        InputError: There is no such cluster, or what it needs is not installed.
     """
+    option = "'--executor'"
+    if dask is not None:
+        executor, option = f"dask://{dask}", "'--dask'"
     with contextlib.ExitStack() as stack:
         given: Any = None
-        if dask is not None:
-            given = stack.enter_context(cluster_executor(dask))
-        elif executor is not None:
+        if executor is not None:
             try:
-                given = stack.enter_context(open_executor(executor))
+                opened = open_executor(executor)
+                # Their logs repeat at length what errors say; Ray sets the level of its
+                # own when it is loaded.
+                for name in ("distributed.client", "ray"):
+                    logging.getLogger(name).setLevel(logging.CRITICAL)
+                given = stack.enter_context(opened)
             except (ArgumentError, EntryPointError, RuntimeUseError) as error:
                 raise click.BadParameter(
-                    command_text(error), param_hint="'--executor'"
+                    command_text(error), param_hint=option
                 ) from None
         elif preload:
             given = stack.enter_context(preloaded_workers(preload, jobs))
@@ -104,48 +107,3 @@ def function_cache(
         raise click.BadParameter(str(error), param_hint=option) from None
     except OSError as error:
         raise InputError(f"there is no folder for a cache: {error}") from None
-
-
-@contextlib.contextmanager
-def cluster_executor(address: str) -> Generator[Executor]:
-    """Give what runs jobs on the Dask cluster whose scheduler is there.
-
-    Raises:
-        InputError: Dask is not installed, or there is no such cluster.
-    """
-    try:
-        distributed = import_module("distributed")
-        from parpass.integrations.dask import DaskExecutor  # which needs it
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"--dask needs {error.name}: install 'parpass[dask]'"
-        ) from None
-    # It says of a connection that is lost, and given up, what it was at: all of it.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    try:
-        _check_certificates(address, distributed.Security())
-        client = distributed.Client(address)
-    except (OSError, ValueError) as error:
-        raise InputError(f"no Dask scheduler answers at '{address}': {error}") from None
-    with client:
-        try:
-            executor = DaskExecutor(client)
-        except RuntimeUseError as error:
-            raise InputError(error) from None
-        with executor:
-            yield executor
-
-
-def _check_certificates(address: str, security: Any) -> None:
-    """Check that there is what an encrypted connection needs.
-
-    Raises:
-        InputError: It is not configured.
-    """
-    encryption = security.get_connection_args("client")["ssl_context"]
-    if address.startswith("tls:") and encryption is None:
-        raise InputError(
-            f"--dask {address} needs certificates: set "
-            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, and with it ...__CLIENT__CERT and "
-            "...__CLIENT__KEY, or distributed.comm.tls in Dask's configuration"
-        )

@@ -3,68 +3,80 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import threading
-import time
-from collections.abc import Callable, Collection, Generator
-from concurrent.futures import Future, InvalidStateError, wait
-from typing import Any, Self
+import functools
+from collections.abc import Generator
+from typing import Any
 
-from distributed import Client
+from dask import config
+from dask.utils import parse_timedelta
+from distributed import Client, Security
 
 from parpass.errors import RuntimeUseError
-from parpass.integrations.dask.client_run import ClientRuns
-from parpass.integrations.dask.connection import Connection
-from parpass.integrations.dask.dask_dispatch import Dispatch, JobFunction, SubmittedJob
-from parpass.integrations.dask.dask_messages import Done, LastActivity, ProcessDied
-from parpass.integrations.dask.dask_workers import DaskWorkers, RoundTripEstimate
-from parpass.spi import (
-    DEFAULT_START_SECONDS,
-    Activity,
-    JobCancelledError,
-    JobLostError,
-    decode_result,
-)
+from parpass.integrations.cluster.cluster_executor import ClusterExecutor
+from parpass.integrations.dask.dask_connection import DaskConnection
 
-_LOOK_SECONDS = 0.5  # between two looks of a job that waits for a worker
-_TRACEBACK_SECONDS = 2.0  # for workers to say where they hang
+_CONNECT_SECONDS = 10.0
 
 
 @contextlib.contextmanager
 def open_executor(url: str) -> Generator[DaskExecutor]:
     """Give an executor on the cluster whose scheduler is at `dask://HOST:PORT`.
 
+    An address with a protocol of Dask's follows in whole, as in `dask://tls://HOST:PORT`.
     Its client is closed with it.
 
     Raises:
         RuntimeUseError: There is no scheduler, or it has no workers.
     """
-    address = f"tcp://{url.partition('://')[2]}"
+    address = url.partition("://")[2]
+    if "://" not in address:
+        address = f"tcp://{address}"
+    _check_certificates(address)
     try:
-        client: Any = Client(address, set_as_default=False)
-    except (OSError, ValueError) as error:
+        client: Any = Client(address, timeout=_patience(), set_as_default=False)
+    except ValueError as error:
         raise RuntimeUseError(
             f"expected the address of a Dask scheduler, such as dask://host:8786, got "
             f"'{url}': {error}"
+        ) from error
+    except OSError as error:
+        raise RuntimeUseError(
+            f"no Dask scheduler answers at '{address}': {error}"
         ) from error
     with client, DaskExecutor(client) as executor:
         yield executor
 
 
-class DaskExecutor:
-    """Runs jobs on the workers of a Dask cluster; see `parpass.spi.Executor`.
+def _patience() -> float:
+    """Return for how many seconds to try: at most what Dask is configured for."""
+    settings: Any = config
+    to_seconds: Any = parse_timedelta
+    configured = to_seconds(settings.get("distributed.comm.timeouts.connect"))
+    return min(float(configured), _CONNECT_SECONDS)
 
-    On each worker they run in child processes, which are killed where a pass hangs, and
-    end with this executor; nothing else on the cluster is touched. Workers unpickle
-    what they receive, and so does this process: a cluster can do all that its users
-    can.
+
+def _check_certificates(address: str) -> None:
+    """Check that there is what an encrypted connection needs.
+
+    Raises:
+        RuntimeUseError: It is not configured.
+    """
+    security: Any = Security()
+    encryption = security.get_connection_args("client")["ssl_context"]
+    if address.startswith("tls:") and encryption is None:
+        raise RuntimeUseError(
+            f"{address} needs certificates: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
+            "and with it ...__CLIENT__CERT and ...__CLIENT__KEY, or "
+            "distributed.comm.tls in Dask's configuration"
+        )
+
+
+class DaskExecutor(ClusterExecutor):
+    """Runs jobs on the workers of a Dask cluster; see `parpass.spi.Executor`.
 
     Args:
         client: A `distributed.Client`; it is not closed. This executor has a connection
             of its own to the same scheduler.
-
-    Attributes:
-        name: Prefix of the executor's names on the cluster.
 
     Raises:
         RuntimeUseError: There are no workers, they have another Python or parpass, or
@@ -72,234 +84,4 @@ class DaskExecutor:
     """
 
     def __init__(self, client: Any) -> None:
-        self._lock = threading.RLock()
-        self._jobs: dict[int, SubmittedJob] = {}
-        self._waiting: list[SubmittedJob] = []  # for a worker, while there is none
-        self._workers = DaskWorkers()
-        self._count = 0
-        self._closed = False
-        self._start_seconds = DEFAULT_START_SECONDS
-        self._round_trip = RoundTripEstimate()
-        self._cluster = Connection(client, self._on_event)
-        self.name = self._cluster.name
-        self._runs = ClientRuns(self._cluster)
-        self._dispatch = Dispatch(self._cluster, self._runs, self._on_reply)
-        try:
-            self._cluster.open(self._on_join, self._on_leave)
-        except BaseException:
-            self._hang_up()
-            raise
-
-    @property
-    def workers(self) -> int:
-        """How many jobs run at once: the number of threads of all present workers."""
-        return max(1, self._workers.threads)
-
-    @property
-    def least_job_seconds(self) -> float:
-        """The least useful duration of a job, by the measured round trip."""
-        return self._round_trip.least_job_seconds
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether workers have been started: always, as the cluster is there."""
-        return True
-
-    def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Check that the cluster is there; no worker is started.
-
-        Args:
-            seconds: How long a job may wait for a worker, if there is none.
-
-        Raises:
-            RuntimeUseError: The cluster is gone, or this executor is closed.
-        """
-        self._start_seconds = seconds
-        if self._closed:
-            raise RuntimeUseError.closed("executor")
-        self._cluster.check()
-
-    def submit(
-        self, run: JobFunction, job: bytes, seconds: float = math.inf
-    ) -> Future[bytes]:
-        """Submit a call `run(job)` to a process of some worker."""
-        del seconds
-        self.start(self._start_seconds)
-        with self._lock:
-            self._count += 1
-            submitted = self._jobs[self._count] = SubmittedJob(self._count, run, job)
-            self._assign(submitted)
-        return submitted.answer
-
-    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """Cancel a job: the process that runs it is killed."""
-        del at_once
-        with self._lock:
-            found = [one for one in self._jobs.values() if one.answer is answer]
-            for job in found:
-                self._remove(job)
-                job.release_slot(reuse=False)
-        _settle(answer.set_exception, JobCancelledError())
-        for job in found:
-            self._dispatch.end(job)
-
-    def dump_tracebacks(self, works: Collection[Activity]) -> dict[str, str]:
-        """Return tracebacks of hanging workers, C frames included, by slot owner."""
-        with self._lock:
-            asked = {
-                work.owner: self._dispatch.dump_tracebacks(job)
-                for job in self._jobs.values()
-                for work in works
-                if job.slot is not None and job.slot.number == work.process
-            }
-        wait(asked.values(), _TRACEBACK_SECONDS)
-        return {owner: found.result() for owner, found in asked.items() if found.done()}
-
-    def kill(self) -> None:
-        """Cancel all jobs."""
-        for job in list(self._jobs.values()):
-            self.end(job.answer)
-
-    def close(self) -> None:
-        """Wait for all jobs, and remove everything from the cluster."""
-        self._closed = True
-        for job in list(self._jobs.values()):
-            with contextlib.suppress(Exception):
-                job.answer.result()
-        self._hang_up()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, error: object, *_: object) -> None:
-        if error is not None:  # the results are not used
-            self.kill()
-        self.close()
-
-    def _hang_up(self) -> None:
-        self._dispatch.close()
-        self._cluster.close()
-        self._runs.close()
-
-    def _assign(self, job: SubmittedJob) -> None:
-        """Assign a job to a worker, now or when there is one."""
-        worker = self._workers.best()
-        if worker is None:
-            self._waiting.append(job)
-            self._wait_for_worker(job, time.monotonic() + self._start_seconds)
-            return
-        job.worker = worker
-        job.sent = time.monotonic() if worker.has_idle else 0.0
-        worker.jobs += 1
-        self._dispatch.send(job)
-
-    def _wait_for_worker(self, job: SubmittedJob, until: float) -> None:
-        """Fail a waiting job at its deadline or if the cluster is gone.
-
-        Otherwise check again later.
-        """
-        if job not in self._waiting:
-            return
-        try:
-            self._cluster.check()
-            if time.monotonic() > until:
-                raise RuntimeUseError(
-                    f"the Dask cluster has had no workers for {self._start_seconds:g} s"
-                )
-        except RuntimeUseError as error:
-            self._settle(job, error)
-            return
-        look = threading.Timer(_LOOK_SECONDS, self._wait_for_worker, (job, until))
-        look.daemon = True
-        look.start()
-
-    def _on_join(self, address: str, threads: int) -> None:
-        """Add a worker, and assign waiting jobs."""
-        with self._lock:
-            self._workers.join(address, threads)
-            waiting, self._waiting = self._waiting, []
-            for job in waiting:
-                if not job.answer.done():
-                    self._assign(job)
-
-    def _on_leave(self, address: str) -> None:
-        """Remove a worker, and fail its jobs."""
-        with self._lock:
-            threads = self._workers.leave(address)
-            lost = [
-                one
-                for one in self._jobs.values()
-                if one.worker is not None and one.worker.address == address
-            ]
-            for at, job in enumerate(lost):  # in the order of their start
-                self._report_lost(
-                    job, job.died_with_worker(may_have_begun=at < threads)
-                )
-
-    def _on_reply(
-        self, job: SubmittedJob, what: Done | ProcessDied | Exception
-    ) -> None:
-        """Handle the reply to a job."""
-        try:
-            match what:
-                case ProcessDied():
-                    self._report_lost(job, what)
-                case Done(content, chunks, seconds):
-                    if job.sent:
-                        self._round_trip.update(time.monotonic() - job.sent - seconds)
-                    if job.client_run is not None:
-                        job.client_run.store_chunks(chunks)
-                    self._settle(job, decode_result(content))
-                case _:
-                    self._settle(job, what)
-        except Exception as error:  # noqa: BLE001 -- becomes the job's result
-            self._settle(job, error)
-
-    def _on_event(self, address: str, what: str, *rest: Any) -> None:
-        """Handle a worker's event, on the connection's event loop."""
-        if what != "at":
-            self._runs.push(what, address, *rest)
-            return
-        number, *values, age = rest
-        with self._lock:
-            job = self._jobs.get(number)
-            if job is not None:
-                job.last_activity = LastActivity(tuple(values), age)
-                job.mirror(job.last_activity)
-
-    def _report_lost(self, job: SubmittedJob, lost: ProcessDied) -> None:
-        with self._lock:
-            if job.number in self._jobs:
-                job.mirror(lost.activity)
-        slot = job.slot
-        if slot is not None and lost.traceback:
-            slot.mirror_traceback(lost.traceback)
-        number = 0 if slot is None else slot.number
-        error = JobLostError(lost.cause, number, host_died=lost.host_died)
-        self._settle(job, error)
-        self._dispatch.forget(job)
-
-    def _settle(self, job: SubmittedJob, result: bytes | BaseException) -> None:
-        """Set the result of a job."""
-        with self._lock:
-            # The slot of a lost job is still read, so it is not released.
-            if self._remove(job) and not isinstance(result, JobLostError):
-                job.release_slot(reuse=True)
-        answer = job.answer
-        is_error = isinstance(result, BaseException)
-        _settle(answer.set_exception if is_error else answer.set_result, result)
-
-    def _remove(self, job: SubmittedJob) -> bool:
-        """Remove a job from this executor; return whether it was there."""
-        if self._jobs.pop(job.number, None) is None:
-            return False
-        if job.worker is not None:
-            job.worker.jobs -= 1
-        if job in self._waiting:
-            self._waiting.remove(job)
-        return True
-
-
-def _settle(put: Callable[[Any], None], value: Any) -> None:
-    with contextlib.suppress(InvalidStateError):  # it has been ended
-        put(value)
+        super().__init__(functools.partial(DaskConnection, client))

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -94,6 +95,13 @@ def dask(
         process.wait(_WAIT_SECONDS)
 
 
+def unused_port() -> int:
+    """Return a port of this machine at which nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
 def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
     """Wait for something that another process does, for so many seconds at most."""
     end_of_patience = time.monotonic() + seconds
@@ -104,7 +112,7 @@ def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
 
 def kept(executor: str) -> tuple[int, list[str]]:
     """Return how many children a worker has for an executor, and folders of runs."""
-    agent: Any = import_module("parpass.integrations.dask.worker_agent").agent_of(
+    agent: Any = import_module("parpass.integrations.cluster.worker_agent").agent_of(
         executor
     )
     return agent.resources()

@@ -6,7 +6,7 @@ import contextvars
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import trio
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobCancelledError, Runner, open_runner
 from parpass.transform import PassContext, Sequential
+from tests.integrations.cluster.ended_commands import end_command
 from tests.integrations.dask.clusters import (
     client_of,
     cluster_of,
@@ -149,6 +150,24 @@ def test_a_scheduler_that_is_killed_ends_the_run_at_once_and_all_that_was_starte
         assert ours
         # Dask itself waits half a minute for what a worker runs.
         until(lambda: not any(each.is_running() for each in ours), seconds=20)
+
+
+@pytest.fixture(scope="module")
+def one_worker() -> Iterator[Any]:
+    """Give a client of a cluster of one worker, whose idle processes are its own."""
+    with cluster_of(1) as cluster, client_of(cluster) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)]
+)
+def test_a_command_that_is_ended_leaves_nothing_where_its_pass_ran(
+    one_worker: Any, tmp_path: Path, sent: str, code: int
+):
+    address = one_worker.scheduler.address
+    assert end_command(f"dask://{address}", tmp_path, sent) == code
+    until(lambda: not one_worker.run_on_scheduler(_tasks, "Client-parpass"))
 
 
 def _is_ours(process: psutil.Process) -> bool:

@@ -14,9 +14,22 @@ from tests.integrations.dask.clusters import until
 pytestmark = pytest.mark.slow
 
 
+def test_an_executor_that_is_silent_for_long_is_closed(monkeypatch: pytest.MonkeyPatch):
+    module: Any = import_module("parpass.integrations.cluster.worker_agent")
+    monkeypatch.setattr(module, "_CHECK_SECONDS", 0.0)
+    agent = module.agent_of("silent")
+    assert not agent.closed.is_set()
+    monkeypatch.setattr(module, "SILENT_SECONDS", -1.0)
+    assert agent.closed.wait(60)
+    assert module.agent_of("silent") is not agent
+    module.close_agent("silent")
+
+
 def test_a_process_that_begins_while_its_executor_closes_ends_with_it():
-    agent: Any = import_module("parpass.integrations.dask.worker_agent").WorkerAgent()
-    messages: Any = import_module("parpass.integrations.dask.dask_messages")
+    agent: Any = import_module(
+        "parpass.integrations.cluster.worker_agent"
+    ).WorkerAgent()
+    messages: Any = import_module("parpass.integrations.cluster.messages")
     job = messages.JobRequest("executor", 1, bytes.upper, b"job", None, (), {}, {})
     me = psutil.Process()
     before = set(me.children())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parpass.integrations.dask.dask_messages import BlobChunk, StageFunctions, StageInfo
+from parpass.integrations.cluster.messages import BlobChunk, StageFunctions, StageInfo
 from parpass.spi import (
     Activity,
     BlobServer,

@@ -1,4 +1,4 @@
-"""Messages between the executor and Dask's workers.
+"""Messages between the executor and a cluster's workers.
 
 Specs and large values are parts: each is sent once, and referred to by its digest.
 """
@@ -136,7 +136,7 @@ class ProcessDied(NamedTuple):
         cause: How it ended.
         activity: Its last activity.
         traceback: Its place, as `faulthandler` wrote.
-        host_died: Whether Dask's worker died, and the process with it.
+        host_died: Whether the cluster's worker died, and the process with it.
     """
 
     cause: str

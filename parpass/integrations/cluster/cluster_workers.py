@@ -1,27 +1,31 @@
 """The workers of a cluster, the choice among them, and the round-trip time of jobs.
 
-Each job is bound to one worker named to Dask, and is run on no other. So the death of a
-worker costs its own jobs only: Dask would run them again on other workers, and a
-function that kills its process would end these too.
+Each job is bound to one worker that is named to the cluster, and is run on no other. So
+the death of a worker costs its own jobs only: Dask would run them again on other
+workers, and a function that kills its process would end these too.
 
 The round trip of a job overlaps with the previous job, which is on the worker
 meanwhile. But with many workers the round trip is mostly queueing at the coordinator
-and the scheduler, which handle one job after the other. Jobs that take as long as the
+and a scheduler, which handle one job after the other. Jobs that take as long as the
 round trips of all of them keep these from being the bottleneck.
 """
 
 from __future__ import annotations
 
-_LEAST_SECONDS = 0.05  # of a job, where Dask is as quick as it gets
 _MOST_SECONDS = 10.0  # beyond which it may be something else that is slow
 _ROUND_TRIPS = 2.0  # per job: on average a round trip includes half of the others'
 _WEIGHT = 0.1  # of the last one in what is known
 
 
 class RoundTripEstimate:
-    """Estimate of a job's round-trip time, from measurements."""
+    """Estimate of a job's round-trip time, from measurements.
 
-    def __init__(self) -> None:
+    Args:
+        least: The time that a job should take where the cluster is as quick as it gets.
+    """
+
+    def __init__(self, least: float) -> None:
+        self._least = least
         self._seconds = 0.0
 
     def update(self, seconds: float) -> None:
@@ -37,10 +41,10 @@ class RoundTripEstimate:
     @property
     def least_job_seconds(self) -> float:
         """The time that a job should take at least, in seconds."""
-        return min(max(_LEAST_SECONDS, _ROUND_TRIPS * self._seconds), _MOST_SECONDS)
+        return min(max(self._least, _ROUND_TRIPS * self._seconds), _MOST_SECONDS)
 
 
-class DaskWorker:
+class ClusterWorker:
     """A worker of the cluster.
 
     Attributes:
@@ -62,27 +66,27 @@ class DaskWorker:
         return self.jobs < self.threads
 
 
-class DaskWorkers:
+class ClusterWorkers:
     """The workers of the cluster at present."""
 
     def __init__(self) -> None:
-        self._by_address: dict[str, DaskWorker] = {}
+        self._by_address: dict[str, ClusterWorker] = {}
 
     @property
     def threads(self) -> int:
         """How many jobs they run at once."""
         return sum([worker.threads for worker in self._by_address.values()])
 
-    def join(self, address: str, threads: int) -> DaskWorker:
+    def join(self, address: str, threads: int) -> ClusterWorker:
         """Add a worker, and return it."""
-        return self._by_address.setdefault(address, DaskWorker(address, threads))
+        return self._by_address.setdefault(address, ClusterWorker(address, threads))
 
     def leave(self, address: str) -> int:
         """Remove a worker; return how many jobs it ran at once."""
         worker = self._by_address.pop(address, None)
         return 0 if worker is None else worker.threads
 
-    def best(self) -> DaskWorker | None:
+    def best(self) -> ClusterWorker | None:
         """Return the worker with the fewest jobs per thread; None if there is none."""
         return min(
             self._by_address.values(),

@@ -6,6 +6,7 @@ the user's.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import threading
@@ -13,26 +14,28 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from distributed import Client
+from distributed import Client, get_worker
 
 from parpass.errors import RuntimeUseError
-from parpass.integrations.dask.worker_agent import (
-    SILENT_SECONDS,
+from parpass.integrations.cluster.connection import OnJoin, OnLeave, why_unfit
+from parpass.integrations.cluster.messages import JobReply
+from parpass.integrations.cluster.worker_agent import SILENT_SECONDS
+from parpass.integrations.cluster.worker_calls import (
     close_on_worker,
     heartbeat_on_worker,
+    run_on_worker,
     versions_on_worker,
 )
 
 _logger = logging.getLogger(__name__)
 _TRY_AGAIN = 0.5  # seconds until one is asked again that could not be reached
 _ALL = "all"  # the topic on which Dask's scheduler says which workers come and go
+# States of a worker that ends, as it does when its scheduler is gone.
+_CLOSING = ("closing", "closed", "failed")
 
-OnJoin = Callable[[str, int], None]
-OnLeave = Callable[[str], None]
 
-
-class Connection:
-    """Calls a cluster's scheduler and workers, and receives their events.
+class DaskConnection:
+    """Calls a cluster's scheduler and workers; see `Connection`.
 
     Args:
         client: A client of the cluster, used only to find the address.
@@ -45,6 +48,9 @@ class Connection:
     Raises:
         RuntimeUseError: The client is not connected.
     """
+
+    cluster = "Dask cluster"
+    least_job_seconds = 0.05
 
     def __init__(self, client: Any, on_event: Callable[..., None]) -> None:
         if client.status != "running":
@@ -81,7 +87,7 @@ class Connection:
         if not found:
             raise RuntimeUseError("the Dask cluster has no workers")
         for address, theirs in found.items():
-            if (why := _why_unfit(address, theirs)) is not None:
+            if (why := why_unfit(self.cluster, address, theirs)) is not None:
                 raise RuntimeUseError(why)
         for address, threads in self._client.nthreads().items():
             if address in found:
@@ -117,16 +123,24 @@ class Connection:
                 "its scheduler ended?"
             )
 
-    def submit(self, what: Any, given: bytes, address: str, key: str) -> Any:
-        """Submit a call to a thread of one worker; return Dask's future.
+    def submit(self, packed: bytes, address: str, key: str) -> Any:
+        """Submit a job to a thread of one worker; return Dask's future.
 
         Raises:
             RuntimeUseError: The cluster is not there.
         """
         self.check()
         return self._client.submit(
-            what, given, key=key, workers=[address], allow_other_workers=False
+            run_on_dask_worker,
+            packed,
+            key=key,
+            workers=[address],
+            allow_other_workers=False,
         )
+
+    def is_death(self, error: Exception) -> bool:
+        """Return whether a job's error says that its worker died."""
+        return type(error).__name__ == "KilledWorker"
 
     def call(self, what: Callable[..., Any], *args: Any, at: str) -> Any:
         """Call a function on one worker at once; return its result, or its error.
@@ -136,7 +150,7 @@ class Connection:
         """
         self.check()
         found: dict[str, Any] = self._client.run(
-            what, *args, workers=[at], on_error="return"
+            _in_a_thread, what, *args, workers=[at], on_error="return"
         )
         return found.get(at)
 
@@ -147,7 +161,9 @@ class Connection:
             RuntimeUseError: The cluster is not there.
         """
         self.check()
-        found: dict[str, Any] = self._client.run(what, *args, on_error="return")
+        found: dict[str, Any] = self._client.run(
+            _in_a_thread, what, *args, on_error="return"
+        )
         return found
 
     def close(self) -> None:
@@ -173,7 +189,7 @@ class Connection:
                 if theirs is None or isinstance(theirs, OSError):  # it is busy, say
                     if self._is_closed.wait(_TRY_AGAIN):
                         return
-                elif (why := _why_unfit(address, theirs)) is not None:
+                elif (why := why_unfit(self.cluster, address, theirs)) is not None:
                     _logger.warning("%s; it is not used", why)
                     return
                 else:
@@ -186,13 +202,26 @@ class Connection:
                 self.call_all(heartbeat_on_worker, self.name)
 
 
-def _why_unfit(address: str, theirs: Any) -> str | None:
-    """Return why a worker cannot be used; None if it can."""
-    mine = versions_on_worker()
-    if theirs == mine:
-        return None
-    got = str(theirs) if isinstance(theirs, Exception) else ", ".join(theirs)
-    return (
-        f"expected {', '.join(mine)} on all Dask workers, as here, got {got} on "
-        f"{address}; install the same there"
-    )
+def run_on_dask_worker(packed: bytes) -> JobReply:
+    """Run a job in a thread of a Dask worker; see `run_on_worker`.
+
+    Dask waits for what its threads run, also when it closes the worker, or when the
+    scheduler cancels the tasks of a program that was killed.
+    """
+    worker: Any = get_worker()
+    key = worker.get_current_task()
+
+    def log_event(executor: str, what: tuple[Any, ...]) -> None:
+        worker.log_event(executor, [worker.address, *what])
+
+    def is_dropped() -> bool:
+        task = worker.state.tasks.get(key)
+        is_cancelled = task is None or task.state == "cancelled"
+        return is_cancelled or worker.status.name in _CLOSING
+
+    return run_on_worker(packed, log_event, is_dropped)
+
+
+async def _in_a_thread(what: Callable[..., Any], *args: Any) -> Any:
+    """Call a function on a Dask worker, without blocking its event loop."""
+    return await asyncio.to_thread(what, *args)

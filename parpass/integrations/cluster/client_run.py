@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from parpass.integrations.dask.connection import Connection
-from parpass.integrations.dask.dask_messages import (
+from parpass.integrations.cluster.connection import Connection
+from parpass.integrations.cluster.messages import (
     BlobChunk,
     BlobRef,
     LastActivity,
@@ -27,7 +27,7 @@ from parpass.integrations.dask.dask_messages import (
     StageInfo,
     digest_of,
 )
-from parpass.integrations.dask.worker_agent import (
+from parpass.integrations.cluster.worker_calls import (
     forget_run_on_worker,
     put_blob_on_worker,
     put_functions_on_worker,
@@ -89,7 +89,7 @@ class ClientRun:
         self._stages: dict[int, _ClientStage] = {}
         self._slots: list[MirroredSlot] = []
         self._free: list[MirroredSlot] = []  # not in use
-        self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-dask")
+        self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-cluster")
         self._digests: dict[Extent, str] = {}
 
     @property
@@ -243,7 +243,7 @@ class ClientRuns:
         self._cluster, self._name = cluster, cluster.name
         self._runs: dict[str, ClientRun] = {}
         # Apart from dispatch: waiting for encoded functions must not delay jobs.
-        self._thread = ThreadPoolExecutor(1, "parpass-dask-push")
+        self._thread = ThreadPoolExecutor(1, "parpass-push")
 
     def of(self, path: str) -> ClientRun:
         """Return a run by its directory; workers release those that have ended."""

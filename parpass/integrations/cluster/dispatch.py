@@ -14,24 +14,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from parpass.errors import RuntimeUseError
-from parpass.integrations.dask.client_run import (
+from parpass.integrations.cluster.client_run import (
     ClientRun,
     ClientRuns,
     MirroredSlot,
     RemoteJob,
 )
-from parpass.integrations.dask.connection import Connection
-from parpass.integrations.dask.dask_messages import (
+from parpass.integrations.cluster.cluster_workers import ClusterWorker
+from parpass.integrations.cluster.connection import ClusterFuture, Connection
+from parpass.integrations.cluster.messages import (
     Done,
     JobRequest,
     LastActivity,
     MissingParts,
     ProcessDied,
 )
-from parpass.integrations.dask.dask_workers import DaskWorker
-from parpass.integrations.dask.worker_agent import (
+from parpass.integrations.cluster.worker_calls import (
     cancel_on_worker,
-    run_on_worker,
     store_parts_on_worker,
     traceback_on_worker,
 )
@@ -53,7 +52,7 @@ class SubmittedJob:
         slot: The status slot of its process.
         last_activity: The last reported activity; None if none was reported.
         worker: The worker that it is assigned to.
-        future: Dask's future.
+        future: The cluster's future.
         tries: How often it was sent.
         sent: The time of sending, if the round trip is to be measured; else 0.
     """
@@ -65,8 +64,8 @@ class SubmittedJob:
         self.functions: Sequence[int] = ()
         self.slot: MirroredSlot | None = None
         self.last_activity: LastActivity | None = None
-        self.worker: DaskWorker | None = None
-        self.future: Any = None
+        self.worker: ClusterWorker | None = None
+        self.future: ClusterFuture | None = None
         self.tries = 0
         self.sent = 0.0
 
@@ -87,7 +86,7 @@ class SubmittedJob:
             self.client_run.release_slot(slot, reuse=reuse)
 
     def died_with_worker(self, *, may_have_begun: bool = True) -> ProcessDied:
-        """Return the death of its process with Dask's worker, its activity unknown.
+        """Return the death of its process with its worker, its activity unknown.
 
         It was the last reported one, or a later one. A job of a single function that
         was not queued behind another job has no other function to suspect.
@@ -103,7 +102,8 @@ class SubmittedJob:
         return ProcessDied("SIGKILL(-9)", was_at, "", host_died=True)
 
 
-_LITTLE = 1 << 20  # bytes of parts that go with a call; Dask warns of large tasks
+# Bytes of parts that go with a call: clusters are slow with large ones.
+_LITTLE = 1 << 20
 
 OnReply = Callable[[SubmittedJob, Done | ProcessDied | Exception], None]
 
@@ -124,18 +124,18 @@ class Dispatch:
     ) -> None:
         self._cluster, self._runs, self._on_reply = cluster, runs, on_reply
         self._environment = worker_env()
-        self._thread = ThreadPoolExecutor(1, "parpass-dask")
+        self._thread = ThreadPoolExecutor(1, "parpass-dispatch")
 
     def send(self, job: SubmittedJob) -> None:
         """Enqueue the sending of a job to its worker."""
         self._enqueue(self._send, job)
 
     def end(self, job: SubmittedJob) -> None:
-        """Enqueue a job's cancellation: its process is killed, and Dask forgets it."""
+        """Enqueue a job's cancellation: its process is killed."""
         self._enqueue(self._end, job)
 
     def forget(self, job: SubmittedJob) -> None:
-        """Enqueue the removal of a finished job from Dask."""
+        """Enqueue the removal of a finished job from the cluster."""
         if job.future is not None:
             self._enqueue(job.future.cancel)
 
@@ -149,7 +149,7 @@ class Dispatch:
         """Finish all running calls, and accept no further ones."""
         self._thread.shutdown()
 
-    def _enqueue(self, what: Callable[..., None], *args: Any) -> None:
+    def _enqueue(self, what: Callable[..., object], *args: Any) -> None:
         with contextlib.suppress(RuntimeError):  # it is closed
             self._thread.submit(what, *args)
 
@@ -161,14 +161,12 @@ class Dispatch:
             packed = pickle.dumps(self._call(job, worker), protocol=5)
             job.tries += 1
             key = f"{self._cluster.name}-{job.number}-{job.tries}"
-            job.future = self._cluster.submit(
-                run_on_worker, packed, worker.address, key
-            )
-            job.future.add_done_callback(functools.partial(self._completed, job))
+            future = job.future = self._cluster.submit(packed, worker.address, key)
+            future.add_done_callback(functools.partial(self._completed, job))
         except Exception as error:  # noqa: BLE001 -- becomes the job's result
             self._on_reply(job, error)
 
-    def _completed(self, job: SubmittedJob, future: Any) -> None:
+    def _completed(self, job: SubmittedJob, future: ClusterFuture) -> None:
         if job.answer.done():
             return
         answer = self._result_of(job, future)
@@ -181,18 +179,20 @@ class Dispatch:
         self.send(job)
 
     def _result_of(
-        self, job: SubmittedJob, future: Any
+        self, job: SubmittedJob, future: ClusterFuture
     ) -> Done | ProcessDied | MissingParts | Exception:
         try:
             return future.result()
-        except Exception as error:  # noqa: BLE001 -- of Dask's
-            if type(error).__name__ == "KilledWorker":
+        except Exception as error:  # noqa: BLE001 -- of the cluster
+            if self._cluster.is_death(error):
                 return job.died_with_worker()
             try:
                 self._cluster.check()
             except RuntimeUseError as lost:
                 return lost
-            return RuntimeUseError(f"the Dask cluster gave up a job: {error!r}")
+            return RuntimeUseError(
+                f"the {self._cluster.cluster} gave up a job: {error!r}"
+            )
 
     def _end(self, job: SubmittedJob) -> None:
         with contextlib.suppress(Exception):  # the cluster may be gone
@@ -212,7 +212,7 @@ class Dispatch:
         name, at = self._cluster.name, job.worker.address
         return self._cluster.call(what, name, job.number, at=at)
 
-    def _call(self, job: SubmittedJob, worker: DaskWorker) -> JobRequest:
+    def _call(self, job: SubmittedJob, worker: ClusterWorker) -> JobRequest:
         whole = JobRequest(
             executor=self._cluster.name,
             number=job.number,
@@ -237,7 +237,7 @@ class Dispatch:
         )
 
     def _parts_to_send(
-        self, job: RemoteJob, run: ClientRun, worker: DaskWorker
+        self, job: RemoteJob, run: ClientRun, worker: ClusterWorker
     ) -> dict[str, bytes]:
         """Return the parts to be sent with a job; many are sent ahead of it."""
         lacking = set(job.digests) - worker.parts

@@ -1,4 +1,4 @@
-"""The agent of an executor on a Dask worker, and the functions that the executor calls.
+"""The agent of an executor on a worker of a cluster.
 
 The agent owns the child processes that run jobs and the directories of runs, and
 reports the processes' activity to the executor.
@@ -6,25 +6,17 @@ reports the processes' activity to the executor.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import pickle
-import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from typing import Any
 
-from distributed import get_worker
-
-import parpass
-from parpass.integrations.dask.child_process import (
+from parpass.integrations.cluster.child_process import (
     ChildProcess,
     pack_relocated_job,
     run_relocated_job,
 )
-from parpass.integrations.dask.dask_messages import (
+from parpass.integrations.cluster.messages import (
     BlobRef,
     Done,
     JobReply,
@@ -36,7 +28,7 @@ from parpass.integrations.dask.dask_messages import (
     StageFunctions,
     StageInfo,
 )
-from parpass.integrations.dask.worker_run import Send, WorkerRun
+from parpass.integrations.cluster.worker_run import Send, WorkerRun
 from parpass.spi import Activity, encode_call
 
 SILENT_SECONDS = 300.0  # without a heartbeat, after which an executor is taken as dead
@@ -82,7 +74,7 @@ def _close_when_silent(executor: str, agent: WorkerAgent) -> None:
 
 
 class WorkerAgent:
-    """An executor's state on a Dask worker: child processes, runs and parts.
+    """An executor's state on a worker: child processes, runs and parts.
 
     Attributes:
         closed: Set when all of that is released.
@@ -113,15 +105,16 @@ class WorkerAgent:
             return len(self._idle) + len(self._busy), folders
 
     def run(
-        self, call: JobRequest, send: Send, is_closing: Callable[[], bool]
+        self, call: JobRequest, send: Send, is_dropped: Callable[[], bool]
     ) -> JobReply:
         """Run a job in a child.
 
         Args:
             call: The job.
             send: Sends the child's activity to the executor.
-            is_closing: Returns whether this process ends: then the child is killed, as
-                Dask waits for its tasks.
+            is_dropped: Returns whether the cluster waits for the job no more. If the
+                executor did not cancel it, this process ends, or the executor has
+                died: the agent is closed.
         """
         self.heartbeat()
         for digest, content in call.parts.items():
@@ -144,8 +137,8 @@ class WorkerAgent:
             message = encode_call(run_relocated_job, given)
 
         def look() -> None:
-            if is_closing():
-                child.kill()
+            if is_dropped() and call.number not in self._ended:
+                close_agent(call.executor)
             poller.poll()
 
         answer = child.call(message, look)
@@ -308,74 +301,3 @@ class _ActivityPoller:
         work = self._run.activity_of(number)
         at = None if work is None else LastActivity.of(work)
         return at, self._run.traceback(number)
-
-
-# States of a Dask worker that ends, as it does when its scheduler is gone.
-_CLOSING = ("closing", "closed", "failed")
-
-
-def run_on_worker(packed: bytes) -> JobReply:
-    """Run a job, given as a pickled `JobRequest`, and report its activity."""
-    call: JobRequest = pickle.loads(packed)
-    worker: Any = get_worker()
-
-    def send(what: tuple[Any, ...]) -> None:
-        worker.log_event(call.executor, [worker.address, *what])
-
-    def is_closing() -> bool:
-        return worker.status.name in _CLOSING
-
-    return agent_of(call.executor).run(call, send, is_closing)
-
-
-def store_parts_on_worker(executor: str, parts: dict[str, bytes]) -> None:
-    """Store parts of later jobs."""
-    agent_of(executor).store_parts(parts)
-
-
-def put_blob_on_worker(
-    executor: str, run: str, value: BlobRef, content: bytes | None
-) -> bool:
-    """Store a large value; return False if its content must be sent too."""
-    return agent_of(executor).put_blob(run, value, content)
-
-
-def put_functions_on_worker(
-    executor: str, run: str, stage: int, functions: StageFunctions
-) -> None:
-    """Store all functions of a stage."""
-    agent_of(executor).put_functions(run, stage, functions)
-
-
-def cancel_on_worker(executor: str, job: int) -> None:
-    """Cancel a job, whether it has arrived or not."""
-    agent_of(executor).end(job)
-
-
-async def traceback_on_worker(executor: str, job: int) -> str:
-    """Return a traceback of the process that runs a job, without blocking the loop."""
-    return await asyncio.to_thread(agent_of(executor).traceback, job)
-
-
-def forget_run_on_worker(executor: str, run: str) -> None:
-    """Release the state of a run."""
-    agent_of(executor).forget(run)
-
-
-def heartbeat_on_worker(executor: str) -> None:
-    """Record a sign of life of an executor."""
-    heartbeat(executor)
-
-
-def close_on_worker(executor: str) -> None:
-    """Release all state of an executor."""
-    close_agent(executor)
-
-
-def versions_on_worker() -> tuple[str, ...]:
-    """Return the versions that must be equal in all processes."""
-    return (
-        f"parpass {parpass.__version__}",
-        f"Python {sys.version_info.major}.{sys.version_info.minor}",
-        f"cloudpickle {version('cloudpickle')}",
-    )

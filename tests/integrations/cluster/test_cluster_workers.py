@@ -1,17 +1,20 @@
 from __future__ import annotations
 
-from parpass.integrations.dask.dask_workers import DaskWorkers, RoundTripEstimate
+from parpass.integrations.cluster.cluster_workers import (
+    ClusterWorkers,
+    RoundTripEstimate,
+)
 
 
 def test_a_job_is_to_take_50_ms_where_nothing_or_little_is_known_of_its_way():
-    round_trip = RoundTripEstimate()
+    round_trip = RoundTripEstimate(0.05)
     assert round_trip.least_job_seconds == 0.05
     round_trip.update(0.004)
     assert round_trip.least_job_seconds == 0.05
 
 
 def test_where_the_way_is_long_jobs_are_and_they_follow_it():
-    round_trip = RoundTripEstimate()
+    round_trip = RoundTripEstimate(0.05)
     round_trip.update(1.0)
     assert round_trip.least_job_seconds == 2.0
     for _ in range(100):
@@ -20,14 +23,14 @@ def test_where_the_way_is_long_jobs_are_and_they_follow_it():
 
 
 def test_a_job_is_never_to_take_long_whatever_is_measured():
-    round_trip = RoundTripEstimate()
+    round_trip = RoundTripEstimate(0.05)
     round_trip.update(1000.0)
     assert round_trip.least_job_seconds == 10.0
     round_trip.update(-1e9)  # clocks may be odd
     assert round_trip.least_job_seconds == 0.05
 
 
-def _address(workers: DaskWorkers) -> str:
+def _address(workers: ClusterWorkers) -> str:
     worker = workers.best()
     assert worker is not None
     worker.jobs += 1
@@ -35,7 +38,7 @@ def _address(workers: DaskWorkers) -> str:
 
 
 def test_jobs_go_where_there_is_least_to_do_for_each_thread():
-    workers = DaskWorkers()
+    workers = ClusterWorkers()
     workers.join("small", 1)
     workers.join("large", 3)
     assert workers.threads == 4
@@ -45,7 +48,7 @@ def test_jobs_go_where_there_is_least_to_do_for_each_thread():
 
 
 def test_one_that_has_left_gets_no_job_and_another_one_that_comes_does():
-    workers = DaskWorkers()
+    workers = ClusterWorkers()
     assert workers.best() is None
     workers.join("first", 1)
     workers.leave("first")
@@ -56,7 +59,7 @@ def test_one_that_has_left_gets_no_job_and_another_one_that_comes_does():
 
 
 def test_who_is_told_of_twice_is_one():
-    workers = DaskWorkers()
+    workers = ClusterWorkers()
     workers.join("first", 2)
     assert _address(workers) == "first"
     workers.join("first", 2)

@@ -1,4 +1,4 @@
-"""The child process in which a Dask worker runs jobs.
+"""The child process in which a cluster's worker runs jobs.
 
 A call in a thread of the worker cannot be ended, and a crash would end the jobs of
 other users too. A child can be killed.
