@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from parpass.integrations.cluster.connection import Connection
-from parpass.integrations.cluster.messages import (
+from parpass.integrations.cluster.cluster_messages import (
     BlobChunk,
     BlobRef,
     LastActivity,
@@ -27,6 +26,7 @@ from parpass.integrations.cluster.messages import (
     StageInfo,
     digest_of,
 )
+from parpass.integrations.cluster.connection import Connection
 from parpass.integrations.cluster.worker_calls import (
     forget_run_on_worker,
     put_blob_on_worker,

@@ -12,13 +12,17 @@ from typing import Any, Self
 
 from parpass.errors import RuntimeUseError
 from parpass.integrations.cluster.client_run import ClientRuns
+from parpass.integrations.cluster.cluster_messages import (
+    Done,
+    LastActivity,
+    ProcessDied,
+)
 from parpass.integrations.cluster.cluster_workers import (
     ClusterWorkers,
     RoundTripEstimate,
 )
 from parpass.integrations.cluster.connection import Connection
 from parpass.integrations.cluster.dispatch import Dispatch, JobFunction, SubmittedJob
-from parpass.integrations.cluster.messages import Done, LastActivity, ProcessDied
 from parpass.spi import (
     DEFAULT_START_SECONDS,
     Activity,

@@ -20,15 +20,15 @@ from parpass.integrations.cluster.client_run import (
     MirroredSlot,
     RemoteJob,
 )
-from parpass.integrations.cluster.cluster_workers import ClusterWorker
-from parpass.integrations.cluster.connection import ClusterFuture, Connection
-from parpass.integrations.cluster.messages import (
+from parpass.integrations.cluster.cluster_messages import (
     Done,
     JobRequest,
     LastActivity,
     MissingParts,
     ProcessDied,
 )
+from parpass.integrations.cluster.cluster_workers import ClusterWorker
+from parpass.integrations.cluster.connection import ClusterFuture, Connection
 from parpass.integrations.cluster.worker_calls import (
     cancel_on_worker,
     store_parts_on_worker,

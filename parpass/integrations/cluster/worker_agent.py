@@ -16,7 +16,7 @@ from parpass.integrations.cluster.child_process import (
     pack_relocated_job,
     run_relocated_job,
 )
-from parpass.integrations.cluster.messages import (
+from parpass.integrations.cluster.cluster_messages import (
     BlobRef,
     Done,
     JobReply,

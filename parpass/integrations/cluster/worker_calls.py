@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import parpass
-from parpass.integrations.cluster.messages import (
+from parpass.integrations.cluster.cluster_messages import (
     BlobRef,
     JobReply,
     JobRequest,

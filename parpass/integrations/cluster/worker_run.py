@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from parpass.integrations.cluster.messages import BlobChunk, StageFunctions, StageInfo
+from parpass.integrations.cluster.cluster_messages import (
+    BlobChunk,
+    StageFunctions,
+    StageInfo,
+)
 from parpass.spi import (
     Activity,
     BlobServer,

@@ -17,8 +17,8 @@ from typing import Any
 from distributed import Client, get_worker
 
 from parpass.errors import RuntimeUseError
+from parpass.integrations.cluster.cluster_messages import JobReply
 from parpass.integrations.cluster.connection import OnJoin, OnLeave, why_unfit
-from parpass.integrations.cluster.messages import JobReply
 from parpass.integrations.cluster.worker_agent import SILENT_SECONDS
 from parpass.integrations.cluster.worker_calls import (
     close_on_worker,

@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 
-from parpass.integrations.cluster.messages import JobReply
+from parpass.integrations.cluster.cluster_messages import JobReply
 from parpass.integrations.cluster.worker_calls import run_on_worker
 
 # Threads of groups of calls. A traceback takes a second, and delays no cancellation.

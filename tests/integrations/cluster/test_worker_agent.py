@@ -29,7 +29,7 @@ def test_a_process_that_begins_while_its_executor_closes_ends_with_it():
     agent: Any = import_module(
         "parpass.integrations.cluster.worker_agent"
     ).WorkerAgent()
-    messages: Any = import_module("parpass.integrations.cluster.messages")
+    messages: Any = import_module("parpass.integrations.cluster.cluster_messages")
     job = messages.JobRequest("executor", 1, bytes.upper, b"job", None, (), {}, {})
     me = psutil.Process()
     before = set(me.children())

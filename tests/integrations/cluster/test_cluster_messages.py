@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from parpass.integrations.cluster.messages import PartCache, digest_of
+from parpass.integrations.cluster.cluster_messages import PartCache, digest_of
 
 
 def test_equal_bytes_have_one_digest_and_others_another():
