@@ -106,10 +106,12 @@ class Row:
         name: What it is called on the command line.
         measure: Measures it; called in a process of its own, so it is a function of a
             module.
+        needs: The package without which there is nothing to measure; empty: none.
     """
 
     name: str
     measure: Callable[[Setting], Iterable[Line]]
+    needs: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 
 from bench.fresh import in_fresh_process
 from bench.measure import Setting
@@ -68,4 +69,6 @@ def _lines(name: str, setting: Setting) -> list[Line]:
     [file] = [file for file, names in _FILES.items() if name in names]
     rows: tuple[Row, ...] = importlib.import_module(f"bench.rows.{file}").ROWS
     [row] = [row for row in rows if row.name == name]
+    if row.needs and find_spec(row.needs) is None:
+        return [Line(row.needs, "all", None, note="not installed")]
     return list(row.measure(setting))

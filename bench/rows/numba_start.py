@@ -120,4 +120,7 @@ def _more(setting: Setting) -> Iterator[Line]:
     yield from _lines(setting, 2)
 
 
-ROWS = (Row("numba", _numba), Row("numba_more", _more))
+ROWS = (
+    Row("numba", _numba, needs="numba"),
+    Row("numba_more", _more, needs="numba"),
+)

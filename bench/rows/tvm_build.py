@@ -99,4 +99,4 @@ def _example() -> dict[str, Any]:
     return runpy.run_path(str(_EXAMPLE))
 
 
-ROWS = (Row("tvm_build", _build),)
+ROWS = (Row("tvm_build", _build, needs="tvm"),)
