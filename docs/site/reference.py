@@ -74,8 +74,11 @@ def _integrations() -> Iterator[str]:
     """Yield the integrations whose other compiler is installed here."""
     for found in pkgutil.iter_modules(integrations.__path__, f"{_ROOT}.integrations."):
         module = import_module(found.name)
+        exported = getattr(module, "__all__", ())
+        if not exported:  # what others have in common
+            continue
         try:
-            for name in module.__all__:
+            for name in exported:
                 getattr(module, name)
         except (ImportError, EntryPointError):
             continue  # it is of an extra that the site's builder does without
