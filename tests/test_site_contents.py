@@ -59,10 +59,10 @@ def test_the_list_of_a_folder_has_each_page_once(folder: str):
 
 
 def test_a_block_that_is_a_file_has_its_name_as_caption_and_others_are_as_they_were():
-    page = "```py my/one_file.py\nA\n```\n\n```text\nB\n```\n"
-    assert captioned(page) == (
-        '```{code-block} py\n:caption: "`my/one_file.py`"\n\nA\n```\n\n```text\nB\n```\n'
-    )
+    block, other = "A\n```\n", "```text\nB\n```\n"
+    directive = '```{code-block} py\n:caption: "`my/one_file.py`"\n\n'
+    page = f"```py my/one_file.py\n{block}{other}"
+    assert captioned(page) == f"{directive}{block}{other}"
 
 
 def test_each_public_name_is_on_one_page_of_the_reference():
