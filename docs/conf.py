@@ -17,9 +17,21 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "docs.site.extension",
 ]
 exclude_patterns = ["changes", "site"]
+
+# Copied are commands without their prompt and output, and what is not printed: Python,
+# and files, which have captions.
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_copy_empty_lines = False  # they are of what commands print
+copybutton_line_continuation_character = "\\"
+copybutton_selector = (
+    "div:not(.highlight-text) > div.highlight > pre,"
+    " div.literal-block-wrapper div.highlight > pre"
+)
 
 # Pages are Markdown that a code host shows, too.
 myst_heading_anchors = 4

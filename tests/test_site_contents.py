@@ -14,7 +14,7 @@ import pytest
 from docs.site.catalogues import catalogue_pages, message_of
 from docs.site.command_pages import command_pages, man_pages
 from docs.site.error_cases import CASES
-from docs.site.extension import contents
+from docs.site.extension import captioned, contents
 from docs.site.pass_catalogue import COSTS, OWN, shipped_passes
 from docs.site.reference import exported_names, homes, public_modules, reference_pages
 from parpass.cli import main
@@ -56,6 +56,13 @@ def test_the_list_of_a_folder_has_each_page_once(folder: str):
     assert listed(f"{folder}/README.md") == sorted(
         path.stem for path in (DOCS / folder).glob("[0-9]*.md")
     )
+
+
+def test_a_block_that_is_a_file_has_its_name_as_caption_and_others_are_as_they_were():
+    block, other = "A\n```\n", "```text\nB\n```\n"
+    directive = '```{code-block} py\n:caption: "`my/one_file.py`"\n\n'
+    page = f"```py my/one_file.py\n{block}{other}"
+    assert captioned(page) == f"{directive}{block}{other}"
 
 
 def test_each_public_name_is_on_one_page_of_the_reference():

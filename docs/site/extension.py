@@ -2,7 +2,8 @@
 
 Pages are plain Markdown, without directives. The table of contents is read from the
 lists of links in `index.md`, by its sections, and in the list of decisions; links that
-lead out of this folder are led to the pages that are made of those files.
+lead out of this folder are led to the pages that are made of those files. The name of a
+file, behind the language of the block that is its text, becomes the block's caption.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _LISTS = {
 }
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.md\)", re.MULTILINE)
+_FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 
 
@@ -69,8 +71,12 @@ def _write_pages(app: Any) -> None:
 
 
 def _adapt(app: Any, docname: str, source: list[str]) -> None:
-    """Lead links to where pages are on the site, and add tables of contents."""
-    text = source[0]
+    """Adapt the text of a page; in place.
+
+    Links lead to where pages are on the site, blocks have the names of their files, and
+    lists of pages become tables of contents.
+    """
+    text = captioned(source[0])
     if not docname.startswith(_GENERATED):
         text = _LINK.sub(lambda found: _led(found, docname), text)
     if docname in PAGES:
@@ -123,6 +129,11 @@ def _relay_lexer() -> type[Any]:
         }
 
     return RelayLexer
+
+
+def captioned(text: str) -> str:
+    """Return a page on which a block that has a file's name has it as its caption."""
+    return _FILE.sub('```{code-block} \\1\n:caption: "`\\2`"\n', text)
 
 
 def _led(found: re.Match[str], docname: str) -> str:
