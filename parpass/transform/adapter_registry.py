@@ -169,7 +169,10 @@ def _find_adapter(mod: Any) -> ModuleAdapter | None:
 
 def _no_adapter_error(mod: Any, caller: str, pass_name: str) -> PassInputError:
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
-    hint = "; modules of other types need an adapter: see register_adapter"
+    hint = (
+        "; modules of other types need an adapter: import the module that registers it "
+        "(see register_adapter)"
+    )
     message = f"{caller} expected {expected}, got {describe_kind(mod)}"
     is_plain = type(mod).__module__ == "builtins"
     return PassInputError(message if is_plain else message + hint, pass_name=pass_name)

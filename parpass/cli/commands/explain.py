@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from parpass.cli.commands import completion, options
 from parpass.cli.commands.options import Command
 
 
@@ -26,7 +27,14 @@ def _offered(
     epilog="Exit codes: 0 ok, 2 there is no such topic, 130 interrupted.",
 )
 @click.argument("topic", metavar="TOPIC", shell_complete=_offered)
-def explain(*, topic: str) -> None:
+@options.load_plugin
+@options.running(
+    "--ir",
+    metavar="NAME",
+    shell_complete=completion.irs,
+    help="An installed IR whose passes are topics, too.",
+)
+def explain(*, topic: str, ir: str | None) -> None:
     """Say what a pass, an option, an error or an environment variable is.
 
     It needs no network. Case does not matter.
@@ -36,9 +44,12 @@ def explain(*, topic: str) -> None:
       parpass explain FoldConstant
       parpass explain parpass.on_failure
       parpass explain WorkerDiedError
+      parpass explain ReplaceKnownCalls --ir my_compiler
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.commands.topics import UnknownTopicError, explain
+    from parpass.cli.files.irs import load_irs
 
+    load_irs(ir, [])
     try:
         click.echo(explain(topic), nl=False)
     except UnknownTopicError as error:

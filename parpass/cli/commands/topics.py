@@ -64,8 +64,9 @@ def explain(name: str) -> str:
     found = by_folded.get(name.lower())
     if found is None:
         raise UnknownTopicError(
-            f"expected the name of a pass, an option, an error or an environment "
-            f"variable, got '{name}'{did_you_mean(name, known)}"
+            f"expected the name of a pass (of another IR with --ir or --load), an "
+            f"option, an error or an environment variable, got '{name}'"
+            f"{did_you_mean(name, known)}"
         )
     return known[found]()
 

@@ -58,6 +58,10 @@ def test_its_programs_are_compiled_by_its_command_and_by_parpass(project: Path):
     passes = "FoldConstants,DropUnused"
     made = python(project, "-m", "parpass", "opt", "programs/first.tiny", "-p", passes)
     assert made.stdout == compiled.stdout, made.stderr
+    told = python(
+        project, "-m", "parpass", "explain", "FoldConstants", "--ir", "tiny_lang"
+    )
+    assert told.stdout.startswith("FoldConstants: a function pass"), told.stderr
 
 
 @pytest.mark.slow
