@@ -14,7 +14,12 @@ from parpass.cli.output.failure import InputError
 
 @click.group(epilog="Exit codes: those of 'parpass numba warm'.")
 def numba() -> None:
-    """Compile what modules have Numba compile, on every core."""
+    """Compile what modules have Numba compile, on every core.
+
+    \b
+    Example:
+      parpass numba warm package.kernels
+    """  # noqa: D301 -- backslash b keeps click from filling the paragraph
 
 
 @numba.command(
