@@ -297,7 +297,7 @@ def test_a_module_of_the_wrong_kind_is_blamed_on_what_its_user_wrote(runner: Run
         Sequential(passes)("text")
     with pytest.raises(PassInputError, match=r"pass 'mine' expected .*Faulty"):
         Sequential(passes, name="mine")("text")
-    with pytest.raises(PassInputError, match=r"got Fun; .* see register_adapter"):
+    with pytest.raises(PassInputError, match=r"got Fun; .*see register_adapter"):
         Same()(Fun(1))
 
 

@@ -44,7 +44,7 @@ def explain(*, topic: str, ir: str | None) -> None:
       parpass explain FoldConstant
       parpass explain parpass.on_failure
       parpass explain WorkerDiedError
-      parpass explain ReplaceKnownCalls --ir my_compiler
+      parpass explain canonicalize --ir mlir
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.commands.topics import UnknownTopicError, explain
     from parpass.cli.files.irs import load_irs
