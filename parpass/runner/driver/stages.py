@@ -329,7 +329,6 @@ class StageExecutor:
             self.quarantined[name, command.done + at] = verdict
         if state.tracker is not None:
             state.tracker.end_stage()
-        state.metrics.record_functions(outcomes)
         if stage.cache is not None:
             await state.backend.call_shielded(stage.cache.keep, outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
@@ -341,6 +340,8 @@ class StageExecutor:
             with_function_counters=state.context.function_statistics is not None,
         )
         state.metrics.record_passes(records)
+        if not ends_stage(records[-1]):  # else its times are of some functions alone
+            state.metrics.record_functions(outcomes)
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
