@@ -8,6 +8,7 @@ are such as can be read on a light one and on a dark one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,14 +57,20 @@ def draw(report: Report, folder: Path, digest: str) -> None:
     """
     pyplot: Any = import_module("matplotlib.pyplot")
     metadata = {"Date": None, "Description": f"figures {digest}"}
-    curves = _curves(report, "scale")
     with import_module("matplotlib").rc_context(_STYLE):
         for name, figure in {
             "performance-goals": _goals(pyplot, report),
-            "performance-scale": _scale(pyplot, curves),
+            "performance-scale": _panels(
+                pyplot, _curves(report, "scale"), _scale, height=2.6, sharey=True
+            ),
             "performance-recalled": _recalled(pyplot, _curves(report, "incremental")),
-            "performance-alternatives": _alternatives(
-                pyplot, _curves(report, "alternatives")
+            "performance-alternatives": _panels(
+                pyplot,
+                _curves(report, "alternatives"),
+                _alternatives,
+                height=2.8,
+                sharex=True,
+                sharey=True,
             ),
         }.items():
             path = folder / f"{name}.svg"
@@ -115,33 +122,53 @@ def _goals(pyplot: Any, report: Report) -> Any:
     return figure
 
 
-def _scale(pyplot: Any, lines: list[Line]) -> Any:
-    """Return the plots of the workers' efficiency by their number, two in a row."""
+def _panels(
+    pyplot: Any,
+    lines: list[Line],
+    draw: Callable[[Any, Line], None],
+    *,
+    height: float,
+    **shared: bool,
+) -> Any:
+    """Return plots of lines' curves, two in a row, with one legend for all.
+
+    Args:
+        pyplot: matplotlib's.
+        lines: A plot for each.
+        draw: Draws the curves of one.
+        height: That of a row, in inches.
+        shared: The axes that are the same for all, as for `pyplot.subplots`.
+    """
     rows = max(1, math.ceil(len(lines) / 2))
     figure, grid = pyplot.subplots(
-        rows, 2, figsize=(8, 2.6 * rows), sharey=True, squeeze=False
+        rows, 2, figsize=(8, height * rows), squeeze=False, **shared
     )
     for at in range(len(lines), 2 * rows):
         grid[at // 2][at % 2].set_axis_off()
     for at, line in enumerate(lines):
         axes = grid[at // 2][at % 2]
-        abscissa, *names = line.curves
-        for name in names:
-            shares = [100 * one for one in line.curves[name]]
-            axes.plot(line.curves[abscissa], shares, label=name, linewidth=1.5)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(line.curves[abscissa])
-        axes.set_xticklabels([f"{one:g}" for one in line.curves[abscissa]])
-        axes.set_ylim(0, 105)
+        draw(axes, line)
         axes.grid()
         axes.set_title(line.what, fontsize=9)
-        axes.set_xlabel(abscissa)
-        axes.set_ylabel("% on functions")
+        axes.set_xlabel(next(iter(line.curves)))
     if lines:
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="upper center", ncols=len(names))
         figure.tight_layout(rect=(0, 0, 1, 0.94))
     return figure
+
+
+def _scale(axes: Any, line: Line) -> None:
+    """Draw the workers' efficiency by their number."""
+    abscissa, *names = line.curves
+    for name in names:
+        shares = [100 * one for one in line.curves[name]]
+        axes.plot(line.curves[abscissa], shares, label=name, linewidth=1.5)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(line.curves[abscissa])
+    axes.set_xticklabels([f"{one:g}" for one in line.curves[abscissa]])
+    axes.set_ylim(0, 105)
+    axes.set_ylabel("% on functions")
 
 
 def _plain(value: float, _at: int) -> str:
@@ -173,33 +200,17 @@ def _recalled(pyplot: Any, lines: list[Line]) -> Any:
     return figure
 
 
-def _alternatives(pyplot: Any, lines: list[Line]) -> Any:
-    """Return the plots of speed-ups by the cost of a pass, two in a row."""
-    rows = max(1, math.ceil(len(lines) / 2))
-    figure, grid = pyplot.subplots(
-        rows, 2, figsize=(8, 2.8 * rows), sharex=True, sharey=True, squeeze=False
-    )
-    for at in range(len(lines), 2 * rows):
-        grid[at // 2][at % 2].set_axis_off()
-    for at, line in enumerate(lines):
-        axes = grid[at // 2][at % 2]
-        abscissa, *names = line.curves
-        axes.axhline(1, color=_INK, linewidth=1)
-        for name in names:
-            style = _PEERS.get(name, {})
-            axes.plot(line.curves[abscissa], line.curves[name], label=name, **style)
-        axes.set_xscale("log")
-        axes.set_yscale("log", base=2)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(_plain)
-        axes.tick_params(labelbottom=True)
-        axes.set_ylim(1 / 16, 2.8)
-        axes.grid()
-        axes.set_title(line.what, fontsize=9)
-        axes.set_xlabel(abscissa)
-        axes.set_ylabel("speed-up")
-    if lines:
-        handles, names = grid[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="upper center", ncols=len(names))
-        figure.tight_layout(rect=(0, 0, 1, 0.94))
-    return figure
+def _alternatives(axes: Any, line: Line) -> None:
+    """Draw speed-ups by the cost of a pass."""
+    abscissa, *names = line.curves
+    axes.axhline(1, color=_INK, linewidth=1)
+    for name in names:
+        style = _PEERS.get(name, {})
+        axes.plot(line.curves[abscissa], line.curves[name], label=name, **style)
+    axes.set_xscale("log")
+    axes.set_yscale("log", base=2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_plain)
+    axes.tick_params(labelbottom=True)
+    axes.set_ylim(1 / 16, 2.8)
+    axes.set_ylabel("speed-up")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
 _EXAMPLES = sorted(
-    path
-    for path in (_ROOT / "examples").iterdir()
-    if path.suffix in (".py", ".c", ".ipynb")
+    path for path in (_ROOT / "examples").iterdir() if path.suffix in (".py", ".c")
 )
 _SETTINGS = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))
 _TYPES = {
@@ -63,20 +60,7 @@ def _changelog() -> str:
 
 
 def _example(path: Path) -> str:
-    """Return a page with the text of an example; of a notebook, its cells."""
+    """Return a page with the text of an example."""
     title = f"---\norphan: true\n---\n\n# {path.relative_to(_ROOT).as_posix()}\n\n"
-    if path.suffix == ".ipynb":
-        return title + _cells(path)
     language = {".py": "python", ".c": "c"}[path.suffix]
     return f"{title}````{language}\n{path.read_text('utf-8').rstrip()}\n````\n"
-
-
-def _cells(path: Path) -> str:
-    parts: list[str] = []
-    for cell in json.loads(path.read_bytes())["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            parts.append(re.sub(r"^#", "##", text, flags=re.MULTILINE))
-        else:
-            parts.append(f"````python\n{text}\n````")
-    return "\n\n".join(parts) + "\n"

@@ -42,9 +42,21 @@ def typed(page: str, folder: Path) -> str:
             case _:
                 pass
     (folder / "page.py").write_text("\n".join(lines), encoding="utf-8")
+    printed = shown_by("python -u page.py", folder).split(_BETWEEN)
+    return page_of(list(_with_outputs(parts, printed)))
+
+
+def shown_by(command: str, folder: Path) -> str:
+    """Return what a terminal shows of a command, but its progress.
+
+    Args:
+        command: A line for the shell, which finds this environment's commands first.
+        folder: Where it is typed.
+    """
     search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     ran = subprocess.run(
-        [sys.executable, "-u", "page.py"],
+        command,
+        shell=True,
         cwd=folder,
         env={**os.environ, "PATH": search},
         stdout=subprocess.PIPE,
@@ -53,8 +65,7 @@ def typed(page: str, folder: Path) -> str:
         check=False,
         timeout=200,
     )
-    printed = _PROGRESS.sub("", ran.stdout).split(_BETWEEN)
-    return page_of(list(_with_outputs(parts, printed)))
+    return _PROGRESS.sub("", ran.stdout)
 
 
 def _with_outputs(parts: list[Cell], printed: list[str]) -> Iterable[Cell]:

@@ -63,9 +63,7 @@ def recorded(folder: str, module: str) -> dict[str, Sequence[Any]]:
     """
     try:
         return pickle.loads(_path(folder, module).read_bytes())
-    except FileNotFoundError:
-        return {}
-    except Exception:  # noqa: BLE001 -- of another version of Numba, or damaged
+    except Exception:  # noqa: BLE001 -- none, of another version of Numba, or damaged
         return {}
 
 
