@@ -13,6 +13,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -26,7 +27,6 @@ from parpass import PassContext, Sequential, open_runner
 from parpass.entry_points import open_executor
 
 _WORKERS = (2, 4)
-_NOT_INSTALLED = "not installed"
 
 Engine = Callable[[int], contextlib.AbstractContextManager[Any]]
 
@@ -86,18 +86,20 @@ def _runner(given: Any) -> Any:
 
 
 def _against_loky(name: str, what: str, setting: Setting) -> Iterator[Line]:
-    """Yield a line for each number of workers: on a cluster, and with loky's."""
+    """Yield a line for each number of workers: on a cluster, and with loky's.
+
+    Args:
+        name: The engine.
+        what: What it is called in the table.
+        setting: How it is measured.
+    """
     compares = f"parallel run on a {what} : with as many workers of loky's"
     for workers in _WORKERS:
         work = Work(setting.scaled(5000, 8 * workers), 30, heavier_pass)
         told = f"one pass of 20 ms on {work.functions:,} functions, {workers} workers"
-        try:
-            times = _throughput(work, workers, setting.fewer, (name, "loky"))
-        except ModuleNotFoundError:
-            yield Line(told, compares, None, note=_NOT_INSTALLED)
-        else:
-            figure = ratio(times, name, "loky")
-            yield Line(told, compares, figure, Goal(1.15), times=times)
+        times = _throughput(work, workers, setting.fewer, (name, "loky"))
+        figure = ratio(times, name, "loky")
+        yield Line(told, compares, figure, Goal(1.15), times=times)
 
 
 def _throughput(
@@ -141,7 +143,7 @@ def _engines(setting: Setting) -> Iterator[Line]:
     for name in _ENGINES:
         what = f"{name}: 2 workers"
         if name in missing:
-            yield Line(what, "start", None, note=_NOT_INSTALLED)
+            yield Line(what, "start", None, note="not installed")
             continue
         one = median(seconds[name])
         yield Line(what, "from nothing to the first 16 results", one)
@@ -170,12 +172,8 @@ def _unique_bytes(process: psutil.Process) -> int:
     return 0
 
 
-def _dask_row(setting: Setting) -> Iterator[Line]:
-    yield from _against_loky("dask", "Dask cluster", setting)
-
-
-def _ray_row(setting: Setting) -> Iterator[Line]:
-    yield from _against_loky("ray", "Ray cluster", setting)
-
-
-ROWS = (Row("dask", _dask_row), Row("ray", _ray_row), Row("engines", _engines))
+ROWS = (
+    Row("dask", partial(_against_loky, "dask", "Dask cluster"), needs="distributed"),
+    Row("ray", partial(_against_loky, "ray", "Ray cluster"), needs="ray"),
+    Row("engines", _engines),
+)

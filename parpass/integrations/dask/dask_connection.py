@@ -72,12 +72,7 @@ class DaskConnection:
         self._is_closed = threading.Event()
 
     def open(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """Begin to listen.
-
-        Args:
-            on_join: Called with the address and the threads of each present worker, and
-                later of each new one.
-            on_leave: Called with the address of each worker that is gone.
+        """Begin to listen; see `Connection`.
 
         Raises:
             RuntimeUseError: There are no workers, or they have other versions.

@@ -30,24 +30,12 @@ from tests.integrations.dask.clusters import (
     until,
 )
 from tests.runner.test_contextvars import Around, Note, seen
-from tests.support.ending import EndIn, end
+from tests.support.ending import HangOnAll, end
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
-from tests.support.toy_ir import Program, program
+from tests.support.toy_ir import program
 from tests.support.toy_passes import Add
 
 pytestmark = pytest.mark.stress
-
-
-class Begin(EndIn):
-    """Tells by a pipe that it has begun, and hangs."""
-
-    def __init__(self, pipe: Path) -> None:
-        super().__init__("hang", 1)
-        self.pipe = pipe
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
-        self.pipe.write_text("begun")
-        return super().transform_function(func, mod, ctx)
 
 
 def _fails_with_its_cluster(
@@ -65,7 +53,7 @@ def _fails_with_its_cluster(
         open_runner(executor=executor) as runner,
         pytest.raises(RuntimeUseError, match=r"Dask cluster at .* is lost"),
     ):
-        run_pooled(runner, Begin(pipe), program(1))
+        run_pooled(runner, HangOnAll(str(pipe)), program(1))
     with pytest.raises(RuntimeUseError, match=r"Dask cluster at .* is lost"):
         executor.start()
     executor.close()
@@ -90,7 +78,7 @@ async def test_a_run_that_is_cancelled_ends_its_jobs_and_no_others(
                     scope.cancel()
 
                 nursery.start_soon(cancel)
-                await runner.run(program(1, 1), Begin(pipe), context=pooled())
+                await runner.run(program(1, 1), HangOnAll(str(pipe)), context=pooled())
         assert scope.cancelled_caught
         until(lambda: not client.run_on_scheduler(_tasks, executor.name))
         assert other.status == "pending"

@@ -20,7 +20,7 @@ from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.integrations.dask.clusters import until
 from tests.integrations.ray.clusters import Cluster
-from tests.support.ending import EndIn, end
+from tests.support.ending import EndIn, HangOnAll, end
 from tests.support.large import Doubled, weighted
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
 from tests.support.toy_ir import Program, program, values_of
@@ -34,20 +34,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
-
-
-class Tell(FunctionPass):
-    """Tells by a pipe that it has begun, and hangs."""
-
-    pass_info = PassInfo(0, "Tell")
-
-    def __init__(self, pipe: Path) -> None:
-        self.pipe = pipe
-
-    def transform_function(self, func: Any, mod: Program, ctx: PassContext) -> Any:
-        self.pipe.write_text("begun")
-        end("hang")
-        return func
 
 
 class KillHost(FunctionPass):
@@ -157,7 +143,7 @@ async def test_a_run_that_is_cancelled_ends_its_jobs_and_others_follow(
                 scope.cancel()
 
             nursery.start_soon(cancel)
-            await runner.run(program(1), Tell(pipe), context=pooled())
+            await runner.run(program(1), HangOnAll(str(pipe)), context=pooled())
     assert scope.cancelled_caught
     assert await runner.run(program(1, 2), Add(1), context=pooled()) == program(2, 3)
 
