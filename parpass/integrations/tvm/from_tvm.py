@@ -15,9 +15,10 @@ from parpass.errors import ArgumentError
 from parpass.integrations.tvm.exchange import (
     CALLS_BY_NODE,
     PRIM_CALLS,
-    SAME_NODES,
     TIRX_CALLS,
+    Conversion,
     Steps,
+    callee_name,
     walked,
 )
 
@@ -68,19 +69,14 @@ def _without_blocks(mod: Any) -> Any:
     )(mod)
 
 
-class _Reader:
-    """Converts one function.
-
-    Args:
-        name: Its name.
-    """
+class _Reader(Conversion):
+    expected = "what parpass has of TVM's loop programs"
+    nodes = tir
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        # By the addresses of TVM's objects, all of which the function keeps alive.
+        super().__init__(name)
         self._variables: dict[Any, Any] = {}
         self._buffers: dict[Any, Any] = {}
-        self._exprs: dict[Any, Any] = {}
 
     def function(self, func: Any) -> tir.PrimFunc:
         params: list[Any] = []
@@ -117,17 +113,11 @@ class _Reader:
             return [self._plain(one, what) for one in value]
         raise self._has_no(f"{what} of type {type(value).__name__}")
 
-    def _has_no(self, what: str) -> ArgumentError:
-        return ArgumentError(
-            f"expected what parpass has of TVM's loop programs, got {what} in function "
-            f"'{self._name}'"
-        )
-
     # Variables and buffers
 
     def _variable(self, var: Any) -> Any:
         """Return the variable for one of TVM, whose binding this may be."""
-        key = var.__chandle__()
+        key = self._key(var)
         if key not in self._variables:
             self._variables[key] = tir.Var(str(var.name), str(var.ty.dtype))
         return self._variables[key]
@@ -154,7 +144,7 @@ class _Reader:
             int(ty.data_alignment),
             int(ty.offset_factor),
         )
-        self._buffers[var.__chandle__()] = made
+        self._buffers[self._key(var)] = made
         return made
 
     def _dimension(self, expr: Any) -> Any:
@@ -163,7 +153,7 @@ class _Reader:
         return expr if isinstance(expr, int) else walked(self._expr(expr))
 
     def _buffer(self, source: Any) -> Any:
-        made = self._buffers.get(source.__chandle__())
+        made = self._buffers.get(self._key(source))
         if made is None:
             raise self._has_no(f"an access to '{source}', which no statement declares")
         return made
@@ -187,13 +177,6 @@ class _Reader:
             elif one is not None:
                 rest = [one(_in_sequence(rest))]
         return _in_sequence(rest)
-
-    def _converted(self, node: Any, kind: str) -> Any:
-        """Convert a node by the method that is called as its class."""
-        convert = getattr(self, f"_{kind}", None)
-        if convert is None:
-            raise self._has_no(kind)
-        return convert(node)
 
     def _For(self, loop: Any) -> Steps:
         if loop.thread_binding is not None:
@@ -232,9 +215,6 @@ class _Reader:
         variable = self._variable(stmt.var)
         return partial(tir.LetStmt, variable, value)
 
-    def _AttrStmt(self, stmt: Any) -> Any:
-        raise self._has_no(f"AttrStmt '{stmt.attr_key}'")
-
     def _AllocBuffer(self, stmt: Any) -> Any:
         buffer = self._declare(stmt.buffer)
         data, shape = buffer.data, buffer.shape
@@ -264,34 +244,21 @@ class _Reader:
 
     # Expressions
 
-    def _expr(self, expr: Any) -> Steps:
-        key = expr.__chandle__()
-        if key not in self._exprs:
-            self._exprs[key] = yield self._new_expr(expr)
-        return self._exprs[key]
+    def _key(self, expr: Any) -> Any:
+        """Return the address of TVM's object, which the function keeps alive."""
+        return expr.__chandle__()
 
     def _new_expr(self, expr: Any) -> Steps:
         kind = type(expr).__name__
-        if kind in SAME_NODES:
-            parts = yield self._all([getattr(expr, name) for name in SAME_NODES[kind]])
-            return getattr(tir, kind)(*parts)
-        if kind in CALLS_BY_NODE:
-            parts = [expr.a] if kind == "BitwiseNot" else [expr.a, expr.b]
-            args = yield self._all(parts)
-            return tir.Call(_dtype(expr), CALLS_BY_NODE[kind], args)
-        made = self._converted(expr, kind)
-        return (yield made) if isinstance(made, Generator) else made
-
-    def _all(self, exprs: Any) -> Steps:
-        made: list[Any] = []
-        for expr in exprs:
-            made.append((yield self._expr(expr)))  # noqa: PERF401 -- it yields
-        return made
+        if kind not in CALLS_BY_NODE:
+            return (yield super()._new_expr(expr))
+        parts = [expr.a] if kind == "BitwiseNot" else [expr.a, expr.b]
+        return tir.Call(_dtype(expr), CALLS_BY_NODE[kind], (yield self._all(parts)))
 
     def _Var(self, var: Any) -> Any:
-        if var.__chandle__() not in self._variables:
+        if self._key(var) not in self._variables:
             raise self._has_no(f"variable '{var.name}', which nothing binds")
-        return self._variables[var.__chandle__()]
+        return self._variables[self._key(var)]
 
     def _IntImm(self, constant: Any) -> Any:
         return tir.IntImm(_dtype(constant), int(constant.value))
@@ -323,7 +290,7 @@ class _Reader:
         return tir.Broadcast((yield self._expr(vector.value)), int(vector.lanes))
 
     def _Call(self, call: Any) -> Steps:
-        name = str(getattr(call.op, "name", getattr(call.op, "name_hint", call.op)))
+        name = callee_name(call)
         room, _, own = name.partition(".")
         if own not in {"prim": PRIM_CALLS, "tirx": TIRX_CALLS}.get(room, ()):
             raise self._has_no(f"a call of '{name}'")

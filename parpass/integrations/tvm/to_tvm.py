@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tvm
@@ -14,9 +14,10 @@ from parpass.errors import ArgumentError
 from parpass.integrations.tvm.exchange import (
     CALLS_BY_NODE,
     PRIM_CALLS,
-    SAME_NODES,
     TIRX_CALLS,
+    Conversion,
     Steps,
+    callee_name,
     walked,
 )
 
@@ -49,19 +50,15 @@ def to_tvm(mod: IRModule | tir.PrimFunc) -> Any:
     return tvm.IRModule(found)
 
 
-class _Writer:
-    """Converts one function.
-
-    Args:
-        name: Its name.
-    """
+class _Writer(Conversion):
+    expected = "what TVM has of parpass's loop programs"
+    nodes = tirx
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        super().__init__(name)
         self._variables: dict[Any, Any] = {}
         self._buffers: dict[Any, Any] = {}
         self._flat: dict[Any, Any] = {}  # by pointers: buffers of one dimension
-        self._exprs: dict[Any, Any] = {}
         self._uses = _Uses()
 
     def function(self, func: tir.PrimFunc) -> Any:
@@ -84,12 +81,6 @@ class _Writer:
             params,
             _in_sequence([*views, *body]),
             attrs=tvm.ir.make_node("ir.DictAttrs", **attrs, s_tir=True),
-        )
-
-    def _has_no(self, what: str) -> ArgumentError:
-        return ArgumentError(
-            f"expected what TVM has of parpass's loop programs, got {what} in function "
-            f"'{self._name}'"
         )
 
     # Variables and buffers
@@ -161,13 +152,6 @@ class _Writer:
     def _stmt(self, stmt: Any) -> Steps:
         return self._converted(stmt, type(stmt).__name__)
 
-    def _converted(self, node: Any, kind: str) -> Any:
-        """Convert a node by the method that is called as its class."""
-        convert = getattr(self, f"_{kind}", None)
-        if convert is None:
-            raise self._has_no(kind)
-        return convert(node)
-
     def _SeqStmt(self, stmt: Any) -> Steps:
         made: list[Any] = []
         for one in stmt.seq:
@@ -203,9 +187,6 @@ class _Writer:
         value = yield self._expr(stmt.value)
         bind = tirx.Bind(self._bound(stmt.var), value)
         return [bind, *(yield self._stmt(stmt.body))]
-
-    def _AttrStmt(self, stmt: Any) -> Any:
-        raise self._has_no(f"AttrStmt '{stmt.attr_key}'")
 
     def _BufferRealize(self, stmt: Any) -> Steps:
         self._check_always(stmt.condition, "a BufferRealize")
@@ -261,27 +242,6 @@ class _Writer:
 
     # Expressions
 
-    def _expr(self, expr: Any) -> Steps:
-        if expr not in self._exprs:
-            made = yield self._new_expr(expr)
-            self._exprs[expr] = made
-            return made
-        return self._exprs[expr]
-
-    def _all(self, exprs: Any) -> Steps:
-        made: list[Any] = []
-        for expr in exprs:
-            made.append((yield self._expr(expr)))  # noqa: PERF401 -- it yields
-        return made
-
-    def _new_expr(self, expr: Any) -> Steps:
-        kind = type(expr).__name__
-        if kind in SAME_NODES:
-            parts = yield self._all([getattr(expr, name) for name in SAME_NODES[kind]])
-            return getattr(tirx, kind)(*parts)
-        made = self._converted(expr, kind)
-        return (yield made) if isinstance(made, Generator) else made
-
     def _Var(self, var: Any) -> Any:
         if var not in self._variables:
             raise self._has_no(f"variable '{var.name}', which nothing binds")
@@ -325,7 +285,7 @@ class _Writer:
         return tirx.Broadcast((yield self._expr(vector.value)), vector.lanes)
 
     def _Call(self, call: Any) -> Steps:
-        name = str(getattr(call.op, "name", getattr(call.op, "name_hint", call.op)))
+        name = callee_name(call)
         own = name.removeprefix("tir.")
         if own in _NODES_BY_CALL:
             make = getattr(tirx, _NODES_BY_CALL[own])
