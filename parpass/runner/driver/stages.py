@@ -340,7 +340,7 @@ class StageExecutor:
             with_function_counters=state.context.function_statistics is not None,
         )
         state.metrics.record_passes(records)
-        if not ends_stage(records[-1]):  # else its times are of some functions alone
+        if not ends_stage(records[-1]):  # else they have times of passes behind it, too
             state.metrics.record_functions(outcomes)
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
