@@ -85,7 +85,11 @@ def _publishing_bodies(trail: mmap.mmap) -> Generator[None]:
     )
 
     with observing_bodies(lambda place: _write(trail, place)):
-        yield
+        try:
+            yield
+        finally:
+            # An interrupt as a body begins leaves it published, but it is no crash.
+            _write(trail, None)
 
 
 def _kill_with_parent(parent: int) -> None:

@@ -83,6 +83,37 @@ def test_signals_are_passed_on(sent: signal.Signals, code: int, tmp_path: Path):
     assert process.returncode == code
 
 
+_INTERRUPTING = """\
+from parpass.transform.capture import bodies
+
+class Interrupts(bodies.BodyObserver):
+    def begin(self, body, context):
+        raise KeyboardInterrupt
+
+def change(text):
+    raise AssertionError("the body never begins")
+
+bodies.add_observer(Interrupts())
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_as_a_body_begins_is_no_crash(tmp_path: Path):
+    (tmp_path / "interrupting.py").write_text(_INTERRUPTING)
+    (tmp_path / "a.py").write_text("a\n")
+    result = subprocess.run(
+        command("codemod", "interrupting.change", "a.py", "-j0")[:-2],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+    )
+    told = "Interrupted: no file was written\n"
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", told)
+
+
 @pytest.mark.slow
 def test_when_the_outer_process_is_killed_the_inner_one_is(tmp_path: Path):
     process, pipe = waiting(tmp_path)
