@@ -22,12 +22,17 @@ from bench.table import Line, Report, as_markdown, as_text
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
-INCREMENTAL = ROOT / "docs" / "incremental.md"
-TVM = ROOT / "docs" / "with-tvm.md"
 WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
 
+# Pages that have the tables of rows as they are, after a mark with the rows' names.
+FIGURES_ON = {
+    "executors.md": ("dask", "ray", "engines"),
+    "incremental.md": ("incremental",),
+    "with-numba.md": ("numba", "numba_more"),
+    "with-tvm.md": ("tvm_build",),
+}
 # What it is good at: rows, each with what its line on the README compares. Of several
 # such lines it is the one that does worst.
 README_ROWS = {
@@ -88,14 +93,15 @@ def pages(report: Report) -> dict[Path, str]:
             "reasons": _reasons(report),
             "scale": _scale(report.rows.get("scale", ())),
         },
-        INCREMENTAL: {"incremental": _figures(report.rows.get("incremental", ()))},
-        TVM: {"tvm_build": _figures(report.rows.get("tvm_build", ()))},
         WHEN: {
             "alternatives": _alternatives(report.rows.get("alternatives", ())),
             "pays": _pays(report.rows.get("scale", ())),
         },
         README: {"goals": _cut(report)},
     }
+    for page, rows in FIGURES_ON.items():
+        lines = [line for name in rows for line in report.rows.get(name, ())]
+        blocks[ROOT / "docs" / page] = {", ".join(rows): _figures(lines)}
     return {path: _filled(path, parts) for path, parts in blocks.items()}
 
 

@@ -1,8 +1,8 @@
 """Rows `numba` and `numba_more`: the start of programs that Numba compiles for.
 
-The functions are those of `examples/numba_kernels.py`; for the second row the same in
-single precision are another module. Each start is a process of its own with an empty
-cache.
+The functions are those of `examples/numba_kernels.py`; for the second row another
+module has them again, which Numba compiles as it does any other. Each start is a
+process of its own with an empty cache.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ def _lines(setting: Setting, copies: int) -> Iterator[Line]:
     text = _KERNELS.read_text()
     count = setting.scaled(text.count(_BETWEEN), 4)
     text = _first(text, count)
-    single = text.replace("f8", "f4").replace("np.float64", "np.float32")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "double.py").write_text(text)
-        (folder / "single.py").write_text(single)
-        start = _Start(folder, ["double", "single"][:copies], setting.workers)
+        modules = [f"kernels{number}" for number in range(copies)]
+        for module in modules:
+            (folder / f"{module}.py").write_text(text)
+        start = _Start(folder, modules, setting.workers)
         times = interleaved(start.sides(), setting.fewer)
     what = f"start of a program with {count * copies} functions of Numba's"
     yield Line(
