@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.other_processes import until
 
 pytestmark = pytest.mark.foreign
 
@@ -212,7 +213,7 @@ def test_ctrl_c_leaves_no_process(project: Project) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=100)
     assert errors.endswith("KeyboardInterrupt\n")
-    _until(lambda: not _is_alive(worker))
+    until(lambda: not _is_alive(worker))
 
 
 def _is_alive(pid: int) -> bool:
@@ -221,8 +222,3 @@ def _is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    while not condition():  # the test's own limit ends it
-        pass
