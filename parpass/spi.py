@@ -29,8 +29,9 @@ Shared directory
 Tables
     `ReplicatedTable` is a registry whose entries follow a program to its workers;
     `dumps` and `warn` are pickling by value and warnings as passes have them,
-    `did_you_mean` names what is near a name that is unknown, `attach_lazy` defers the
-    imports of a package, and `fork_lock` is held by what imports late.
+    `did_you_mean` names what is near a name that is unknown, `check_version` warns of a
+    foreign package's version that was not tested, `attach_lazy` defers the imports of a
+    package, and `fork_lock` is held by what imports late.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from parpass.lazy_loader import attach_lazy, homes
 if TYPE_CHECKING:
     from parpass.entry_points import IR
     from parpass.errors.core import did_you_mean
+    from parpass.errors.tested_versions import check_version
     from parpass.errors.warning import warn
     from parpass.fork_safety import fork_lock
     from parpass.replicated_tables import ReplicatedTable, importable
@@ -142,6 +144,7 @@ __all__ = [
     "attach_lazy",
     "begin_worker",
     "blob_file_name",
+    "check_version",
     "decode_message",
     "decode_result",
     "did_you_mean",
@@ -191,6 +194,7 @@ _SECTIONS = {
     "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
     # Tables
     "errors.core": "did_you_mean",
+    "errors.tested_versions": "check_version",
     "errors.warning": "warn",
     "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",

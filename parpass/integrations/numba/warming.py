@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from parpass.errors import AdapterWarning, ArgumentError, ParpassError
-from parpass.spi import fork_lock, warn
+from parpass.errors import ArgumentError, ParpassError
+from parpass.spi import check_version, fork_lock
 
-_TESTED = "0.68"
+_TESTED = ("0.68.*",)
 _NEEDED = "Numba's functions need numba: pip install 'parpass[numba]'"
 
 
@@ -78,7 +78,7 @@ def warm(*modules: str, workers: int | None = None) -> WarmResult:
         )
     if workers is not None and workers < 0:
         raise ArgumentError(f"expected workers of 0 or more, or None; got {workers}")
-    _check_version()
+    _check_numba()
     count = _cores() if workers is None else workers
     result = _child(modules, count) if count > 1 else None
     if result is None:
@@ -90,15 +90,14 @@ def warm(*modules: str, workers: int | None = None) -> WarmResult:
     return WarmResult(**result)
 
 
-def _check_version() -> None:
+def _check_numba() -> None:
     try:
         version = metadata.version("numba")
     except metadata.PackageNotFoundError:
         raise ImportError(_NEEDED) from None
-    if not version.startswith(f"{_TESTED}."):
-        warn(
-            f"numba {version} is not tested with parpass: {_TESTED} is", AdapterWarning
-        )
+    check_version(
+        "numba", version, _TESTED, "functions may be compiled again as they are called"
+    )
 
 
 def _cores() -> int:
