@@ -15,7 +15,8 @@ Program format
 
 Executor
     `Executor` is the protocol of a pool of workers; `JobLostError`,
-    `JobCancelledError` and `NoWorkersError` are what its futures fail with.
+    `JobCancelledError` and `NoWorkersError` are what its futures fail with;
+    `usable_cores` says how many processes can run at once.
 
 Worker
     What the processes of an executor call: `begin_worker` once, then `run_job` for each
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         NoWorkersError,
         begin_worker,
     )
+    from parpass.runner.cores import usable_cores
     from parpass.runner.executor import DEFAULT_START_SECONDS, worker_env
     from parpass.runner.ipc.batch import EncodedFunction
     from parpass.runner.ipc.blob_server import BlobServer, socket_path
@@ -165,6 +167,7 @@ __all__ = [
     "skip_reasons",
     "socket_path",
     "spec_file_name",
+    "usable_cores",
     "warn",
     "worker_env",
 ]
@@ -178,6 +181,7 @@ _SECTIONS = {
     "transform.program_format": "ProgramFormat ReductionPattern first_difference "
     "register_programs",
     # Executor
+    "runner.cores": "usable_cores",
     "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
     "NoWorkersError worker_env",
     # Worker

@@ -165,6 +165,16 @@ def test_two_processes_that_warm_leave_the_cache_whole(project: Project) -> None
     assert project.run(USE)[0] == ["left"]
 
 
+def test_by_default_no_more_processes_compile_than_may_run_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert project.run(
+        "from parpass.integrations import numba as pn; "
+        "print('true' if pn.warm('helpers').in_order else 'false')"
+    )
+
+
 def test_a_worker_that_dies_costs_only_time(project: Project) -> None:
     project.add(
         "\nimport os\nfrom numba.extending import overload\n"
