@@ -31,8 +31,9 @@ Tables
     `ReplicatedTable` is a registry whose entries follow a program to its workers;
     `dumps` and `warn` are pickling by value and warnings as passes have them,
     `did_you_mean` names what is near a name that is unknown, `check_version` warns of a
-    foreign package's version that was not tested, `attach_lazy` defers the imports of a
-    package, and `fork_lock` is held by what imports late.
+    foreign package's version that was not tested, `atomic_write` replaces a file in one
+    step, `attach_lazy` defers the imports of a package, and `fork_lock` is held by what
+    imports late.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from typing import TYPE_CHECKING
 from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
+    from parpass.atomic_files import atomic_write
     from parpass.entry_points import IR
     from parpass.errors.core import did_you_mean
     from parpass.errors.tested_versions import check_version
@@ -143,6 +145,7 @@ __all__ = [
     "StatusSlot",
     "StorageError",
     "WorkerBlobStore",
+    "atomic_write",
     "attach_lazy",
     "begin_worker",
     "blob_file_name",
@@ -197,6 +200,7 @@ _SECTIONS = {
     "runner.ipc.shared_dir": "Extent FileWriter SharedDirectory StorageError",
     "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
     # Tables
+    "atomic_files": "atomic_write",
     "errors.core": "did_you_mean",
     "errors.tested_versions": "check_version",
     "errors.warning": "warn",
