@@ -58,4 +58,4 @@ def steps(page: str) -> Iterator[Block | Edit]:
     """
     for block in blocks(page):
         place = _PLACE.search(page, 0, block.begin)
-        yield block if place is None else Edit(*place.groups(), block.text)
+        yield block if place is None else Edit(place[1], place[2], place[3], block.text)
