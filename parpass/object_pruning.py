@@ -59,7 +59,10 @@ def find_cut(table: sqlite3.Connection, most_bytes: int, now: float) -> Cut | No
         return None
     soon = now + _AHEAD_SECONDS
     first = table.execute(_CUT, {"most": most_bytes, "soon": soon}).fetchone()
-    return None if first is None else Cut(*first, soon)
+    if first is None:
+        return None
+    used, key = first
+    return Cut(used, key, soon)
 
 
 def drop_chunk(table: sqlite3.Connection, cut: Cut) -> Cut | None:
