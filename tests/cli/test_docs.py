@@ -11,9 +11,9 @@ import pytest
 from onnx import helper
 
 from docs.site.blocks import blocks
+from tests.support.calling import command
 from tests.support.console import console_blocks
 from tests.support.onnx_models import graph_model
-from tests.support.reproducing import command
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
