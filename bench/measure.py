@@ -7,11 +7,12 @@ of times that were taken turn by turn: what else the machine does hits all alike
 from __future__ import annotations
 
 import gc
-import os
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+from parpass.runner.cores import usable_cores
 
 Times = Mapping[str, Sequence[float]]
 
@@ -20,9 +21,7 @@ _MOST_WORKERS = 4  # what the goals are stated for
 
 def default_workers() -> int:
     """Return how many workers to measure with: one for each core, at most four."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
-    return min(_MOST_WORKERS, os.cpu_count() or 1)
+    return min(_MOST_WORKERS, usable_cores())
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench.measure import Figure, Setting
+from parpass.runner.cores import usable_cores
 
 _BY_UNIT = {
     "x": 2,
@@ -128,7 +128,7 @@ class Machine:
         return cls(
             f"{platform.python_implementation()} {platform.python_version()}",
             f"{platform.system()} {platform.machine()}",
-            os.cpu_count() or 1,
+            usable_cores(),
         )
 
 

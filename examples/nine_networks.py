@@ -11,7 +11,6 @@ processes is not, to the byte, that of one.
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from rich.table import Table
 import parpass as tvm
 from parpass import relay
 from parpass.runner import Runner
+from parpass.spi import usable_cores
 
 TOLERANCE = 1e-4  # of the largest element; both sides compute in float32
 WARMING = "squeezenet"  # built before the others: workers start, modules are loaded
@@ -81,7 +81,7 @@ def main() -> int:
     console.print(network_table(built, deviations))
     console.print(
         f"the builds: {serial:.1f} s by one process, {parallel:.1f} s by "
-        f"{core_count()}, which is {serial / parallel:.2f} x as fast\n"
+        f"{usable_cores()}, which is {serial / parallel:.2f} x as fast\n"
         f"as many processes that share nothing, measured before: {limit:.2f} x\n"
         f"the first build of all, which starts the processes: {first:.1f} s\n"
         f"libraries equal to the byte: {yes_or_no(all(one.is_same for one in built))}"
@@ -139,7 +139,7 @@ def run(path: Path, image: dict[str, Array]) -> tuple[list[float], Array]:
 
 def compare(built: Iterable[Built], progress: Progress) -> Iterator[float]:
     """Yield how far each output is from ONNX's, relative to the largest element."""
-    with ProcessPoolExecutor(core_count(), get_context("spawn")) as processes:
+    with ProcessPoolExecutor(usable_cores(), get_context("spawn")) as processes:
         wanted = [(one, processes.submit(reference_output, one.name)) for one in built]
         description = "compare with ONNX's evaluator"
         for one, reference in progress.track(wanted, description=description):
@@ -154,7 +154,7 @@ def measured_limit(progress: Progress) -> float:
     As many processes as there are cores each build one network, by themselves, first
     one alone and then all at the same time.
     """
-    count = core_count()
+    count = usable_cores()
     steps = progress.add_task("measure what the cores can do", total=3)
     with ProcessPoolExecutor(count, get_context("spawn")) as processes:
 
@@ -176,20 +176,13 @@ def seconds_to_build(name: str) -> float:
     return perf_counter() - began
 
 
-def core_count() -> int:
-    """Return how many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def machine() -> str:
     """Return what this runs on, in one line."""
     packages = ("onnx", "numpy", "llvmlite")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
         f"parpass {tvm.__version__} on Python {platform.python_version()}, "
-        f"{versions}; {platform.system()} {platform.machine()}, {core_count()} cores"
+        f"{versions}; {platform.system()} {platform.machine()}, {usable_cores()} cores"
     )
 
 

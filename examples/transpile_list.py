@@ -21,6 +21,7 @@ from qiskit.circuit.library import quantum_volume
 from qiskit.providers.fake_provider import GenericBackendV2
 
 from parpass.integrations.qiskit import transpile_circuits_sync
+from parpass.spi import usable_cores
 
 Circuits = Sequence[QuantumCircuit]
 
@@ -75,7 +76,7 @@ def main() -> None:
     def ours(**options: Any) -> Circuits:
         return transpile_circuits_sync(given, manager, **options)
 
-    cores = os.cpu_count() or 1
+    cores = usable_cores()
     os.environ["QISKIT_PARALLEL"] = "TRUE"  # off by default
     compared.time("one by one", lambda: theirs(1))
     compared.time(f"Qiskit, num_processes={cores}", lambda: theirs(cores))

@@ -10,6 +10,7 @@ empty one: a build then takes longer, with one warning, and comes to the same.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import sqlite3
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from parpass.errors import SlowerRunWarning
 from parpass.errors.warning import warn
+from parpass.object_pruning import Cut, drop_chunk, find_cut
 from parpass.object_table import (
     DamagedTableError,
     ObjectTable,
@@ -39,30 +41,7 @@ _WAITING_SECONDS = 2.0  # for other processes, in one build
 _ELSEWHERE = "PARPASS_CACHE_DIR may name another folder"
 _ANEW = "'parpass cache --clear' begins a new one"
 _DAMAGE = "objects of earlier builds that the disk, or another program, has damaged"
-_AHEAD_SECONDS = 60.0  # of the clock, by which a time of use may be
-# A chunk of what is dropped: so short a time no other process can use the table.
-_CHUNK_OBJECTS, _CHUNK_BYTES = 1_000, 16_000_000
 _MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
-# When an object was used. A time to come was taken from a clock that was set back
-# since, and tells nothing, not even to whom it seems the last.
-_USED = "case when used > :soon then 0 else used end"
-# The first, in the order of use, of those that there is no room for.
-_CUT = f"""
-select used, key from (
-  select used, key, sum(size) over (order by used desc, key) as kept from (
-    select {_USED} as used, key, coalesce(length(data), 0) as size from object
-  )
-) where kept > :most order by used desc, key limit 1
-"""
-_IS_OLD = f"""
-key > cast(:after as text)
-and (({_USED}) < :used or (({_USED}) = :used and key >= cast(:key as text)))
-"""
-_OLD = f"""
-select key, coalesce(length(data), 0) from object where {_IS_OLD} order by key
-"""
-_DROP = f"delete from object where {_IS_OLD}"
-_UP_TO = " and key <= cast(:last as text)"
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
 _MOST_KEYS = 500  # of one query: SQLite bounds their number
 _T = TypeVar("_T")
@@ -219,29 +198,27 @@ class ObjectStore:
             Whether something can be put in.
         """
         most = self._most_bytes if most_bytes is None else most_bytes
-        values = {"most": most, "soon": time.time() + _AHEAD_SECONDS, "after": b""}
         is_usable = self._write(lambda _: True, otherwise=False)
-        cut = self._read(lambda table: _cut(table, values), None)
+        cut = self._read(lambda table: find_cut(table, most, time.time()), None)
         if is_usable and cut is not None:
-            values |= {"used": cut[0], "key": cut[1]}
-            self._drop(values, is_patient=most_bytes is not None)
+            self._drop(cut, is_patient=most_bytes is not None)
         if is_usable and most_bytes is not None:
             self._make_small()
         return is_usable
 
-    def _drop(self, values: dict[str, Any], *, is_patient: bool) -> None:
+    def _drop(self, cut: Cut, *, is_patient: bool) -> None:
         """Drop old objects, chunk by chunk.
 
         Args:
-            values: Those of `_OLD`.
+            cut: The place from which on.
             is_patient: Whether it is waited for others before each chunk anew.
         """
         while True:
             began = time.monotonic()
-            last = self._write(lambda table: _drop_chunk(table, values), None)
-            if last is None:
+            rest = self._write(functools.partial(drop_chunk, cut=cut), None)
+            if rest is None:
                 return
-            values["after"] = last
+            cut = rest
             time.sleep(time.monotonic() - began)  # for the others
             if is_patient:
                 self._patience = Patience(_WAITING_SECONDS)
@@ -400,29 +377,6 @@ def _for_keys(
     while some := [*islice(rest, _MOST_KEYS)]:
         marks = ", ".join("?" * len(some))
         yield from table.execute(f"{query} where key in ({marks})", (*values, *some))
-
-
-def _cut(table: sqlite3.Connection, values: Mapping[str, Any]) -> Any:
-    """Return use and key of the first object that is to be dropped; None for none."""
-    if _size(table).nbytes <= values["most"]:
-        return None
-    return table.execute(_CUT, values).fetchone()
-
-
-def _drop_chunk(table: sqlite3.Connection, values: Mapping[str, Any]) -> Any:
-    """Drop some old objects; return the key of the last, or None if these were all."""
-    objects = nbytes = 0
-    last = None
-    for key, size in table.execute(_OLD, values):
-        objects, nbytes = objects + 1, nbytes + size
-        if objects >= _CHUNK_OBJECTS or nbytes >= _CHUNK_BYTES:
-            last = key
-            break
-    if last is None:
-        table.execute(_DROP, values)
-    else:
-        table.execute(_DROP + _UP_TO, {**values, "last": last})
-    return last
 
 
 def _free_share(table: sqlite3.Connection) -> float:

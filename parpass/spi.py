@@ -15,7 +15,8 @@ Program format
 
 Executor
     `Executor` is the protocol of a pool of workers; `JobLostError`,
-    `JobCancelledError` and `NoWorkersError` are what its futures fail with.
+    `JobCancelledError` and `NoWorkersError` are what its futures fail with;
+    `usable_cores` says how many processes can run at once.
 
 Worker
     What the processes of an executor call: `begin_worker` once, then `run_job` for each
@@ -29,8 +30,10 @@ Shared directory
 Tables
     `ReplicatedTable` is a registry whose entries follow a program to its workers;
     `dumps` and `warn` are pickling by value and warnings as passes have them,
-    `did_you_mean` names what is near a name that is unknown, `attach_lazy` defers the
-    imports of a package, and `fork_lock` is held by what imports late.
+    `did_you_mean` names what is near a name that is unknown, `check_version` warns of a
+    foreign package's version that was not tested, `atomic_write` replaces a file in one
+    step, `attach_lazy` defers the imports of a package, and `fork_lock` is held by what
+    imports late.
 """
 
 from __future__ import annotations
@@ -40,8 +43,10 @@ from typing import TYPE_CHECKING
 from parpass.lazy_loader import attach_lazy, homes
 
 if TYPE_CHECKING:
+    from parpass.atomic_files import atomic_write
     from parpass.entry_points import IR
     from parpass.errors.core import did_you_mean
+    from parpass.errors.tested_versions import check_version
     from parpass.errors.warning import warn
     from parpass.fork_safety import fork_lock
     from parpass.replicated_tables import ReplicatedTable, importable
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
         NoWorkersError,
         begin_worker,
     )
+    from parpass.runner.cores import usable_cores
     from parpass.runner.executor import DEFAULT_START_SECONDS, worker_env
     from parpass.runner.ipc.batch import EncodedFunction
     from parpass.runner.ipc.blob_server import BlobServer, socket_path
@@ -139,9 +145,11 @@ __all__ = [
     "StatusSlot",
     "StorageError",
     "WorkerBlobStore",
+    "atomic_write",
     "attach_lazy",
     "begin_worker",
     "blob_file_name",
+    "check_version",
     "decode_message",
     "decode_result",
     "did_you_mean",
@@ -162,6 +170,7 @@ __all__ = [
     "skip_reasons",
     "socket_path",
     "spec_file_name",
+    "usable_cores",
     "warn",
     "worker_env",
 ]
@@ -175,6 +184,7 @@ _SECTIONS = {
     "transform.program_format": "ProgramFormat ReductionPattern first_difference "
     "register_programs",
     # Executor
+    "runner.cores": "usable_cores",
     "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
     "NoWorkersError worker_env",
     # Worker
@@ -190,7 +200,9 @@ _SECTIONS = {
     "runner.ipc.shared_dir": "Extent FileWriter SharedDirectory StorageError",
     "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
     # Tables
+    "atomic_files": "atomic_write",
     "errors.core": "did_you_mean",
+    "errors.tested_versions": "check_version",
     "errors.warning": "warn",
     "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.docs import FOLDER_BLOCK, Edit
+from tests.support.docs import Edit, steps
 
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 3  # besides tests, which are called so
@@ -44,17 +44,16 @@ class Recipe(NamedTuple):
 
 def read(text: str) -> Recipe:
     recipe = Recipe({}, [], [])
-    for block in FOLDER_BLOCK.finditer(text):
-        if block["kind"] == "console":
-            prompt, python, *recipe.command[:] = shlex.split(block["text"])
+    for step in steps(text):
+        if isinstance(step, Edit):
+            assert step.side in ("after", "before"), step
+            recipe.insertions.append(step)
+        elif step.kind == "console":
+            prompt, python, *recipe.command[:] = shlex.split(step.text)
             assert (prompt, python) == ("$", "python")
-        elif block["into"]:
-            assert block["side"] in ("after", "before"), block[0]
-            where = block["into"], block["side"], block["line"]
-            recipe.insertions.append(Edit(*where, block["text"]))
         else:
-            assert block["file"], f"neither a file nor a place: {block[0]}"
-            recipe.files[block["file"]] = block["text"]
+            assert step.file, f"neither a file nor a place: {step}"
+            recipe.files[step.file] = step.text
     return recipe
 
 

@@ -53,14 +53,16 @@ def test_notebooks_have_the_cells_of_the_tour_with_what_they_print():
     assert list(notebooks()) == [*TOUR, "in-notebooks"]
     page = "# A\n\n[B](b.md).\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n"
     page += "```text b.txt\nC\n```\n\n```console\n$ cat b.txt\nC\n```\n"
+    page += "\n```text\nD\n```\n"  # which is not what Python before it prints
     made = json.loads(notebook(page))["cells"]
     assert ["".join(cell["source"]) for cell in made] == [
         "# A\n\nB.",
         "print(1)",
         "%%writefile b.txt\nC",
         "!cat b.txt",
+        "```text\nD\n```",
     ]
-    shown = [["".join(one["text"]) for one in cell["outputs"]] for cell in made[1:]]
+    shown = [["".join(one["text"]) for one in cell["outputs"]] for cell in made[1:-1]]
     assert shown == [["1\n"], [], ["C\n"]]
 
 

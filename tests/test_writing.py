@@ -67,13 +67,14 @@ def run(path: Path, tmp_path: Path) -> Generator[dict[str, Any]]:
     files: set[str] = set()
     sys.path.insert(0, str(tmp_path))
     try:
-        for file, snippet, before in snippets(path):
-            if file:  # which a later snippet imports
-                files.add(file)
-                with open(tmp_path / file, "a", encoding="utf-8") as written:
-                    written.write(snippet)
+        for one in snippets(path):
+            if one.file:  # which a later snippet imports
+                files.add(one.file)
+                with open(tmp_path / one.file, "a", encoding="utf-8") as written:
+                    written.write(one.text)
             else:
-                exec(compile("\n" * before + snippet, str(path), "exec"), names)
+                text = "\n" * one.before + one.text
+                exec(compile(text, str(path), "exec"), names)
         yield names
     finally:
         sys.path.remove(str(tmp_path))

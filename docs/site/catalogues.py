@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from docs.site.error_cases import CASES
 from docs.site.pass_catalogue import pass_page
-from docs.site.reference import separated, title
+from docs.site.reference import indented, separated, title
 from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import (
     ENVIRONMENT,
@@ -50,8 +50,8 @@ def _errors() -> Iterator[str]:
         yield from _fields([("What to do", _as_rst(ADVICE[name])), ("Kind of", bases)])
         yield from ("", f"All of it: `parpass.errors.{name}`.", "")
         if name in CASES:
-            yield from ("::", "", _indented(CASES[name]), "", "prints::", "")
-            yield from (_indented(message_of(name)), "")
+            yield from ("::", "", indented(CASES[name]), "", "prints::", "")
+            yield from (indented(message_of(name)), "")
 
 
 def message_of(name: str) -> str:
@@ -99,7 +99,3 @@ def _as_rst(text: str) -> str:
     """Return a docstring as reStructuredText: sections of Google's as paragraphs."""
     text = re.sub(r"(?m)^(Args|Attributes|Raises|Returns):$", r"\1:\n", text)
     return separated(text)
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(text.rstrip(), "    ")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import click
 
 from docs.site.reference import title
-from parpass.cli.commands.options import Option
+from parpass.cli.commands.option_syntax import Option
 from parpass.cli.group import SHIPPED, main
 
 _FOLDER = "commands"

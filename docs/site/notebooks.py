@@ -9,8 +9,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from docs.site.blocks import Block, blocks
 
 _DOCS = Path(__file__).resolve().parents[1]
 
@@ -20,14 +23,6 @@ PAGES = {
     for page in [*sorted(_DOCS.glob("tour/[0-9]*.md")), _DOCS / "in-notebooks.md"]
 }
 
-# Python, a file or commands; behind Python, what it prints.
-_BLOCK = re.compile(
-    r"^```(?P<kind>\w+)(?P<file>(?: \S+)?)\n(?P<text>.*?)^```\n"
-    r"(?:\n```text\n(?P<shown>.*?)^```\n)?",
-    re.MULTILINE | re.DOTALL,
-)
-# A command goes on where its line ends in a backslash.
-_COMMAND = re.compile(r"\$ ((?:[^\n]*\\\n)*[^\n]*)\n(.*)", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -59,28 +54,35 @@ def cells(page: str) -> Iterator[Cell]:
         ValueError: A block of `console` has no command.
     """
     end = 0
-    for found in _BLOCK.finditer(page):
-        made = _cell(found)
+    found = list(blocks(page))
+    for block, following in zip_longest(found, found[1:]):
+        if block.begin < end:  # it has what the Python before it prints
+            continue
+        made = _cell(block)
         if made is None:
             continue
-        if between := page[end : found.start()].strip():
+        if between := page[end : block.begin].strip():
             yield Cell("markdown", between)
+        end = block.end
+        is_shown = made.kind == "python" and page.startswith("\n```text\n", end)
+        if is_shown and following:
+            made, end = made._replace(shown=following.text), following.end
         yield made
-        end = found.end()
     if rest := page[end:].strip():
         yield Cell("markdown", rest)
 
 
-def _cell(found: re.Match[str]) -> Cell | None:
-    if file := found["file"].strip():
-        return Cell("file", found["text"], file)
-    if found["kind"] == "python":
-        return Cell("python", found["text"], shown=found["shown"] or "")
-    if found["kind"] == "console":
-        command = _COMMAND.fullmatch(found["text"])
-        if command is None:
-            raise ValueError(f"expected a command behind '$ ', got {found['text']!r}")
-        return Cell("console", command[1], shown=command[2])
+def _cell(block: Block) -> Cell | None:
+    if block.file:
+        return Cell("file", block.text, block.file)
+    if block.kind == "python":
+        return Cell("python", block.text)
+    if block.kind == "console":
+        session = block.session()
+        if session is None:
+            raise ValueError(f"expected a command behind '$ ', got {block.text!r}")
+        command, shown = session
+        return Cell("console", command, shown=shown)
     return None
 
 

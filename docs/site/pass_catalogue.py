@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.site.observed_passes import Observed, observed_passes
-from docs.site.reference import title
+from docs.site.reference import indented, title
 from parpass.cli.commands.listing import described_passes, pass_facts
 from parpass.function_registry import global_func_names
 from parpass.transform import registered_passes
@@ -71,7 +71,7 @@ def pass_page() -> Iterator[str]:
         ]
         yield from (f":{field}: {text}" for field, text in rows)
         text = inspect.getdoc(factory) or ""
-        yield from ("", "::", "", _indented(text), "")  # as `parpass explain` shows it
+        yield from ("", "::", "", indented(text), "")  # as `parpass explain` shows it
         case = cases.get(name)
         if case is not None and "becomes::" not in text:
             yield from _case(case)
@@ -165,9 +165,5 @@ def _length(case: Case) -> int:
 def _case(case: Case) -> Iterator[str]:
     where = case.path.relative_to(_ROOT).as_posix()
     yield f"By ``{case.value('pipeline')}`` (``{where}``: {case.name})::"
-    yield from ("", _indented(case.before.text), "", "becomes::", "")
-    yield from (_indented(case.expected["after"].text), "")
-
-
-def _indented(text: str) -> str:
-    return textwrap.indent(text.rstrip(), "    ")
+    yield from ("", indented(case.before.text), "", "becomes::", "")
+    yield from (indented(case.expected["after"].text), "")

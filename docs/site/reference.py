@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
+import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -197,6 +198,11 @@ def separated(text: str) -> str:
     Markdown reads plurals such as `Let`s so, reStructuredText with a backslash only.
     """
     return _QUOTED.sub(lambda found: f"{found[1]}\\ " if found[2] else found[1], text)
+
+
+def indented(text: str) -> str:
+    """Return a text as a literal block of reStructuredText."""
+    return textwrap.indent(text.rstrip(), "    ")
 
 
 def is_field_of_tuple(value: object) -> bool:

@@ -73,9 +73,10 @@ their messages that name a setting, which each front end spells its way
 
 from __future__ import annotations
 
-from parpass.errors import core, ir, warning
+from parpass.errors import core, failures, ir, warning
 from parpass.errors.adapters import AdapterError, LawError
 from parpass.errors.core import *
+from parpass.errors.failures import *
 from parpass.errors.hints import Hint, HintedMessage, render_hints
 from parpass.errors.ir import *
 from parpass.errors.warning import *
@@ -88,6 +89,7 @@ __all__ = [
     "render_hints",
 ]
 __all__ += core.__all__
+__all__ += failures.__all__
 __all__ += ir.__all__
 __all__ += warning.__all__
 

@@ -1,9 +1,9 @@
 """The errors of the pass manager, their root class and helpers for their messages.
 
 They concern contexts, options, arguments and instruments; passes, pipelines and
-reproducers; diagnostics and program text; and what ends a run from outside of a pass:
-deaths of workers, limits, misuse of the runner. Errors that the embedded compiler alone
-raises are in `errors.ir`, those of adapters in `errors.adapters`.
+reproducers; diagnostics and program text; and misuse of the runner. What ends a pass
+from outside is in `errors.failures`, errors that the embedded compiler alone raises are
+in `errors.ir`, those of adapters in `errors.adapters`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from parpass.errors.hints import Hint, Hinted, HintedMessage
+from parpass.errors.hints import Hinted
 
 __all__ = [
     "ArgumentError",
@@ -22,12 +22,9 @@ __all__ = [
     "ContractError",
     "DiagnosticError",
     "EntryPointError",
-    "FunctionFailure",
-    "FunctionTimeoutError",
     "InputChangedError",
     "InstrumentError",
     "InternalError",
-    "MemoryLimitError",
     "ParpassError",
     "ParseError",
     "PassContextError",
@@ -45,9 +42,6 @@ __all__ = [
     "UnprintablePassError",
     "UnreadFunctionError",
     "WellFormedError",
-    "WorkerDiedError",
-    "WorkerError",
-    "other_failures",
 ]
 
 _CUTOFF = 0.5  # least likeness of two names: matching characters as a share of both
@@ -320,133 +314,6 @@ class RuntimeUseError(ParpassError, RuntimeError):
 
 class EntryPointError(ParpassError, LookupError):
     """No entry point has that name, or it does not give what its group asks for."""
-
-
-class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never raised
-    """A pass on one function was ended from outside.
-
-    Attributes:
-        pass_name: The pass.
-        function: The function.
-        reason: The event, without the names of pass and function.
-        reproducer: The path of the reproducer; None if none was written.
-        traceback: The worker's stack in the format of `faulthandler`, C code included;
-            empty if it is unknown.
-    """
-
-    def __init__(
-        self, message: str, *, pass_name: str, function: str, reason: str
-    ) -> None:
-        super().__init__(message)
-        self.pass_name = pass_name
-        self.function = function
-        self.reason = reason
-        self.reproducer: str | None = None
-        self.traceback = ""
-
-
-class WorkerDiedError(FunctionFailure, RuntimeError):
-    """A worker died, and so did a second one when the suspected function ran alone.
-
-    Attributes:
-        cause: The signal or the exit code.
-        where: The worker's activity: "unpickle" (decoding the function), "pass" or
-            "pickle" (encoding the result).
-    """
-
-    def __init__(
-        self, *, pass_name: str, function: str, cause: str, where: str = "pass"
-    ) -> None:
-        doing = _ACTIVITIES[where].format(pass_name=pass_name, function=function)
-        super().__init__(
-            HintedMessage(
-                f"a worker process died ({cause}) while {doing}, and again when that "
-                "function ran alone; ",
-                Hint.REPLAY,
-            ),
-            pass_name=pass_name,
-            function=function,
-            reason=f"a worker process died ({cause})",
-        )
-        self.cause = cause
-        self.where = where
-
-
-_ACTIVITIES = {
-    "pass": "pass '{pass_name}' ran on function '{function}'",
-    "unpickle": "function '{function}' was unpickled for pass '{pass_name}'",
-    "pickle": "function '{function}' was pickled after pass '{pass_name}'",
-}
-
-
-def _limit_message(pass_name: str, function: str, reason: str) -> str:
-    return HintedMessage(
-        f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or ",
-        Hint.SKIP_FUNCTION,
-    )
-
-
-class FunctionTimeoutError(FunctionFailure, TimeoutError):
-    """A pass took longer on a function than `function_timeout`; `limit` in seconds.
-
-    It is raised after twice the limit at most, not counting other work, however many
-    functions the pass hangs on.
-    """
-
-    def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
-        reason = f"it took longer than its function_timeout of {limit:g} s"
-        super().__init__(
-            _limit_message(pass_name, function, reason),
-            pass_name=pass_name,
-            function=function,
-            reason=reason,
-        )
-        self.limit = limit
-
-
-class MemoryLimitError(MemoryError, FunctionFailure):
-    """A pass took more memory on a function than `memory_limit`; `limit` in bytes."""
-
-    def __init__(self, *, pass_name: str, function: str, limit: int) -> None:
-        reason = f"it took more memory than its memory_limit of {limit:,} bytes"
-        # Called by name: MemoryError is first in the bases and has its own constructor.
-        FunctionFailure.__init__(
-            self,
-            _limit_message(pass_name, function, reason),
-            pass_name=pass_name,
-            function=function,
-            reason=reason,
-        )
-        self.limit = limit
-
-
-_OTHERS = "_parpass_other_failures"
-
-
-def other_failures(error: BaseException) -> tuple[BaseException, ...]:
-    """Return the further failures of the pass that raised `error`, in module order.
-
-    `error` is the first failure in the order of a serial run, which stops at it. A
-    parallel run stops as soon as the failure is known: these are the failures on later
-    functions that workers had reported by then. Empty for a run in one process.
-    """
-    return safe_getattr(error, _OTHERS, ())
-
-
-def attach_others(first: BaseException, failures: Sequence[BaseException]) -> None:
-    """Store `failures` other than `first` on `first`, for `other_failures`."""
-    others = tuple(error for error in failures if error is not first)
-    if others:
-        with contextlib.suppress(Exception):  # frozen exceptions stay without
-            setattr(first, _OTHERS, others)
-
-
-class WorkerError(ParpassError, RuntimeError):
-    """An exception in a worker that cannot be pickled; `original` is its text."""
-
-    def __init__(self, original: str) -> None:
-        super().__init__(f"{original} (the exception itself could not be pickled)")
-        self.original = original
 
 
 class InternalError(ParpassError, RuntimeError):

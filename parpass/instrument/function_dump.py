@@ -16,7 +16,7 @@ from parpass.instrument.ir_printing import warn_on_stderr
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassContext, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange, Origin
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 from parpass.transform.program_format import registered_programs
 
 DEFAULT_LIMIT = 10**9

@@ -17,7 +17,7 @@ from parpass.diagnostic import takes_colour
 from parpass.instrument.protocol import PassInstrument
 from parpass.transform import PassInfo
 from parpass.transform.capture.change import FunctionChange
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 
 class PrintBeforeAll(PassInstrument):

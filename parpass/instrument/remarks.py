@@ -12,8 +12,8 @@ from parpass.instrument.protocol import PassInstrument
 from parpass.instrument.remark_formats import to_json_lines, to_lines, to_yaml
 from parpass.remark import Remark, RemarkKind, remark_kind
 from parpass.transform import PassInfo
-from parpass.transform.context import checked_names
 from parpass.transform.name_globs import matches_any_pass
+from parpass.transform.pass_info import checked_names
 
 RemarkWriter = Callable[[Iterable[Remark]], str]
 

@@ -14,22 +14,20 @@ of these. It is no protection against a forged library, which no digest is.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import mmap
 import os
 import platform
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from parpass.atomic_files import atomic_write
 from parpass.errors import (
     CPUFeatureError,
     DamagedLibraryError,
@@ -37,7 +35,6 @@ from parpass.errors import (
     LibraryError,
 )
 from parpass.errors.core import quoted
-from parpass.fork_safety import fork_lock
 from parpass.runtime.cpu_features import architecture, host_features
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.runtime.manifest_schema import check_manifest
@@ -138,27 +135,11 @@ def write_library(path: str | os.PathLike[str], image: LibraryImage) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    wanted = Path(path)
-    with fork_lock:  # the library's names of temporary files are locked
-        handle, name = tempfile.mkstemp(dir=wanted.parent, prefix=f".{wanted.name}.")
-    try:
-        with open(handle, "w+b") as file:
-            file.writelines(_parts(image))
-            file.flush()
-            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            file.write(library_digest(memoryview(whole)))
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, wanted)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
+    with atomic_write(path) as file:
+        file.writelines(_parts(image))
+        file.flush()
+        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file.write(library_digest(memoryview(whole)))
 
 
 def _parts(image: LibraryImage) -> Iterator[bytes | memoryview]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.te.operation import ComputeOp, PlaceholderOp
 from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
-from parpass.tir.expr import Var
+from parpass.tir.expr import Var, is_true
 from parpass.tir.expr_functor import ExprMutator, ExprVisitor
 from parpass.tir.function import PrimFunc
 from parpass.tir.prim_expr import PrimExpr
@@ -20,8 +20,8 @@ from parpass.tir.stmt import (
     ForKind,
     IfThenElse,
     LetStmt,
-    SeqStmt,
     Stmt,
+    stmt_seq,
 )
 from parpass.tir.stmt_functor import substitute
 from parpass.tir.tensor import ProducerLoad, Tensor
@@ -53,7 +53,7 @@ def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
             if (op, index) not in buffers:
                 buffers[op, index] = _buffer(op.output(index))
                 between.append(buffers[op, index])
-    body = _sequence([_stage(op, buffers) for op in stages])
+    body = stmt_seq(*(_stage(op, buffers) for op in stages))
     for buffer in reversed(between):
         body = Allocate(buffer.data, buffer.dtype, buffer.shape, None, body)
     params = [Var(buffer.name, "handle") for buffer in given.values()]
@@ -135,7 +135,7 @@ def _stage(op: ComputeOp, buffers: _Results) -> Stmt:
     else:
         values = [cast("PrimExpr", read.visit(value)) for value in op.body]
         stores = zip(into, values, strict=True)
-        inner = _sequence([BufferStore(buffer, value, at) for buffer, value in stores])
+        inner = stmt_seq(*(BufferStore(buffer, value, at) for buffer, value in stores))
     for axis in reversed(op.axis):
         inner = _loop(axis, inner)
     return inner
@@ -161,11 +161,11 @@ def _reduction(
         values[theirs] = cast("PrimExpr", read.visit(source))
     results = [substitute(one, values) for one in combiner.result]
     update = _stored(into, at, results)
-    if not _is_true(reduce.condition):
+    if not is_true(reduce.condition):
         update = IfThenElse(cast("PrimExpr", read.visit(reduce.condition)), update)
     for axis in reversed(reduce.axis):
         update = _loop(axis, update)
-    return _sequence([*begin, update])
+    return stmt_seq(*begin, update)
 
 
 def _stored(
@@ -178,7 +178,7 @@ def _stored(
     stores = [
         BufferStore(buffer, name, at) for buffer, name in zip(into, names, strict=True)
     ]
-    stmt = _sequence(stores)
+    stmt = stmt_seq(*stores)
     for name, result in zip(reversed(names), reversed(results), strict=True):
         stmt = LetStmt(name, result, stmt)
     return stmt
@@ -186,11 +186,3 @@ def _stored(
 
 def _loop(axis: Any, body: Stmt) -> Stmt:
     return For(axis.var, axis.dom.min, axis.dom.extent, ForKind.SERIAL, body)
-
-
-def _sequence(stmts: Sequence[Stmt]) -> Stmt:
-    return stmts[0] if len(stmts) == 1 else SeqStmt(stmts)
-
-
-def _is_true(condition: PrimExpr) -> bool:
-    return getattr(condition, "value", 0) == 1

@@ -20,7 +20,7 @@ from parpass.tir.expr import Let, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import const
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
-from parpass.tir.stmt import Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt
+from parpass.tir.stmt import Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, is_no_op
 from parpass.transform import ReductionPattern
 
 
@@ -60,7 +60,7 @@ class DropStatements:
             Replacement(name, node, _NOTHING)
             for name, function in _functions(mod).items()
             for node in reversed(post_order(function.body))
-            if isinstance(node, Stmt) and not _is_nothing(node)
+            if isinstance(node, Stmt) and not is_no_op(node)
         ]
 
     def without(self, mod: IRModule, items: Sequence[Replacement]) -> IRModule:
@@ -210,10 +210,6 @@ def _exprs(mod: IRModule) -> list[tuple[str, PrimExpr]]:
     ]
 
 
-def _is_nothing(stmt: Stmt | None) -> bool:
-    return isinstance(stmt, Evaluate) and isinstance(stmt.value, IntImm)
-
-
 def _is_small(node: Node) -> bool:
     return isinstance(node, IntImm | FloatImm) and node.value in (0, 1)
 
@@ -277,9 +273,9 @@ def _rebuilt(node: Node, new: Mapping[Node, Any]) -> Node:
     if all(one is other for one, other in zip(old, now, strict=True)):
         return node
     if isinstance(node, SeqStmt):
-        left = [cast("Stmt", one) for one in now if not _is_nothing(one)]
+        left = [cast("Stmt", one) for one in now if not is_no_op(one)]
         return left[0] if len(left) == 1 else SeqStmt(left) if left else _NOTHING
     made = reflection(type(node)).rebuild(node, now)
-    if isinstance(made, IfThenElse) and _is_nothing(made.else_case):
+    if isinstance(made, IfThenElse) and is_no_op(made.else_case):
         return structs.replace(made, else_case=None)
     return made

@@ -24,8 +24,9 @@ from parpass.transform.config import (
     list_config_options,
     register_config_option,
 )
-from parpass.transform.context import PassContext, PassInfo
+from parpass.transform.context import PassContext
 from parpass.transform.decorators import function_pass, module_pass
+from parpass.transform.pass_info import PassInfo
 from parpass.transform.pass_registry import (
     PrintIR,
     create_pass,

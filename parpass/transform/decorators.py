@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.transform.analysis import Analysis, check_preserved
-from parpass.transform.context import PassContext, PassInfo
+from parpass.transform.context import PassContext
+from parpass.transform.pass_info import PassInfo
 from parpass.transform.passes import FunctionPass, ModulePass, Pass, required_names
 
 P = ParamSpec("P")

@@ -17,7 +17,8 @@ from parpass.function_registry import (
     register_func,
 )
 from parpass.replicated_tables import ReplicatedTable
-from parpass.transform.context import PassContext, PassInfo
+from parpass.transform.context import PassContext
+from parpass.transform.pass_info import PassInfo
 from parpass.transform.passes import ModulePass, Pass
 
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])

@@ -13,7 +13,8 @@ from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
 from parpass.fork_safety import fork_lock
 from parpass.transform.analysis import Analysis, check_preserved
-from parpass.transform.context import PassContext, PassInfo, checked_names, in_force
+from parpass.transform.context import PassContext, in_force
+from parpass.transform.pass_info import PassInfo, checked_names
 
 _run_call: Callable[[Pass, Any], Any]
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from docs.site.blocks import blocks
+from tests.support.calling import command
 from tests.support.console import console_blocks
 from tests.support.onnx_models import graph_model
-from tests.support.reproducing import command
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
@@ -65,8 +66,8 @@ def test_the_sequence_of_the_page_works_on_a_model_with_weights(
     model = graph_model([node], {"x": weights}, ["y"], known={"w": weights})
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     page = (PAGES / "command.md").read_text(encoding="utf-8")
-    block = page.partition("```sh\n")[2].partition("```")[0]
-    lines = block.splitlines()
+    block = next(one for one in blocks(page) if one.kind == "sh")
+    lines = block.text.splitlines()
     assert len(lines) == 5
     np.save(tmp_path / "image.npy", weights)
     *lines, piped = lines

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from parpass import __version__
 from parpass.cli import main
 from parpass.cli.group import ENTRY_POINTS, SHIPPED
+from tests.support.calling import command as parpass
 from tests.support.commands import write_model
 from tests.support.distributions import install
 
@@ -192,7 +192,7 @@ from pathlib import Path
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.files.reading import read_module
 from parpass.transform import adapter_of
 
@@ -236,11 +236,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def on_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
-
-
-def parpass(*words: str) -> Result:
-    """Call the command in this process."""
-    return CliRunner().invoke(main, [*words])
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from parpass.runner import run_pipeline_sync
 from parpass.transform import PassContext
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.breaking_loops import PROGRAM
+from tests.support.calling import command
 from tests.support.cpu_time import cpu_limit
-from tests.support.reproducing import command
 from tests.support.shared_loops import FAMILIES
 
 LOAD = ("--load", "tests.support.breaking_loops")

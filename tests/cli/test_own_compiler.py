@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from docs.site.blocks import Block
 from tests.support.distributions import install
-from tests.support.docs import FOLDER_BLOCK, Edit
+from tests.support.docs import Edit, steps
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "your-own-compiler.md"
@@ -26,13 +27,12 @@ class Reader:
         self.folder = folder
         self.path = [str(ROOT)]
 
-    def write(self, block: re.Match[str]) -> None:
+    def write(self, step: Block | Edit) -> None:
         """Write a file, or change a line of one."""
-        if block["into"] is None:
-            (self.folder / block["file"]).write_text(block["text"], encoding="utf-8")
-            return
-        where = block["into"], block["side"], block["line"]
-        Edit(*where, block["text"]).apply(self.folder)
+        if isinstance(step, Edit):
+            step.apply(self.folder)
+        else:
+            (self.folder / step.file).write_text(step.text, encoding="utf-8")
 
     def type(self, command: str) -> str:
         """Type a command; return what the terminal shows."""
@@ -87,16 +87,16 @@ def _pattern(text: str) -> re.Pattern[str]:
 @pytest.mark.slow
 def test_each_step_shows_what_the_page_shows(tmp_path: Path):
     reader = Reader(tmp_path)
-    for block in FOLDER_BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
-        if block["kind"] != "console":
-            reader.write(block)
+    for step in steps(PAGE.read_text(encoding="utf-8")):
+        if isinstance(step, Edit) or step.kind != "console":
+            reader.write(step)
             continue
         shown = "".join(
             f"{line}\n{reader.type(line[2:])}"
-            for line in block["text"].splitlines()
+            for line in step.text.splitlines()
             if line.startswith("$ ")
         )
-        assert _pattern(block["text"]).fullmatch(shown), shown
+        assert _pattern(step.text).fullmatch(shown), shown
     shown = reader.type("python -m pytest -q -p no:randomly -p no:xdist")
     assert " passed" in shown
     assert "failed" not in shown

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from parpass.cli.supervisor import can_supervise, crash_message
 from tests.support.breaking import PROGRAM
+from tests.support.other_processes import until
 from tests.support.reproducing import BREAKING
 
 ROOT = Path(BREAKING).parents[2]
@@ -121,10 +121,7 @@ def test_when_the_outer_process_is_killed_the_inner_one_is(tmp_path: Path):
         [child] = children(process.pid)
         process.kill()
         process.communicate(timeout=60)
-        until = time.monotonic() + 30
-        while Path(f"/proc/{child}").exists() and time.monotonic() < until:
-            os.sched_yield()
-        assert not Path(f"/proc/{child}").exists()
+        until(lambda: not Path(f"/proc/{child}").exists())
 
 
 @pytest.mark.slow

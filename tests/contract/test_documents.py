@@ -187,7 +187,7 @@ def test_the_page_for_tvm_users_runs(
     monkeypatch.chdir(tmp_path)
     page = Path(__file__).parents[2] / "docs" / "for-tvm-users.md"
     names: dict[str, Any] = {}
-    exec("\n".join(snippet.code for snippet in snippets(page)), names)
+    exec("\n".join(snippet.text for snippet in snippets(page)), names)
     assert isinstance(names["mod"], tvm.IRModule)
     assert names["result"].shape == image.shape
     assert 'name="Negate"' in capsys.readouterr().out

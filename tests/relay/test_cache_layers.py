@@ -96,7 +96,7 @@ def test_what_is_found_below_is_kept_above(tmp_path: Path, server: CacheServer):
 def test_jobs_share_a_server_as_the_page_says(
     tmp_path: Path, server: CacheServer, monkeypatch: pytest.MonkeyPatch
 ):
-    code = next(one.code for one in snippets(PAGE) if "cache_of_ci" in one.code)
+    code = next(one.text for one in snippets(PAGE) if "cache_of_ci" in one.text)
     names: dict[str, Any] = {"FunctionCache": FunctionCache}
     exec(code, names)
     found: list[int] = []

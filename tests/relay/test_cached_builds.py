@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs.site.blocks import blocks
 from parpass import relay
 from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
@@ -102,10 +102,10 @@ def test_build_takes_a_cache_unless_a_runner_has_it(
 
 
 def test_what_the_page_shows_is_printed(capsys: pytest.CaptureFixture[str]):
-    programs = "\n".join(one.code for one in snippets(PAGE))
+    programs = "\n".join(one.text for one in snippets(PAGE))
     exec(programs, {})
-    blocks = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    assert capsys.readouterr().out == "".join(blocks.findall(PAGE.read_text()))
+    shown = [one.text for one in blocks(PAGE.read_text()) if one.kind == "text"]
+    assert capsys.readouterr().out == "".join(shown)
 
 
 def test_large_constants_are_digested_where_passes_take_longer(

@@ -19,5 +19,5 @@ def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     write_small_model(tmp_path / "model.onnx")
     names: dict[str, Any] = {}
-    exec("\n".join(one.code for one in snippets(PAGE)), names)
+    exec("\n".join(one.text for one in snippets(PAGE)), names)
     np.testing.assert_array_equal(names["result"], np.full((2, 3), 4, "float32"))

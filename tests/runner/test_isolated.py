@@ -30,12 +30,12 @@ from parpass.transform import (
 )
 from tests.support.cells import at_times
 from tests.support.ending import EndAtStart, EndIn
+from tests.support.hard_passes import AppendPid
 from tests.support.isolating import (
     Both,
     LeaveBehind,
     NoteRuns,
     Retype,
-    Where,
     is_left_behind,
 )
 from tests.support.signed_ir import Change, SignedProgram
@@ -45,10 +45,10 @@ from tests.support.toy_passes import Add, AddFrom, FailOn
 pytestmark = pytest.mark.slow
 
 
-class ModuleWhere(ModulePass):
+class AppendPidOnAll(ModulePass):
     """Appends the process that it runs in."""
 
-    pass_info = PassInfo(0, "ModuleWhere")
+    pass_info = PassInfo(0, "AppendPidOnAll")
 
     def transform_module(self, mod: Program, ctx: PassContext) -> Program:
         return Program(
@@ -141,7 +141,7 @@ def test_a_cancelled_task_of_asyncio_ends_a_hanging_pass(runner: Runner):
 
 
 def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: Runner):
-    mod = runner.run_sync(program(1, 2), [Where(), ModuleWhere(), Where()])
+    mod = runner.run_sync(program(1, 2), [AppendPid(), AppendPidOnAll(), AppendPid()])
     for first, second, third in [found[1:] for found in values_of(mod).values()]:
         assert os.getpid() not in (first, third)
         assert second == os.getpid()
@@ -151,11 +151,11 @@ def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: R
 def test_many_small_functions_are_one_message_if_their_passes_are_light(
     runner: Runner, seconds: float, is_inline: bool
 ):
-    COST_MODEL.forget([Where()])
-    COST_MODEL.update([Where()], [seconds], 1)  # for a node
-    mod = runner.run_sync(program(*range(200)), Where())
+    COST_MODEL.forget([AppendPid()])
+    COST_MODEL.update([AppendPid()], [seconds], 1)  # for a node
+    mod = runner.run_sync(program(*range(200)), AppendPid())
     report = runner.last_report
-    COST_MODEL.forget([Where()])
+    COST_MODEL.forget([AppendPid()])
     assert report is not None
     assert report.functions == 200
     assert (report.jobs == 1) is is_inline
@@ -167,7 +167,7 @@ def test_many_small_functions_are_one_message_if_their_passes_are_light(
 def test_who_looked_at_a_function_that_came_to_state_another_type_runs_there_too(
     runner: Runner,
 ):
-    steps = [Retype(), AddFrom("f0"), Where()]
+    steps = [Retype(), AddFrom("f0"), AppendPid()]
     mod = runner.run_sync(program(1, 2), steps)
     assert all(os.getpid() not in found for found in values_of(mod).values())
     expected = values_of(Sequential(steps[:2])(program(1, 2)))
@@ -206,7 +206,7 @@ def test_of_a_small_module_too_only_what_relied_on_what_changed_runs_again(
 
 def test_it_can_be_asked_for_in_several_ways():
     # So small a run would stay here else.
-    mod, steps = program(1), [Where()]
+    mod, steps = program(1), [AppendPid()]
     context = PassContext(config={"parpass.isolated": True})
     ways: dict[str, Callable[[], Program]] = {
         "argument": lambda: run_pipeline_sync(mod, steps, workers=1, isolated=True),

@@ -27,6 +27,7 @@ import parpass
 from examples import service_asyncio, service_fastapi, service_trio
 from parpass import relay
 from parpass.runner import open_runner
+from tests.support.docs import snippets
 from tests.support.pooled import child_processes, folders, new_pipe
 from tests.support.serving import BEGUN, ONE_FUNCTION, PROGRAM
 
@@ -318,10 +319,10 @@ def test_what_the_page_shows_is_in_the_programs():
     hosts = ("asyncio", "fastapi", "trio")
     files = [ROOT / "examples" / f"service_{host}.py" for host in hosts]
     programs = [unindented(file.read_text()) for file in files]
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) > 5
-    for block in blocks:
-        assert any(unindented(block) in text for text in programs), block
+    shown = [unindented(one.text) for one in snippets(PAGE)]
+    assert len(shown) > 5
+    for block in shown:
+        assert any(block in text for text in programs), block
 
 
 def unindented(text: str) -> str:

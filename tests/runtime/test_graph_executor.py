@@ -230,7 +230,7 @@ def test_to_load_and_run_one_needs_no_compiler(tmp_path: Path):
     assert shape == "(2, 3)"
     packages = {name.split(".")[1] for name in loaded if name.startswith("parpass.")}
     core = {"errors", "fork_safety", "lazy_loader", "replicated_tables"}
-    core |= {"function_registry", "source", "trusted_paths"}
+    core |= {"atomic_files", "function_registry", "source", "trusted_paths"}
     assert packages <= core | {"contrib", "runtime"}
     assert not {"llvmlite", "onnx", "msgspec", "trio", "loky"} & {*loaded}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import trio
 
 from parpass.errors import WorkerDiedError
 from parpass.runner import Runner, open_runner
+from parpass.runner.cores import usable_cores
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.stress.test_stress import nothing_left, times
 from tests.support.ending import EndIn
@@ -104,7 +104,7 @@ def test_while_other_programs_keep_the_cores_busy_runs_are_right(report: Report)
     steps = [Toil(0.002), Add(1)]
     expected = values_of(Sequential(steps)(mod))
     spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    others = [subprocess.Popen(spin) for _ in range(2 * usable_cores())]
     try:
         with nothing_left(), open_runner(workers=2) as runner:
             began = time.perf_counter()

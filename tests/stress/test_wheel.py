@@ -94,7 +94,7 @@ def test_systems_and_pythons_are_stated(built: Path) -> None:
 def test_the_program_of_the_readme_runs(python: Path, tmp_path: Path) -> None:
     (snippet,) = snippets(ROOT / "README.md")
     program = tmp_path / "program.py"
-    program.write_text(snippet.code)
+    program.write_text(snippet.text)
     assert "nn.relu(%x)" in run(python, program, cwd=tmp_path)
     where = run(python, "-c", "import parpass; print(parpass.__file__)", cwd=tmp_path)
     assert "site-packages" in where

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import post_order
 from parpass.ir.structural import assert_structural_equal
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from tests.support.comparing import Watchers, on_pool
+from tests.support.meaning import checked_types
 
 
 def check_relay(
@@ -46,11 +46,4 @@ def check_relay(
     assert_structural_equal(parallel, serial, map_free_vars=False)
     assert list(parallel.functions_by_name) == list(serial.functions_by_name)
     assert parallel.astext() == serial.astext()
-    assert _checked_types(parallel) == _checked_types(serial)
-
-
-def _checked_types(mod: IRModule) -> list[list[Any]]:
-    return [
-        [getattr(node, "checked_type_", None) for node in post_order(function)]
-        for function in mod.functions_by_name.values()
-    ]
+    assert checked_types(parallel) == checked_types(serial)

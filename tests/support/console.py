@@ -12,12 +12,10 @@ import numpy as np
 from click.testing import CliRunner
 from onnx import helper
 
+from docs.site.blocks import blocks
 from parpass.cli import main
 from tests.support.onnx_models import graph_model
 
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
 # What a build says where one had to wait, which depends on how busy the machine is.
 _SLOW = re.compile(r"^\.\.\. in [\d.]+ m?s\b.*\n", re.MULTILINE)
@@ -41,22 +39,25 @@ def write_small_model(path: Path) -> None:
 
 def console_blocks(page: Path) -> list[tuple[str, str]]:
     """Return the commands of a page, each with what the page says that it prints."""
-    blocks: list[tuple[str, str]] = []
-    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        command, _, output = block.replace("\\\n", "").partition("\n")
-        blocks.append((command.removeprefix("$ "), output))
-    return blocks
+    found: list[tuple[str, str]] = []
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.kind == "console" and (session := block.session()):
+            command, output = session
+            found.append((command.replace("\\\n", ""), output))
+    return found
 
 
 def write_files(page: Path) -> None:
     """Write the files of a page, each under the name in its first line."""
-    for name, block in _FILE.findall(page.read_text(encoding="utf-8")):
-        with open(name, "a", encoding="utf-8") as file:  # it may come in parts
-            file.write(block)
-    for block in _PYTHON.findall(page.read_text(encoding="utf-8")):
-        first, _, _ = block.partition("\n")
-        if first.endswith(".py"):
-            Path(first.removeprefix("# ")).write_text(block, encoding="utf-8")
+    for block in blocks(page.read_text(encoding="utf-8")):
+        first, _, _ = block.text.partition("\n")
+        if block.file:
+            with open(
+                block.file, "a", encoding="utf-8"
+            ) as file:  # it may come in parts
+                file.write(block.text)
+        elif block.kind == "python" and first.endswith(".py"):
+            Path(first.removeprefix("# ")).write_text(block.text, encoding="utf-8")
 
 
 # Commands that have workers, by default as many as the machine has cores.

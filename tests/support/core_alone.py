@@ -28,6 +28,7 @@ PACKAGES = (
     *("tests/transform", "tests/instrument", "tests/runner", "tests/test_errors.py"),
     *("tests/test_diagnostic.py", "tests/test_remark.py", "tests/test_fork_safety.py"),
     *("tests/test_new_workers.py", "tests/test_tracebacks.py"),
+    *("tests/test_atomic_files.py", "tests/test_tested_versions.py"),
     "tests/test_trusted_paths.py",
 )
 

@@ -17,7 +17,6 @@ from parpass.ir.module import IRModule
 from parpass.ir.op_table import Effect, Op, register_op
 from parpass.ir.types import FuncType
 from parpass.relay import op
-from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -31,7 +30,14 @@ from parpass.relay.expr import (
 )
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.op.declaration.type_relations import identity
-from tests.support.programs import TENSORS, Step, Typed, Writer, arguments, call_op
+from tests.support.programs import (
+    TENSORS,
+    EffectfulWriter,
+    Step,
+    Typed,
+    arguments,
+    call_op,
+)
 
 _F32 = TENSORS[0]
 _ran: list[bytes] = []
@@ -90,11 +96,8 @@ def _with_effect(function: Function) -> Function:
 
 
 @dataclass
-class EffectWriter(Writer):
-    """Writes functions in which a `let` binds whatever has an effect."""
-
-    def binds(self, expr: Expr) -> bool:
-        return not Effects().is_pure(expr) or super().binds(expr)
+class EffectWriter(EffectfulWriter):
+    """Writes functions with calls that have an effect."""
 
     def steps(self, values: Sequence[Typed], depth: int) -> list[Step]:
         effects: list[Step] = [self.effect, self.unused_effect, self.primitive_calls]

@@ -118,8 +118,17 @@ class SetPropagated(FunctionPass):
         return func.with_values((*func.values, before))
 
 
+class AppendPid(FunctionPass):
+    """Appends the number of the process that it runs in."""
+
+    pass_info = PassInfo(0, "AppendPid")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        return func.with_values((*func.values, os.getpid()))
+
+
 class Locked(FunctionPass):
-    """Cannot travel, because it has a lock; appends 1."""
+    """Cannot travel, because it has a lock; appends the number of its process."""
 
     pass_info = PassInfo(0, "Locked")
 
@@ -139,15 +148,6 @@ class Remember(FunctionPass):
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         self.last = func
         return func
-
-
-class AppendPid(FunctionPass):
-    """Appends the number of the process that it runs in."""
-
-    pass_info = PassInfo(0, "AppendPid")
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, os.getpid()))
 
 
 class Raise(FunctionPass):
@@ -180,8 +180,8 @@ class RunInside(FunctionPass):
         return run_pipeline_sync(given, self.inner, workers=self.workers)["inner"]
 
 
-class TellsItsEnd(FunctionPass):
-    """Writes to a named pipe when it is freed in a worker."""
+class TellsItsEnd(AppendPid):
+    """Also writes to a named pipe when it is freed in a worker."""
 
     pass_info = PassInfo(0, "TellsItsEnd")
 
@@ -189,9 +189,6 @@ class TellsItsEnd(FunctionPass):
         self.path = path
         self.here = os.getpid()
         self.itself = self  # so that it is freed by the collector alone
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, os.getpid()))
 
     def __del__(self) -> None:
         if os.getpid() != self.here:

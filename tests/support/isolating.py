@@ -14,15 +14,6 @@ from tests.support.signed_ir import EndWhereTold
 from tests.support.toy_ir import Fn, Program
 
 
-class Where(FunctionPass):
-    """Appends the process that it runs in."""
-
-    pass_info = PassInfo(0, "Where")
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, os.getpid()))
-
-
 class LeaveBehind(FunctionPass):
     """Has effects outside of what it returns: on imports, environment and globals."""
 

@@ -23,7 +23,6 @@ from parpass.relay.adt import (
     PatternVar,
     PatternWildcard,
 )
-from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -34,7 +33,7 @@ from parpass.relay.expr import (
     Tuple,
 )
 from tests.support.adts import CONS, LIST, LIST_DATA, NIL
-from tests.support.programs import TENSORS, Step, Typed, Writer
+from tests.support.programs import TENSORS, EffectfulWriter, Step, Typed
 
 B = TypeVar("B")
 EITHER = GlobalTypeVar("Either")
@@ -60,13 +59,10 @@ def matching_modules(draw: st.DrawFn) -> IRModule:
 
 
 @dataclass
-class MatchWriter(Writer):
+class MatchWriter(EffectfulWriter):
     """Writes one function that makes and matches values, and refers to some."""
 
     items: Sequence[Type] = field(default_factory=lambda: TENSORS[:5])
-
-    def binds(self, expr: Expr) -> bool:
-        return not Effects().is_pure(expr) or super().binds(expr)
 
     def steps(self, values: Sequence[Typed], depth: int) -> list[Step]:
         steps = [self.unary, self.binary, self.list_, self.either, self.reference]

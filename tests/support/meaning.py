@@ -128,7 +128,7 @@ def assert_parallel_is_serial(runner: Runner, a_pass: Pass, mod: IRModule) -> No
     assert_structural_equal(parallel, serial, map_free_vars=False)
     assert list(parallel.functions_by_name) == list(serial.functions_by_name)
     assert parallel.astext() == serial.astext()
-    assert _types(parallel) == _types(serial)
+    assert checked_types(parallel) == checked_types(serial)
 
 
 def is_first_order(function: Function) -> bool:
@@ -155,7 +155,8 @@ def _has_no(kind: type[Type], found: Type) -> bool:
     return not isinstance(found, kind)
 
 
-def _types(mod: IRModule) -> list[list[Any]]:
+def checked_types(mod: IRModule) -> list[list[Any]]:
+    """Return the types that the nodes of each function have, in post-order."""
     return [
         [getattr(node, "checked_type_", None) for node in post_order(function)]
         for function in mod.functions_by_name.values()

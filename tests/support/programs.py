@@ -21,6 +21,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.op_table import Op
 from parpass.ir.types import FuncType, TensorType, TupleType, Type
 from parpass.relay import op
+from parpass.relay.analysis.effects import Effects
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -295,3 +296,12 @@ class Writer:
         tensors = st.sampled_from(TENSORS)
         pairs = st.tuples(tensors, tensors).map(TupleType)
         return self.draw(st.one_of(tensors, pairs))
+
+
+@dataclass
+class EffectfulWriter(Writer):
+    """Writes functions in which a `let` binds whatever has an effect."""
+
+    def binds(self, expr: Expr) -> bool:
+        """Return whether a `let` is to bind a value that was made."""
+        return not Effects().is_pure(expr) or super().binds(expr)

@@ -1,4 +1,4 @@
-"""Writing reproducers of the passes in `breaking`, and calling the command on them."""
+"""Writing reproducers of the passes in `breaking`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from click.testing import CliRunner, Result
 from msgspec import structs
 
-from parpass.cli import main
 from parpass.instrument import PassInstrument
 from parpass.relay import parse
 from parpass.runner import run_pipeline_sync
@@ -65,8 +63,3 @@ def _write(
     )
     path.write_text(other.to_text())
     return path
-
-
-def command(*arguments: str | Path, stdin: str | None = None) -> Result:
-    """Call the command in this process."""
-    return CliRunner().invoke(main, [*map(str, arguments)], input=stdin)

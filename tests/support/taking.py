@@ -24,18 +24,6 @@ class Take(FunctionPass):
         return func.with_values((*func.values, 0))
 
 
-class Read(FunctionPass):
-    """Reads another function, which is made for it first where it is not there."""
-
-    pass_info = PassInfo(0, "Read")
-
-    def __init__(self, other: str) -> None:
-        self.other = other
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, *mod[self.other].values))
-
-
 class TakeTwice(ModulePass):
     """Takes two megabytes itself, and then has Take take some on each function."""
 

@@ -20,6 +20,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.types import PointerType, PrimType
 from parpass.tir.arith import Analyzer
 from parpass.tir.data_type import data_type, wrapped
+from parpass.tir.expr import constant_int, is_true
 
 
 def test_a_dtype_says_code_bits_and_lanes():
@@ -206,6 +207,14 @@ def test_a_number_stands_for_a_constant_where_structure_is_compared(
 ):
     assert structural_equal(expr, value) is is_equal
     assert structural_equal(value, expr) is is_equal
+
+
+def test_a_constant_that_all_lanes_have_is_known():
+    three, x = tir.IntImm("int32", 3), tir.Var("x", "int32")
+    given = [three, tir.Broadcast(three, 4), tir.Broadcast(x, 4), tir.const(3.0), None]
+    assert [constant_int(one) for one in given] == [3, 3, None, None, None]
+    predicates = [tir.const_true(), tir.const_true(4), tir.const(False), x, None]
+    assert [is_true(one) for one in predicates] == [True, True, False, False, False]
 
 
 def test_the_predicate_of_an_access_is_in_the_registry():

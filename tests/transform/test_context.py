@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from parpass.errors import ArgumentError
-from parpass.transform import PassContext, PassInfo
+from parpass.transform import PassContext
 from parpass.transform.context import in_force
 from tests.support.watching import Log
 
@@ -75,20 +75,3 @@ def test_a_context_in_force_is_current_without_its_hooks():
         assert PassContext.current() is context
     assert PassContext.current() is not context
     assert log.log == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("2", "Fold"), "expected an int for opt_level of pass 'Fold', got '2'"),
-        ((2, 7), "expected a str for a pass's name, got 7"),
-        ((2, "Fold", "InferType"), "write \\['InferType'\\]"),
-        ((2, "Fold", 7), "7 is not iterable"),
-        ((2, "Fold", [7]), "expected names in required, got 7"),
-    ],
-)
-def test_arguments_of_a_pass_info_of_the_wrong_kind_are_refused(
-    arguments: tuple[Any, ...], complaint: str
-):
-    with pytest.raises(ArgumentError, match=complaint):
-        PassInfo(*arguments)

@@ -58,14 +58,15 @@ def files(folder: Path) -> list[str]:
         if page.name in LEFT_OUT:
             continue
         own = folder / f"{page.stem.replace('-', '_').lower()}.py"
-        for file, code, before in snippets(page):
+        for one in snippets(page):
+            file = one.file
             if file and not file.removesuffix(".py").isidentifier():
                 continue  # settings of another program's, which gives it names
             path = folder / file if file else own
             text = path.read_text() if path.exists() else AS_READERS_CHECK
             if not file:
-                text += "\n" * (before - text.count("\n"))
-            path.write_text(text + code)
+                text += "\n" * (one.before - text.count("\n"))
+            path.write_text(text + one.text)
     pages = [*folder.glob("*.py")]
     assert len(pages) > 7
     here = (path for path in HERE.glob("*.py") if path != Path(__file__))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import completion, options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError
 from parpass.errors import EvaluationError
 

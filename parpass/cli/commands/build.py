@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import options, watch_options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError, PassFailure
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command, Option
 
 _ARGUMENTS = "parpass.cli.codemod_arguments"  # where what is behind -- is found
 
@@ -107,7 +107,7 @@ class _CodemodCommand(Command):
 @options.traceback
 @functools.partial(
     click.option,
-    cls=options.Option,
+    cls=Option,
     section="What there is",
 )("--list", "lists", is_flag=True, help="List LibCST's own codemods.")
 def codemod(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 
 if TYPE_CHECKING:
     from parpass.runner.report.profile import Profile

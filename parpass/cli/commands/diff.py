@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 
 if TYPE_CHECKING:
     from parpass.transform import ModuleAdapter

@@ -6,7 +6,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from parpass.cli.commands import completion, options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 
 
 def _offered(

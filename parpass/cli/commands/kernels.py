@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from parpass.cli.commands.options import Command, Option
+from parpass.cli.commands.option_syntax import Command, Option
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.kernel_chains import code_text, outline, shown_line
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from parpass.cli.commands import completion, options, watch_options
-from parpass.cli.commands.options import Command, Option
+from parpass.cli.commands.option_syntax import Command, Option
 
 _listing = functools.partial(click.option, cls=Option, section="What there is")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError, command_text
 from parpass.errors import ParpassError, UnreadFunctionError
 

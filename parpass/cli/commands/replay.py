@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.errors import FunctionFailure
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from parpass.cli.commands import options
-from parpass.cli.commands.options import Command
+from parpass.cli.commands.option_syntax import Command
 from parpass.cli.output.failure import InputError
 from parpass.errors import (
     ArgumentError,

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from parpass.cli.commands import completion
-from parpass.cli.commands.options import ByteSize, Option, showing, writing
+from parpass.cli.commands.option_syntax import Option
+from parpass.cli.commands.options import ByteSize, showing, writing
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 

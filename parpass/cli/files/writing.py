@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from parpass.atomic_files import atomic_write
 from parpass.cli.files.reading import SPLIT
 from parpass.cli.output.failure import InputError
 from parpass.errors import UnreadFunctionError
@@ -160,24 +158,10 @@ def _suffix(output: str) -> str:
 
 
 def _write(content: bytes, output: str) -> None:
-    mode = None
-    with contextlib.suppress(FileNotFoundError):
-        mode = os.stat(output).st_mode
-    if output != "-" and (mode is None or stat.S_ISREG(mode)):
-        _replace(os.path.realpath(output), content, mode)
-        return
-    with click.open_file(output, "wb") as file:  # a pipe, a device
-        file.write(content)
-        file.flush()
-
-
-def _replace(path: str, content: bytes, mode: int | None) -> None:
-    """Write a file atomically: to a temporary file, which is then renamed."""
-    folder, name = os.path.split(path)
-    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=folder) as beside:
-        whole = os.path.join(beside, name)
-        with open(whole, "wb") as file:
+    if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
+        with click.open_file(output, "wb") as file:  # a pipe, a device
             file.write(content)
-        if mode is not None:
-            os.chmod(whole, stat.S_IMODE(mode))
-        os.replace(whole, path)
+            file.flush()
+        return
+    with atomic_write(output) as file:
+        file.write(content)

@@ -1,12 +1,13 @@
-"""Files are replaced whole: a reader sees the old content or the new one."""
+"""Files are replaced if they are what was read, and keep all but their content."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import tempfile
 from pathlib import Path
+
+from parpass.spi import atomic_write
 
 
 class FileChangedError(OSError):
@@ -14,12 +15,9 @@ class FileChangedError(OSError):
 
 
 def replace_file(path: str, before: bytes, after: bytes) -> None:
-    """Replace the content of a file, in one step.
+    """Replace the content of a file, in one step; see `atomic_write`.
 
-    The new content is written beside it, and renamed. Owner, permissions and extended
-    attributes are kept. A link stays one: its file is replaced. Killed at any moment
-    this leaves the whole old file or the whole new one, and perhaps a file
-    `.parpass-*` beside it.
+    Owner, permissions and extended attributes are kept.
 
     Args:
         path: The file.
@@ -30,27 +28,20 @@ def replace_file(path: str, before: bytes, after: bytes) -> None:
         FileChangedError: It has something else by now; it stays so.
         OSError: It cannot be written: it is read-only, its folder is, the disk is full.
     """
-    target = Path(os.path.realpath(path))
-    if not os.access(target, os.W_OK):
+    if not os.access(path, os.W_OK):
         raise PermissionError(f"'{path}' is read-only")
-    number, temporary = tempfile.mkstemp(prefix=".parpass-", dir=target.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(after)
-        _copy_properties(target, temporary)
-        if target.read_bytes() != before:
+    with atomic_write(path) as file:
+        file.write(after)
+        file.flush()
+        _copy_properties(path, file.name)
+        if Path(path).read_bytes() != before:
             raise FileChangedError(f"'{path}' was changed meanwhile, and stays so")
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
-def _copy_properties(target: Path, temporary: str) -> None:
-    known, made = target.stat(), os.stat(temporary)
+def _copy_properties(path: str, new: str) -> None:
+    known, made = os.stat(path), os.stat(new)
     if (known.st_uid, known.st_gid) != (made.st_uid, made.st_gid):
         with contextlib.suppress(OSError):  # of another user, who lets us write to it
-            os.chown(temporary, known.st_uid, known.st_gid)
-    shutil.copystat(target, temporary)
-    os.utime(temporary)  # it is new, for what goes by that
+            os.chown(new, known.st_uid, known.st_gid)
+    shutil.copystat(path, new)
+    os.utime(new)  # it is new, for what goes by that

@@ -10,13 +10,12 @@ import libcst
 from libcst.codemod import Codemod, CodemodContext, SkipFile
 from libcst.metadata import MetadataWrapper
 
-from parpass.errors import AdapterWarning, ArgumentError
+from parpass.errors import ArgumentError
 from parpass.integrations.codemod.source_file import SourceFile
 from parpass.integrations.codemod.text_codemod import Made
-from parpass.spi import warn
+from parpass.spi import check_version
 
-# From the first of these versions, up to the second.
-_TESTED = (1, 5), (2, 0)
+_TESTED = "1.5.*", "1.6.*", "1.7.*", "1.8.*", "1.9.*"
 
 
 class LibCSTCodemod:
@@ -46,7 +45,12 @@ class LibCSTCodemod:
                     "LibCST computes from the whole project: run it by 'python -m "
                     "libcst.tool codemod'"
                 )
-        check_version(metadata.version("libcst"))
+        check_version(
+            "libcst",
+            metadata.version("libcst"),
+            _TESTED,
+            "files may come out otherwise than by LibCST's own command",
+        )
         self.kind = kind
         self.arguments = dict(arguments)
         try:
@@ -88,20 +92,6 @@ class LibCSTCodemod:
             warnings = tuple(codemod.context.warnings)
             return Made(file.data, warnings, str(skip) or "the codemod skipped it")
         return _made(file, tree, new, tuple(codemod.context.warnings))
-
-
-def check_version(version: str) -> None:
-    """Warn of a version of LibCST with which this was not tested.
-
-    Args:
-        version: The version that is installed.
-    """
-    release = tuple(int(one) for one in version.split(".")[:2] if one.isdigit())
-    if not _TESTED[0] <= release < _TESTED[1]:
-        warn(
-            f"libcst {version} is not tested with parpass: versions 1.5 to 1.9 are",
-            AdapterWarning,
-        )
 
 
 def _made(

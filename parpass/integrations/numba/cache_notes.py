@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from parpass.errors import ArgumentError
+from parpass.spi import atomic_write
 
 
 def record(*modules: str) -> int:
@@ -108,14 +107,8 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError: It cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic_write(path) as file:
+        file.write(data)
 
 
 def _path(folder: str, module: str) -> Path:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from parpass.errors import AdapterWarning, ArgumentError, ParpassError
-from parpass.spi import fork_lock, warn
+from parpass.errors import ArgumentError, ParpassError
+from parpass.spi import check_version, fork_lock, usable_cores
 
-_TESTED = "0.68"
+_TESTED = ("0.68.*",)
 _NEEDED = "Numba's functions need numba: pip install 'parpass[numba]'"
 
 
@@ -54,8 +54,9 @@ def warm(*modules: str, workers: int | None = None) -> WarmResult:
 
     Args:
         modules: Their names, as they are imported.
-        workers: How many processes compile; 0 for an import as it is; None for one for
-            each core that this process may use.
+        workers: How many processes compile; 0 for an import as it is; None for as many
+            as there are cores, or fewer by this process's affinity mask or the quota
+            of its container.
 
     Returns:
         What was compiled.
@@ -78,8 +79,8 @@ def warm(*modules: str, workers: int | None = None) -> WarmResult:
         )
     if workers is not None and workers < 0:
         raise ArgumentError(f"expected workers of 0 or more, or None; got {workers}")
-    _check_version()
-    count = _cores() if workers is None else workers
+    _check_numba()
+    count = usable_cores() if workers is None else workers
     result = _child(modules, count) if count > 1 else None
     if result is None:
         result = _child(modules, 0)
@@ -90,21 +91,14 @@ def warm(*modules: str, workers: int | None = None) -> WarmResult:
     return WarmResult(**result)
 
 
-def _check_version() -> None:
+def _check_numba() -> None:
     try:
         version = metadata.version("numba")
     except metadata.PackageNotFoundError:
         raise ImportError(_NEEDED) from None
-    if not version.startswith(f"{_TESTED}."):
-        warn(
-            f"numba {version} is not tested with parpass: {_TESTED} is", AdapterWarning
-        )
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    check_version(
+        "numba", version, _TESTED, "functions may be compiled again as they are called"
+    )
 
 
 def _child(modules: Sequence[str], workers: int) -> dict[str, Any] | None:

@@ -8,26 +8,24 @@ from __future__ import annotations
 import tvm
 import tvm_ffi
 
-from parpass.errors import AdapterWarning
-from parpass.spi import warn
+from parpass.spi import check_version
 
-TESTED = {
+_TESTED = {
     "apache-tvm": ("0.27.0.post1",),
     "apache-tvm-ffi": ("0.1.14.post1", "0.1.15.post2"),
 }
 
 
-def warn_if_untested() -> None:
-    """Warn, by name, of each version that was not tested."""
+def check_versions() -> None:
+    """Warn, by name, of each package whose version was not tested."""
     installed = {"apache-tvm": tvm.__version__, "apache-tvm-ffi": tvm_ffi.__version__}
-    for name, tested in TESTED.items():
-        if installed[name] not in tested:
-            warn(
-                f"this is {name} {installed[name]}, and parpass was tested on "
-                f"{' and '.join(tested)}: functions may come out of workers otherwise "
-                f"than they went in; try: pip install '{name}=={tested[-1]}'",
-                AdapterWarning,
-            )
+    for package, found in installed.items():
+        check_version(
+            package,
+            found,
+            _TESTED[package],
+            "functions may come out of workers otherwise than they went in",
+        )
 
 
-warn_if_untested()
+check_versions()

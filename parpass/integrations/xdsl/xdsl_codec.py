@@ -26,7 +26,7 @@ from parpass.integrations.xdsl.attribute_codec import VERSION
 from parpass.integrations.xdsl.context_spec import ContextSpec
 from parpass.integrations.xdsl.op_codec import decode as from_bytes
 from parpass.integrations.xdsl.op_codec import encode as to_bytes
-from parpass.spi import warn
+from parpass.spi import check_version
 
 TESTED = "0.74.0", "0.75.0"
 
@@ -37,16 +37,13 @@ _SYMBOL = re.compile(r'@(?:([\w$.-]+)|"([^"]*)")')
 @functools.cache
 def is_tested() -> bool:
     """Return whether this release is one that was tested; warn once if it is not."""
-    release = version("xdsl")
-    if release not in TESTED:
-        tested = " and ".join(TESTED)
-        warn(
-            f"this is xDSL {release}, and parpass was tested on {tested}: "
-            "functions travel as text, which takes longer; 'parpass[xdsl]' installs "
-            f"{TESTED[0]}",
-            SlowerRunWarning,
-        )
-    return release in TESTED
+    return check_version(
+        "xdsl",
+        version("xdsl"),
+        TESTED,
+        "functions travel as text, which takes longer",
+        SlowerRunWarning,
+    )
 
 
 def encode(

@@ -28,7 +28,7 @@ from parpass.transform import (
     create_pass,
     register_pass,
 )
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 
 def at_every_level(a_pass: Pass) -> Pass:

@@ -32,7 +32,7 @@ from parpass.relay.transform.simplify.fast_math import FastMath
 from parpass.relay.transform.simplify.simplify_expr import SimplifyExpr
 from parpass.relay.transform.simplify.simplify_inference import SimplifyInference
 from parpass.transform import Pass, Sequential, register_pass
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 # From so many nodes on a function is cut: its passes take seconds. To cut it, to put it
 # together, and what runs again take a fifth of that, and the way to the workers some

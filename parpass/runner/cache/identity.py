@@ -12,15 +12,12 @@ reads. A pass that knows better has a method `cache_key`.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import copyreg
 import enum
 import hashlib
 import logging
 import struct
-import sys
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache, cached_property  # of the program's classes
@@ -39,10 +36,9 @@ from types import (
 )
 from typing import Any, NamedTuple, cast
 
-import msgspec
-
 from parpass.diagnostic import Span
 from parpass.errors.core import describe_kind
+from parpass.runner.cache.class_parts import attributes_of, parts_beside_attributes
 from parpass.runner.cache.code_references import (
     UnknownIdentityError,
     check_methods,
@@ -55,36 +51,12 @@ from parpass.runner.cache.library_versions import version_of
 from parpass.runner.ipc.module_sync import is_user_module
 from parpass.transform import Pass
 
-# Attributes of classes that say nothing of what the class does, or that others repeat.
-_BOOKKEEPING = frozenset(
-    {
-        "__annotations__",
-        "__annotations_cache__",
-        "__annotate_func__",
-        "__dataclass_fields__",
-        "__dataclass_params__",
-        "__dict__",
-        "__doc__",
-        "__firstlineno__",
-        "__module__",
-        "__msgspec_cache__",
-        "__orig_bases__",
-        "__parameters__",
-        "__slotnames__",
-        "__static_attributes__",
-        "__struct_config__",
-        "__weakref__",
-        "_abc_impl",
-    }
-)
 _DEFINITIONS = (
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-# Those whose classes have all that they are as attributes.
-_METACLASSES = (abc.ABCMeta, enum.EnumMeta, type(typing.Protocol))
 _ATOMS = (type(None), type(...), type(NotImplemented))
 
 
@@ -300,39 +272,11 @@ class _Walk:
             self._packages.add(module.partition(".")[0])
             self.add_library(module)
             return
-        file = getattr(sys.modules.get(module), "__file__", None) or ""
-        if file.endswith((".so", ".pyd")):
-            raise UnknownIdentityError(
-                f"class '{kind.__qualname__}' is of an extension module without a "
-                "version"
-            )
-        self.add_metaclass(kind)
-        for base in kind.__bases__:
-            self.add(base)
-        for name, value in sorted(vars(kind).items()):
-            if name not in _BOOKKEEPING:
-                self.tag("attribute", name)
-                self.add_part(value, f"'{name}' of class '{kind.__qualname__}'")
-
-    def add_metaclass(self, kind: type) -> None:
-        """Add what a class has beside its attributes."""
-        metaclass = type(kind)
-        if metaclass is type:
-            return
-        self.add(metaclass)
-        if issubclass(kind, msgspec.Struct):
-            self.add(kind.__struct_fields__)
-            for default in cast("Any", kind).__struct_defaults__:
-                self.add(getattr(default, "factory", default))
-            config = kind.__struct_config__
-            names = [name for name in dir(config) if not name.startswith("_")]
-            self.add([getattr(config, name) for name in names])
-        elif not (is_user_module(metaclass.__module__) or metaclass in _METACLASSES):
-            name = f"{metaclass.__module__}.{metaclass.__qualname__}"
-            raise UnknownIdentityError(
-                f"class '{kind.__qualname__}' is made by {name}, which may keep more "
-                "of it than its attributes"
-            )
+        for part in parts_beside_attributes(kind):
+            self.add(part)
+        for name, value in attributes_of(kind):
+            self.tag("attribute", name)
+            self.add_part(value, f"'{name}' of class '{kind.__qualname__}'")
 
     def add_part(self, value: Any, where: str) -> None:
         try:

@@ -22,7 +22,8 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from parpass.diagnostic import Diagnostic, extend_error
-from parpass.errors.core import add_note, attach_others
+from parpass.errors.core import add_note
+from parpass.errors.failures import attach_others
 from parpass.remark import Remark
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,

@@ -42,8 +42,7 @@ from parpass.tir.binary_op import (
     Sub,
 )
 from parpass.tir.data_type import DataType, data_type
-from parpass.tir.expr import Broadcast
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import constant_int
 
 
 def is_narrow(dtype: str) -> bool:
@@ -183,13 +182,6 @@ _OF_FLOATS = {Add: "fadd", Sub: "fsub", Mul: "fmul", Div: "fdiv"}
 _OF_INTS = {Add: "add", Sub: "sub", Mul: "mul"}
 _OF_BOOLS = {Add: "or", Mul: "and", Max: "or", Min: "and"}
 _COMPARED = {EQ: "eq", NE: "ne", LT: "lt", LE: "le", GT: "gt", GE: "ge"}
-
-
-def constant_int(expr: PrimExpr) -> int | None:
-    """Return the int that an expression is, in each lane; None if it is none."""
-    if isinstance(expr, Broadcast):
-        expr = expr.value
-    return expr.value if isinstance(expr, IntImm) else None
 
 
 def mask_type(dtype: str) -> str:

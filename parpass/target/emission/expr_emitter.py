@@ -36,6 +36,7 @@ from parpass.tir.expr import (
     Select,
     Shuffle,
     Var,
+    is_true,
 )
 from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
 from parpass.tir.stmt_expr_functor import StmtExprFunctor
@@ -237,7 +238,7 @@ class ExprEmitter(StmtExprFunctor[str]):
     def _place(self, op: Any) -> Generator[Node, str, Access]:
         pointer = self._value_of(op.buffer_var)
         mask = None
-        if not memory_access.is_true(op.predicate):
+        if not is_true(op.predicate):
             mask = yield from self._of(op.predicate)
         first = memory_access.first_of(op.index)
         lanes = data_type(op.dtype if isinstance(op, Load) else op.value.dtype).lanes

@@ -15,7 +15,7 @@ from parpass.target.emission.function_writer import (
     memory_type,
 )
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Ramp
+from parpass.tir.expr import Ramp
 from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
@@ -42,13 +42,6 @@ def first_of(index: PrimExpr) -> PrimExpr | None:
     stride = index.stride
     is_one = isinstance(stride, IntImm) and stride.value == 1
     return index.base if is_one else None
-
-
-def is_true(predicate: PrimExpr) -> bool:
-    """Return whether a predicate holds for all lanes, and is known to."""
-    if isinstance(predicate, Broadcast):
-        predicate = predicate.value
-    return isinstance(predicate, IntImm) and bool(predicate.value)
 
 
 def stored_dtype(dtype: str) -> str:

@@ -29,6 +29,8 @@ from parpass.tir.expr.vector import (
     Shuffle,
     check_access,
     const_true,
+    constant_int,
+    is_true,
 )
 
 __all__ = [
@@ -48,7 +50,9 @@ __all__ = [
     "check_bound",
     "check_var",
     "const_true",
+    "constant_int",
     "convert_fields",
+    "is_true",
     "set_dtype",
     "type_of",
 ]

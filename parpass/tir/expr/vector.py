@@ -126,6 +126,18 @@ def const_true(lanes: int = 1, span: Span | None = None) -> PrimExpr:
     return true if lanes == 1 else Broadcast(true, lanes, span)
 
 
+def constant_int(expr: PrimExpr | None) -> int | None:
+    """Return the int that an expression is, in each lane; None if it is none."""
+    if isinstance(expr, Broadcast):
+        expr = expr.value
+    return expr.value if isinstance(expr, IntImm) else None
+
+
+def is_true(predicate: PrimExpr | None) -> bool:
+    """Return whether a predicate is a constant that holds for all lanes."""
+    return bool(constant_int(predicate))
+
+
 @functools.cache  # there are no more than 65,535 lanes
 def _true(lanes: int) -> PrimExpr:
     true = shared_int("bool", 1)

@@ -10,11 +10,11 @@ import numpy as np
 from parpass.errors import EvaluationError
 from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Load
+from parpass.tir.expr import Load, is_true
 from parpass.tir.interpreter.lane_arithmetic import typed
 from parpass.tir.interpreter.machine import Item, apply, drop, step
 from parpass.tir.interpreter.memory import Pointer
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Store
 
 
@@ -24,12 +24,6 @@ def places(index: Any, dtype: str) -> Any:
     if np.ndim(index) == 0 and lanes > 1:  # of memory whose elements are vectors
         return np.int64(index) * lanes + np.arange(lanes)
     return np.atleast_1d(index).astype(np.int64)
-
-
-def _is_true(predicate: PrimExpr) -> bool:
-    if isinstance(predicate, Broadcast):
-        predicate = predicate.value
-    return isinstance(predicate, IntImm) and bool(predicate.value)
 
 
 def pointer_to(value: Any) -> Pointer:
@@ -49,7 +43,7 @@ def load(node: Load) -> list[Item]:
         values[chosen] = pointer_to(pointer).load(node.dtype, at[chosen])
         return typed(values if len(at) > 1 else values[0], node.dtype)
 
-    known = [] if _is_true(node.predicate) else [node.predicate]
+    known = [] if is_true(node.predicate) else [node.predicate]
     return [node.buffer_var, node.index, *known, apply(2 + len(known), read)]
 
 
@@ -63,7 +57,7 @@ def store(node: Store) -> list[Item]:
         values = np.broadcast_to(value, at.shape)
         pointer_to(pointer).store(dtype, at[chosen], values[chosen])
 
-    known = [] if _is_true(node.predicate) else [node.predicate]
+    known = [] if is_true(node.predicate) else [node.predicate]
     operands = [node.value, node.buffer_var, node.index, *known]
     return [step, *operands, apply(len(operands), write), drop]
 

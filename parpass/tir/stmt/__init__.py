@@ -11,6 +11,7 @@ from parpass.tir.stmt.control_flow import (
     SeqStmt,
     Sequences,
     While,
+    is_no_op,
     stmt_list,
     stmt_seq,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Stmt",
     "Store",
     "While",
+    "is_no_op",
     "plain",
     "plain_attrs",
     "stmt_list",

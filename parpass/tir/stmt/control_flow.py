@@ -252,6 +252,11 @@ def stmt_seq(*args: PrimExpr | Stmt) -> Stmt:
     return found[0] if len(found) == 1 else SeqStmt(tuple(found))
 
 
+def is_no_op(stmt: Stmt | None) -> bool:
+    """Return whether a statement evaluates a constant, and so does nothing."""
+    return isinstance(stmt, Evaluate) and isinstance(stmt.value, IntImm)
+
+
 def stmt_list(stmt: Stmt) -> list[Stmt]:
     """Return the statements that come one after the other in one, in order.
 

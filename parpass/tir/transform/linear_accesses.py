@@ -18,7 +18,7 @@ from parpass.tir.analysis.expr_analysis import may_be_speculated
 from parpass.tir.binary_op import BinaryOpExpr
 from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Let, Load, Var
+from parpass.tir.expr import Call, Let, Load, Var, is_true
 from parpass.tir.iteration import IterVar
 from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
@@ -226,7 +226,7 @@ class _Finder:
             )
         self.allocations[var] = node
         self._level[var] = len(self._open)
-        if not (_is_true(node.condition) and all(map(self._is_outside, node.extents))):
+        if not (is_true(node.condition) and all(map(self._is_outside, node.extents))):
             self.fixed.add(var)
 
     def _is_outside(self, extent: PrimExpr) -> bool:
@@ -275,10 +275,6 @@ def _begins_threads(stmt: Stmt) -> bool:
     if isinstance(stmt, For):
         return stmt.kind == ForKind.PARALLEL
     return isinstance(stmt, AttrStmt) and stmt.attr_key != "extern_scope"
-
-
-def _is_true(condition: Any) -> bool:
-    return isinstance(condition, IntImm) and condition.value == 1
 
 
 def _is_number(node: Any) -> bool:

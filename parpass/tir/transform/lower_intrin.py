@@ -9,7 +9,7 @@ from parpass.ir.node import Node
 from parpass.tir.analysis.function_contents import contents
 from parpass.tir.binary_op import Div, FloorDiv, FloorMod, Mod
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Let, Select, Var
+from parpass.tir.expr import Let, Select, Var, constant_int
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import (
     add,
@@ -75,7 +75,7 @@ class IntrinInjecter(StmtExprMutator):
 
     def _lowered(self, op: Any, of_ints: Any, of_floats: Any) -> Node:
         new: Any = self.visit_default(op)
-        if _constant(new.b) == 0:
+        if constant_int(new.b) == 0:
             return new  # an error where it is run, here as there
         bound: list[tuple[Var, PrimExpr]] = []
         a, b = (_named(one, name, bound) for one, name in ((new.a, "a"), (new.b, "b")))
@@ -91,20 +91,14 @@ Bound = list[tuple[Var, PrimExpr]]
 
 def _named(expr: PrimExpr, name: str, bound: Bound) -> PrimExpr:
     """Return what may be written twice: a variable, where that would be long."""
-    if isinstance(expr, Var | IntImm | FloatImm) or _constant(expr) is not None:
+    if isinstance(expr, Var | IntImm | FloatImm) or constant_int(expr) is not None:
         return expr
     bound.append((Var(name, expr.dtype), expr))
     return bound[-1][0]
 
 
-def _constant(expr: PrimExpr) -> int | None:
-    if isinstance(expr, Broadcast):
-        expr = expr.value
-    return expr.value if isinstance(expr, IntImm) else None
-
-
 def _divided(a: PrimExpr, b: PrimExpr, bound: Bound) -> PrimExpr:
-    dtype, divisor = a.dtype, _constant(b)
+    dtype, divisor = a.dtype, constant_int(b)
     if data_type(dtype).code != "int":
         return Div(a, b)
     shift = _power_of_two(divisor)
@@ -119,7 +113,7 @@ def _divided(a: PrimExpr, b: PrimExpr, bound: Bound) -> PrimExpr:
 
 
 def _left(a: PrimExpr, b: PrimExpr, bound: Bound) -> PrimExpr:
-    dtype, divisor = a.dtype, _constant(b)
+    dtype, divisor = a.dtype, constant_int(b)
     if data_type(dtype).code != "int":
         return Mod(a, b)
     shift = _power_of_two(divisor)

@@ -23,6 +23,7 @@ from parpass.tir.stmt import (
     SeqStmt,
     Sequences,
     Stmt,
+    is_no_op,
     stmt_seq,
 )
 from parpass.tir.stmt_expr_functor import StmtMutator, statements_in
@@ -73,27 +74,27 @@ class NoOpRemover(StmtMutator):
 
     def visit_evaluate_(self, op: Evaluate) -> Node:
         """Forget what has no effect."""
-        return op if _does_nothing(op) else _evaluated(op, op.value)
+        return op if is_no_op(op) else _evaluated(op, op.value)
 
     def visit_let_stmt_(self, op: LetStmt) -> Any:
         """Keep the value where it may do something."""
         new = yield from self.visit_children(op)
-        return _evaluated(new, new.value) if _does_nothing(new.body) else new
+        return _evaluated(new, new.value) if is_no_op(new.body) else new
 
     def visit_attr_stmt_(self, op: AttrStmt) -> Any:
         """Forget attributes of nothing, and what is only for debugging."""
         if op.attr_key == "pragma_debug_skip_region":
             return Evaluate(0)
         new = yield from self.visit_children(op)
-        return _evaluated(new, new.value) if _does_nothing(new.body) else new
+        return _evaluated(new, new.value) if is_no_op(new.body) else new
 
     def visit_if_then_else_(self, op: IfThenElse) -> Any:
         """Keep the branches that do something, or the condition."""
         new = yield from self.visit_children(op)
-        has_else = new.else_case is not None and not _does_nothing(new.else_case)
+        has_else = new.else_case is not None and not is_no_op(new.else_case)
         if has_else:
             return new
-        if _does_nothing(new.then_case):
+        if is_no_op(new.then_case):
             return _evaluated(new, new.condition)
         return new if new.else_case is None else structs.replace(new, else_case=None)
 
@@ -102,14 +103,14 @@ class NoOpRemover(StmtMutator):
         if isinstance(op.extent, IntImm) and op.extent.value == 0:
             return Evaluate(0)
         new = yield from self.visit_children(op)
-        if not _does_nothing(new.body):
+        if not is_no_op(new.body):
             return new
         return _evaluated(new, new.min, new.extent)
 
     def visit_allocate_(self, op: Allocate) -> Any:
         """Forget memory that nothing uses."""
         new = yield from self.visit_children(op)
-        return _evaluated(new, *new.extents) if _does_nothing(new.body) else new
+        return _evaluated(new, *new.extents) if is_no_op(new.body) else new
 
     def visit_seq_stmt_(self, op: SeqStmt) -> Any:
         """Keep the statements that do something, of those in this one and in others."""
@@ -118,15 +119,10 @@ class NoOpRemover(StmtMutator):
             new = yield from self.visit_child(stmt)
             is_laid_out = isinstance(new, SeqStmt) and not isinstance(stmt, SeqStmt)
             of_one = new.seq if is_laid_out else (new,)
-            kept += [one for one in of_one if not _does_nothing(one)]
+            kept += [one for one in of_one if not is_no_op(one)]
         if len(kept) == len(op) and all(map(operator.is_, kept, op.seq)) and kept[1:]:
             return op
         return stmt_seq(*kept) if kept else Evaluate(0)
-
-
-def _does_nothing(stmt: Stmt) -> bool:
-    """Return whether a statement, in which nothing is to be removed, is a no-op."""
-    return isinstance(stmt, Evaluate) and isinstance(stmt.value, IntImm)
 
 
 def _evaluated(stmt: Stmt, *values: PrimExpr) -> Stmt:

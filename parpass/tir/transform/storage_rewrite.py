@@ -21,10 +21,10 @@ from parpass.ir.types import PointerType, PrimType
 from parpass.tir.arith import Analyzer
 from parpass.tir.buffer import stored_as
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Call, Load, Ramp, Var
+from parpass.tir.expr import Call, Load, Ramp, Var, constant_int, is_true
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import add, const, indexdiv, maximum, multiply
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Allocate, AttrStmt, Evaluate, For, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -89,16 +89,11 @@ def _whole_vector(
     index: PrimExpr, predicate: PrimExpr | None, analyzer: Analyzer
 ) -> int:
     """Return the lanes of an access to a whole vector in memory; else 1."""
-    if isinstance(predicate, Broadcast):
-        predicate = predicate.value
-    is_whole = isinstance(predicate, IntImm) and predicate.value == 1
-    if not (is_whole and isinstance(index, Ramp) and _is_one(index.stride)):
+    if not (isinstance(index, Ramp) and is_true(predicate)):
+        return 1
+    if constant_int(index.stride) != 1:
         return 1
     return index.lanes if _divides(index.lanes, index.base, analyzer) else 1
-
-
-def _is_one(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1
 
 
 def _divides(lanes: int, expr: PrimExpr, analyzer: Analyzer) -> bool:

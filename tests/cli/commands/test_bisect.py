@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.breaking import PROGRAM
-from tests.support.reproducing import command
+from tests.support.calling import command
 
 PIPELINE = "InferType,FoldConstant,{},DeadCodeElimination"
 

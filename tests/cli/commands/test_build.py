@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from parpass.cli import main
 from parpass.runner.report.profile import decoded_profile
 from parpass.target import code_gen
+from tests.support.calling import command as parpass
 from tests.support.commands import write_model
 
 X = "x=[[1, -2, 3], [4, 5, -6]]"
@@ -24,11 +23,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
     write_model(tmp_path / "model.onnx", "Relu", "Sqrt")
     return tmp_path
-
-
-def parpass(*words: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, [*words])
 
 
 def test_a_network_is_built_and_run(folder: Path):

@@ -10,7 +10,7 @@ import pytest
 import parpass
 from parpass.cli.commands.topics import ENVIRONMENT, error_classes
 from parpass.cli.operations.error_advice import ADVICE
-from tests.support.reproducing import command
+from tests.support.calling import command
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from parpass import build as parpass_build
 from parpass import relay
-from parpass.cli import main
 from parpass.cli.output.kernel_chains import outline
 from parpass.relay.backend.lowering.rule_registry import injective_rule
 from parpass.target.elf_symbols import exported_functions
+from tests.support.calling import command as parpass
 from tests.support.commands import write_model
 from tests.support.registering import registering_for_a_while
 
@@ -66,11 +65,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PARPASS_CACHE_DIR", str(tmp_path / "kept"))
     (tmp_path / "net.relay").write_text(TEXT)
     return tmp_path
-
-
-def parpass(*words: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(main, [*words])
 
 
 def built(*words: str, source: str = "net.relay") -> dict[str, Any]:

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from onnx import helper
 
 from parpass.cli import main
 from parpass.errors import SlowerRunWarning
 from tests.support import commands
 from tests.support.cache_server import serving
+from tests.support.calling import opt
 from tests.support.commands import write_model
 from tests.support.onnx_models import graph_model, random
 
@@ -34,11 +35,6 @@ TYPED = RELU.replace(") {", ") -> Tensor[(2, 3), float32] {")
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     return write_model(tmp_path / "relu.onnx", "Relu")
-
-
-def opt(*arguments: str | Path) -> Result:
-    """Run the command in one process."""
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 def test_without_passes_the_module_is_read_and_written(model: Path):

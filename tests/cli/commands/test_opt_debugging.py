@@ -12,7 +12,7 @@ import pytest
 from parpass.cli.commands.options import ByteSize
 from parpass.errors import BudgetWarning
 from tests.support.breaking import PROGRAM
-from tests.support.reproducing import command
+from tests.support.calling import command
 
 
 @pytest.fixture

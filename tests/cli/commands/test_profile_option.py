@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from parpass.cli import main
 from parpass.runner.report.profile import Profile, decoded_profile
 from tests.support import commands
+from tests.support.calling import opt
 
 MODEL = """\
 def @main(%x: Tensor[(2, 3), float32]) { add(nn.relu(%x), add(1f, 2f)) }
@@ -22,10 +21,6 @@ PASSES = "InferType,FoldConstant"
 def model(tmp_path: Path) -> Path:
     (tmp_path / "model.relay").write_text(MODEL)
     return tmp_path / "model.relay"
-
-
-def opt(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 def read(file: Path) -> Profile:

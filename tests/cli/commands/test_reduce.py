@@ -11,9 +11,9 @@ import pytest
 from parpass.relay import parse
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.breaking import PROGRAM
+from tests.support.calling import command
 from tests.support.reproducing import (
     BREAKING,
-    command,
     write_crash,
     write_overspending,
     write_reproducer,

@@ -11,9 +11,9 @@ import pytest
 
 from parpass.instrument import PassInstrument, WellFormedInstrument
 from tests.support import breaking
+from tests.support.calling import command
 from tests.support.reproducing import (
     BREAKING,
-    command,
     write_crash,
     write_overspending,
     write_reproducer,

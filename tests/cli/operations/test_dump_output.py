@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from parpass import IRModule, relay
 from parpass.cli import main
+from tests.support.calling import opt
 
 NETWORK = """
 def @main(%x: Tensor[(3,), float32]) {
@@ -24,10 +24,6 @@ def @caller(%x: Tensor[(3,), float32]) { nn.relu(add(@main(%x), exp(2f))) }
 """
 
 PASSES = "FoldConstant,DeadCodeElimination{inline-once=true},FuseOps,DefuseOps"
-
-
-def opt(*arguments: Any) -> Result:
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from parpass.cli import main
 from tests.support import commands
+from tests.support.calling import opt
 
 MODEL = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(nn.relu(%x)) }\n"
 
@@ -17,10 +16,6 @@ MODEL = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(nn.relu(%x)) }\n"
 def model(tmp_path: Path) -> Path:
     (tmp_path / "model.relay").write_text(MODEL)
     return tmp_path / "model.relay"
-
-
-def opt(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 def test_the_page_is_beside_what_is_written_without_it(model: Path):

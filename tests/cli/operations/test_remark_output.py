@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from parpass.cli import main
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from tests.support.calling import opt
 from tests.support.commands import write_model
 
 
@@ -32,10 +32,6 @@ class TellSize(FunctionPass):
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     return write_model(tmp_path / "net.onnx", "Relu", "Tanh")
-
-
-def opt(*arguments: Any) -> Result:
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 def test_remarks_go_to_a_file_in_the_format_of_its_suffix(

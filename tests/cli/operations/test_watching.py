@@ -4,7 +4,6 @@ import csv
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,6 +12,7 @@ from parpass.cli import main
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
+from tests.support.calling import opt
 from tests.support.commands import FailAlways, write_model
 
 PIPELINE = (
@@ -55,10 +55,6 @@ class Unbind(FunctionPass):
 def models(tmp_path: Path) -> list[str]:
     ops = {"a": ["Relu", "Relu", "Tanh"], "b": ["Tanh", "Relu"], "c": ["Relu"]}
     return [str(write_model(tmp_path / f"{n}.onnx", *ops[n])) for n in ops]
-
-
-def opt(*arguments: Any) -> Result:
-    return CliRunner().invoke(main, ["opt", "-j0", *map(str, arguments)])
 
 
 def headers(result: Result) -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from pathlib import Path
 
 import click
 import pytest
 
+from docs.site.blocks import blocks
 from parpass.cli.output.failure import PassFailure, innermost_frame
 from parpass.errors import (
     FunctionTimeoutError,
@@ -41,7 +41,7 @@ def death() -> WorkerDiedError:
 def shown_on_the_page() -> list[str]:
     """Return the messages on the page."""
     page = PAGE.read_text(encoding="utf-8")
-    return re.findall(r"^```text\n(.*?)\n```$", page, re.MULTILINE | re.DOTALL)
+    return [one.text.removesuffix("\n") for one in blocks(page) if one.kind == "text"]
 
 
 def test_a_death_is_printed_with_its_reproducer_and_the_innermost_line():

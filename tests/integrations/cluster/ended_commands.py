@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.integrations.dask.clusters import until
 from tests.support.breaking import PROGRAM
+from tests.support.other_processes import until
 from tests.support.pooled import new_pipe
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integrations.dask.clusters import until
+from tests.support.other_processes import until
 
 pytestmark = pytest.mark.slow
 

@@ -204,8 +204,8 @@ def test_an_interrupt_between_two_files_tells_how_many_were_written(
     folder = write_files(tmp_path, a="x\n", b="y\n", c="z\n")
     replace = os.replace
 
-    def interrupted(source: str, target: Path) -> None:
-        if target.name == "b.py":
+    def interrupted(source: str, target: str) -> None:
+        if Path(target).name == "b.py":
             raise KeyboardInterrupt
         replace(source, target)
 

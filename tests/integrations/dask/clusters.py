@@ -9,14 +9,14 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from tests.support.other_processes import until
 
 _WAIT_SECONDS = 60
 
@@ -93,21 +93,6 @@ def dask(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(_WAIT_SECONDS)
-
-
-def unused_port() -> int:
-    """Return a port of this machine at which nothing listens."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
-
-
-def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
-    """Wait for something that another process does, for so many seconds at most."""
-    end_of_patience = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end_of_patience
-        os.sched_yield()  # the scheduler may be a thread of this process
 
 
 def kept(executor: str) -> tuple[int, list[str]]:

@@ -29,8 +29,6 @@ from tests.integrations.dask.clusters import (
     executor_of,
     kept,
     scheduler_in,
-    until,
-    unused_port,
 )
 from tests.integrations.xdsl.test_xdsl_adapter import PROGRAM
 from tests.relay.test_build_module import digest
@@ -43,6 +41,7 @@ from tests.support.comparing import (
 )
 from tests.support.ending import EndIn, end
 from tests.support.large import Doubled, weighted
+from tests.support.other_processes import until, unused_port
 from tests.support.pooled import POOLED, pooled, run_pooled
 from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Say

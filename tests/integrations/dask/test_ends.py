@@ -27,10 +27,10 @@ from tests.integrations.dask.clusters import (
     executor_of,
     kept,
     scheduler_in,
-    until,
 )
 from tests.runner.test_contextvars import Around, Note, seen
 from tests.support.ending import HangOnAll, end
+from tests.support.other_processes import until
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
 from tests.support.toy_ir import program
 from tests.support.toy_passes import Add

@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.other_processes import until
 
 pytestmark = pytest.mark.foreign
 
@@ -164,6 +165,16 @@ def test_two_processes_that_warm_leave_the_cache_whole(project: Project) -> None
     assert project.run(USE)[0] == ["left"]
 
 
+def test_by_default_no_more_processes_compile_than_may_run_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert project.run(
+        "from parpass.integrations import numba as pn; "
+        "print('true' if pn.warm('helpers').in_order else 'false')"
+    )
+
+
 def test_a_worker_that_dies_costs_only_time(project: Project) -> None:
     project.add(
         "\nimport os\nfrom numba.extending import overload\n"
@@ -212,7 +223,7 @@ def test_ctrl_c_leaves_no_process(project: Project) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=100)
     assert errors.endswith("KeyboardInterrupt\n")
-    _until(lambda: not _is_alive(worker))
+    until(lambda: not _is_alive(worker))
 
 
 def _is_alive(pid: int) -> bool:
@@ -221,8 +232,3 @@ def _is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    while not condition():  # the test's own limit ends it
-        pass

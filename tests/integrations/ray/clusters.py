@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.integrations.dask.clusters import until, unused_port
+from tests.support.other_processes import until, unused_port
 from tests.support.own_mounts import unsharing
 
 ROOT = Path(__file__).parents[3]

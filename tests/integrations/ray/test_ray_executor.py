@@ -18,10 +18,10 @@ from parpass import relay
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.integrations.dask.clusters import until
 from tests.integrations.ray.clusters import Cluster
 from tests.support.ending import EndIn, HangOnAll, end
 from tests.support.large import Doubled, weighted
+from tests.support.other_processes import until
 from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
 from tests.support.toy_ir import Program, program, values_of
 from tests.support.toy_passes import Add, AddFrom, Say

@@ -13,8 +13,8 @@ import pytest
 import parpass
 from parpass.errors import RuntimeUseError
 from parpass.runner import open_runner
-from tests.integrations.dask.clusters import unused_port
 from tests.integrations.ray.clusters import ROOT, VARIABLES, Cluster
+from tests.support.other_processes import unused_port
 from tests.support.pooled import pooled
 from tests.support.toy_ir import program
 from tests.support.toy_passes import Add

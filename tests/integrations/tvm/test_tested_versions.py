@@ -32,4 +32,4 @@ def test_an_untested_version_is_told_with_those_that_are(
         pytest.warns(AdapterWarning, match=told),
         pytest.warns(AdapterWarning, match="this is apache-tvm 0.1.99"),
     ):
-        tested_versions.warn_if_untested()
+        tested_versions.check_versions()

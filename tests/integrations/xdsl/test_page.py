@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "xdsl.md"
 @pytest.mark.slow
 def test_the_programs_of_the_page_run(tmp_path: Path):
     for snippet in snippets(PAGE):
-        (tmp_path / (snippet.file or "program.py")).write_text(snippet.code)
+        (tmp_path / (snippet.file or "program.py")).write_text(snippet.text)
     command = [sys.executable, "-W", "error", "program.py"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
     path = tmp_path / "a.mlir"

@@ -27,8 +27,8 @@ from parpass.transform import (
 )
 from parpass.transform.debug.reproducer import Reproducer
 from tests.integrations.xdsl.test_xdsl_codec import FILECHECK
+from tests.support.calling import command
 from tests.support.pooled import POOLED
-from tests.support.reproducing import command
 from tests.support.xdsl_programs import context, parsed
 
 PROGRAM = """\

@@ -18,7 +18,7 @@ from parpass.runner.ipc.module_store import (
     StoredModule,
 )
 from parpass.runner.ipc.snapshot import Snapshot
-from parpass.runner.pool import remote_stage
+from parpass.runner.pool import remote_stage, stage_writer
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -49,7 +49,7 @@ def store() -> Iterator[ModuleStore]:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleStore]:
     """A store whose functions are encoded together, however busy the machine is."""
-    monkeypatch.setattr(remote_stage, "_FIRST_ENCODE_SECONDS", 60.0)
+    monkeypatch.setattr(stage_writer, "_FIRST_ENCODE_SECONDS", 60.0)
     store = ModuleStore(RunAdapter())
     yield store
     store.close()
@@ -90,6 +90,7 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     # Packing ends after some milliseconds in any case: those of an idle machine.
     clock = SimpleNamespace(perf_counter=itertools.count(step=0.0004).__next__)
     monkeypatch.setattr(remote_stage, "time", clock)
+    monkeypatch.setattr(stage_writer, "time", clock)
     passes: list[Pass] = [Add(1)]
     COST_MODEL.forget(passes)
     if pace is not None:

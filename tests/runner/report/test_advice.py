@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from parpass.runner import RunReport
+from tests.support.docs import snippets
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "performance.md"
@@ -297,9 +298,8 @@ def test_the_page_on_speed_has_all_advice_and_no_other():
 
 @pytest.mark.slow
 def test_the_programs_of_the_page_run(tmp_path: Path):
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    (tmp_path / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    programs = "\n".join(one.text for one in snippets(PAGE))
+    (tmp_path / "page.py").write_text(programs, encoding="utf-8")
     result = subprocess.run(
         [sys.executable, "page.py"],
         capture_output=True,

@@ -17,13 +17,12 @@ from tests.support.taking import (
     MEGABYTE,
     SLACK,
     IsTracing,
-    Read,
     Take,
     TakeLater,
     TakeTwice,
 )
 from tests.support.toy_ir import program
-from tests.support.toy_passes import Add, Duplicate
+from tests.support.toy_passes import Add, AddFrom, Duplicate
 
 PASSES = Sequential([Add(1), Duplicate(), Add(2)])
 COUNT = 12
@@ -127,7 +126,7 @@ def test_another_file_is_refused(content: bytes, message: str):
         decoded_profile(content, "a.json")
 
 
-TAKING = Sequential([Take(), Read("f0"), TakeTwice()])
+TAKING = Sequential([Take(), AddFrom("f0"), TakeTwice()])
 SIZES = (6, 1, 2, 1, 1, 1, 1, 1)
 
 
@@ -140,13 +139,13 @@ def test_memory_is_that_of_a_run_without_workers(runner: Runner):
         assert runner.run_sync(mod, TAKING, context=context) == made
     for one in (alone, measured):
         assert one.memory is not None
-        assert one.memory.functions.keys() == {"Take", "Read"}
+        assert one.memory.functions.keys() == {"Take", "AddFrom"}
         for at, size in enumerate(SIZES):
             name = f"f{at}"
             taken = one.memory.functions["Take"][name]
             assert size * MEGABYTE <= taken < size * MEGABYTE + SLACK
             # A worker makes f0 for it first, which is no part of it.
-            assert one.memory.functions["Read"][name] < SLACK
+            assert one.memory.functions["AddFrom"][name] < SLACK
         assert one.memory.passes["Take"] == max(one.memory.functions["Take"].values())
         assert 8 * MEGABYTE <= one.memory.passes["TakeTwice"] < 8 * MEGABYTE + SLACK
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from parpass.ir.module import IRModule
 from parpass.ir.reachability import extract_reachable
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 
 @register_pass("relay._transform.RemoveUnusedFunctions")

@@ -16,7 +16,7 @@ from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.runtime.ndarray import NDArray
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 _MARK = ".T"  # behind the name of a weight that is transposed
 

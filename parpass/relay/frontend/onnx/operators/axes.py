@@ -54,6 +54,11 @@ def axes_of(node: OnnxNode, as_input: int = 13) -> Axes | None:
     return given if node.shape(given) != (0,) else ()
 
 
+def element(data: Expr, at: int, axis: int = 0) -> Expr:
+    """Return what a tensor has at one place of an axis, which goes."""
+    return op.take(data, const(np.int64(at)), axis)
+
+
 def by_axis(
     node: OnnxNode, axis: Expr, data: Expr, build: Callable[[int], Expr]
 ) -> Expr:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from parpass.relay import op
-from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
+from parpass.relay.expr import Expr, If, Tuple, TupleWrapper
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
-from parpass.relay.frontend.onnx.operators.axes import normal_axis
+from parpass.relay.frontend.onnx.operators.axes import element, normal_axis
 
 
 def _if(node: OnnxNode) -> Expr | TupleWrapper:
@@ -86,7 +84,7 @@ class _Scan:
         slices: list[list[Expr]] = []
         for step in node.steps(length):
             cut = [
-                op.take(one, const(np.int64(length - 1 - step if back else step)), axis)
+                element(one, length - 1 - step if back else step, axis)
                 for one, axis, back in zip(
                     sequences, self.axes, self.turned, strict=True
                 )
@@ -140,7 +138,7 @@ def _scan_of_batches(node: OnnxNode, count: int) -> Expr | TupleWrapper:
     scan = _Scan(node.graph("body"), states, (0,) * count, turned)
     batches: list[list[Expr]] = []
     for at in node.steps(node.lengths(inputs[0], [0])[0]):
-        own = [op.take(one, const(np.int64(at)), 0) for one in inputs]
+        own = [element(one, at) for one in inputs]
         last, slices = scan.run(node, own)
         batches.append([*last, *(_stacked(one, 0, turned=False) for one in slices)])
     return _packed([op.stack(list(one), 0) for one in zip(*batches, strict=True)])

@@ -11,6 +11,7 @@ from parpass.relay.expr import Constant, Expr, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import (
     by_axis,
+    element,
     normal_axis,
     shape_of,
 )
@@ -37,7 +38,7 @@ def _length(node: OnnxNode, data: Expr, axis: int) -> int | Expr:
     found = node.dims(data)[axis]
     if isinstance(found, int):
         return found
-    return op.take(shape_of(node, data), const(np.int64(axis)), 0)
+    return element(shape_of(node, data), axis)
 
 
 def _gather(node: OnnxNode) -> Expr:
@@ -90,7 +91,7 @@ def _one_hot(node: OnnxNode) -> Expr:
     axis = node.integer("axis", -1)
     if not is_int_dtype(node.dtype(indices)):
         indices = op.cast(indices, "int64")
-    off, on = (op.take(values, const(np.int64(at)), 0) for at in (0, 1))
+    off, on = (element(values, at) for at in (0, 1))
     if depth is None:
         count = op.cast(op.reshape(node.input(1), ()), "int64")
         indices = from_front(node, indices, count)

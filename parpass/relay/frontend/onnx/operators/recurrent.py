@@ -15,6 +15,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators import elementwise
+from parpass.relay.frontend.onnx.operators.axes import element
 
 Activation = Callable[[Expr], Expr]
 _Build = Callable[[OnnxNode, Expr, float, float], Expr]
@@ -186,11 +187,13 @@ class _Layer:
         weights = self._weights(at, data, functions)
         zeros = op.zeros((batch, self._hidden), self._node.dtype(data))
         states = tuple(
-            zeros if one is None else _field(one, at) for one in self._initial
+            zeros if one is None else element(one, at) for one in self._initial
         )
         hidden: list[Expr] = []
         for time in self._node.steps(length):
-            new = self._step(self._node, weights, _field(weights.product, time), states)
+            new = self._step(
+                self._node, weights, element(weights.product, time), states
+            )
             if self._lengths is None:
                 states = new
                 hidden.append(new[0])
@@ -209,19 +212,19 @@ class _Layer:
         node, width = self._node, self._gates * self._hidden
         length, batch, size = node.shape(data)
         product = op.nn.dense(
-            op.reshape(data, (length * batch, size)), _field(node.input(1), at)
+            op.reshape(data, (length * batch, size)), element(node.input(1), at)
         )
         bias, peepholes = node.optional(3), None
         if len(self._initial) == 2 and node.optional(7) is not None:
-            peepholes = tuple(op.split(_field(node.input(7), at), 3, 0))
+            peepholes = tuple(op.split(element(node.input(7), at), 3, 0))
         biases = None
         if bias is not None:
-            first, second = op.split(_field(bias, at), 2, 0)
+            first, second = op.split(element(bias, at), 2, 0)
             biases = first, second
         product = op.reshape(product, (length, batch, width))
         return _Weights(
             product,
-            _field(node.input(2), at),
+            element(node.input(2), at),
             biases,
             peepholes,
             functions,
@@ -235,10 +238,6 @@ class _Layer:
 
     def _from_batches(self, data: Expr, axes: tuple[int, ...]) -> Expr:
         return op.transpose(data, axes) if self._batch_first else data
-
-
-def _field(data: Expr, at: int) -> Expr:
-    return op.take(data, const(np.int64(at)), 0)
 
 
 def _parts(data: Expr, count: int) -> list[Expr]:

@@ -16,7 +16,7 @@ import numpy as np
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
-from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of
+from parpass.relay.frontend.onnx.operators.axes import element, normal_axis, shape_of
 from parpass.runtime.dtypes import is_float_dtype
 
 
@@ -288,22 +288,18 @@ class _Request:
         bounds = [number(0)] * count + [number(1)] * count
         if self.roi is not None:
             roi = op.cast(self.roi, "float64")
-            bounds = [_field(roi, at) for at in range(2 * count)]
+            bounds = [element(roi, at) for at in range(2 * count)]
         old, new, scales = map(self.node.folded, (old, new, scales))
         return [
             Length(
-                _field(old, at),
-                _field(new, at),
-                _field(scales, at),
+                element(old, at),
+                element(new, at),
+                element(scales, at),
                 bounds[at],
                 bounds[at + count],
             )
             for at in range(count)
         ]
-
-
-def _field(data: Expr, at: int) -> Expr:
-    return op.take(data, const(np.int64(at)), 0)
 
 
 def _stays(node: OnnxNode, length: Length) -> bool:

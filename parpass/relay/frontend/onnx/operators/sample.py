@@ -12,6 +12,7 @@ import numpy as np
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
+from parpass.relay.frontend.onnx.operators.axes import element
 
 # The elements about a place that count, as steps from the one before it.
 _STEPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
@@ -136,7 +137,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
     flat = op.reshape(op.cast(grid, "float64"), (batch, count, len(axes)))
     # The last axis of the image comes first in the grid.
     terms = [
-        _terms(axis, op.take(flat, const(np.int64(len(axes) - 1 - at)), 2), mode)
+        _terms(axis, element(flat, len(axes) - 1 - at, 2), mode)
         for at, axis in enumerate(axes)
     ]
     rows = op.reshape(data, (batch, channels, prod(lengths)))

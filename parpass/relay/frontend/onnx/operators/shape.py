@@ -14,7 +14,12 @@ import onnx
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
-from parpass.relay.frontend.onnx.operators.axes import normal_axis, shape_of, whole
+from parpass.relay.frontend.onnx.operators.axes import (
+    element,
+    normal_axis,
+    shape_of,
+    whole,
+)
 from parpass.relay.frontend.onnx.operators.index import from_front
 from parpass.relay.frontend.onnx.tensor_proto import dtype_of
 
@@ -221,11 +226,8 @@ def _wrapped(node: OnnxNode, data: Expr, widths: Expr) -> Expr:
     """Each axis takes its elements again and again, on both sides."""
     shape = shape_of(node, data)
     for axis in range(node.rank(data)):
-        length = op.take(shape, const(np.int64(axis)), 0)
-        before, behind = (
-            op.take(op.take(widths, const(np.int64(axis)), 0), const(np.int64(at)), 0)
-            for at in (0, 1)
-        )
+        length = element(shape, axis)
+        before, behind = (element(element(widths, axis), at) for at in (0, 1))
         places = op.arange(op.negative(before), op.add(length, behind), 1, "int64")
         data = op.take(data, op.floor_mod(places, length), axis)
     return data

@@ -9,7 +9,7 @@ import numpy as np
 from parpass.relay import op
 from parpass.relay.expr import Expr, Tuple, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
-from parpass.relay.frontend.onnx.operators.axes import axes_of, normal_axis
+from parpass.relay.frontend.onnx.operators.axes import axes_of, element, normal_axis
 from parpass.relay.frontend.onnx.operators.index import from_front
 
 
@@ -124,7 +124,7 @@ def _unsqueeze_dynamic(node: OnnxNode, data: Expr, axes: Expr) -> Expr:
     (count,) = node.shape(axes)
     axes = op.sort(from_front(node, axes, node.rank(data) + count), 0)
     for at in range(count):
-        data = op.dyn.expand_dims(data, op.take(axes, const(np.int64(at)), 0))
+        data = op.dyn.expand_dims(data, element(axes, at))
     return data
 
 

@@ -44,7 +44,7 @@ from parpass.transform import (
     Sequential,
     register_pass,
 )
-from parpass.transform.context import checked_names
+from parpass.transform.pass_info import checked_names
 
 ExprT = TypeVar("ExprT", bound=Expr)
 

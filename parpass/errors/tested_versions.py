@@ -1,0 +1,37 @@
+"""The warning of a foreign package whose version an integration was not tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from parpass.errors.warning import AdapterWarning, warn
+
+
+def check_version(
+    package: str,
+    found: str,
+    tested: Sequence[str],
+    effect: str,
+    category: type[Warning] = AdapterWarning,
+) -> bool:
+    """Return whether a version was tested; warn of one that was not.
+
+    Args:
+        package: The name by which pip installs the package.
+        found: The version that is installed.
+        tested: Those that were tested, the one to install last: `0.74.0` is that
+            version alone, `0.68.*` all of its series, as pip has it.
+        effect: What may be wrong, or is done otherwise, with another version.
+        category: The class of the warning.
+    """
+    if any(fnmatchcase(found, one) for one in tested):
+        return True
+    *others, last = tested
+    listed = f"{', '.join(others)} and {last}" if others else last
+    warn(
+        f"this is {package} {found}, and parpass was tested on {listed}: {effect}; "
+        f"try: pip install '{package}=={last}'",
+        category,
+    )
+    return False

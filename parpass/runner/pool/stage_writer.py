@@ -1,0 +1,186 @@
+"""The functions of a stage, encoded for workers into the file of the stage.
+
+That is done slice by slice, the largest functions first. The first slice is short, so
+that workers begin early; later ones keep them busy until the next slice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from weakref import WeakKeyDictionary
+
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
+from parpass.runner.ipc.function_file import FunctionIndex, IndexEntry, append_batch
+from parpass.runner.ipc.messages import (
+    function_file_name,
+    index_file_name,
+    unsendable_error,
+)
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
+from parpass.runner.ipc.shared_dir import StorageError
+from parpass.runner.pool.scheduler_events import FunctionsReady
+from parpass.runner.report.metrics import TransferMetrics
+
+# Of encoding in one slice: short at first, so that workers begin early, and doubled
+# each time, up to the second one.
+_FIRST_ENCODE_SECONDS = 0.0005
+_ENCODE_SECONDS = 0.005
+
+# If costs are known, the first slice has as many seconds of work, so that workers are
+# not idle before the second; up to so many bytes, and as many seconds of encoding.
+FIRST_WORK_SECONDS = 0.03
+_MAX_FIRST_BYTES = 50_000
+
+# Of the search for large functions, before the first slice and, if it did not see all
+# functions, before the second.
+_FIRST_SEARCH_SECONDS = 0.001
+_SEARCH_SECONDS = 0.02
+_LARGE = 1_000  # nodes
+_GIANT = 20_000  # nodes; the size is not counted further
+
+
+class StageWriter:
+    """Encodes the functions of a stage; owns its function file and index.
+
+    Args:
+        stage: The number of the stage.
+        held: The functions by name.
+        to_run: The functions to run. Others are encoded after them, for passes that
+            read them.
+        store: The module store, with the shared directory.
+        transfer: The metrics to which time and bytes are added.
+        work_bytes: The bytes of functions in `FIRST_WORK_SECONDS` of work; 0 if not
+            known.
+        keep: Whether the bytes are kept in the store for the next stage.
+
+    Attributes:
+        slots: The index of the functions.
+
+    Raises:
+        StorageError: The shared directory is full.
+    """
+
+    def __init__(
+        self,
+        stage: int,
+        held: Mapping[str, FunctionHandle],
+        to_run: Sequence[int],
+        store: ModuleStore,
+        transfer: TransferMetrics,
+        work_bytes: float,
+        *,
+        keep: bool,
+    ) -> None:
+        self._names, self._held = list(held), held
+        self._store, self._transfer, self._keep = store, transfer, keep
+        self._first_bytes = min(work_bytes, _MAX_FIRST_BYTES)
+        runs = set(to_run)
+        others = [at for at in range(len(held)) if at not in runs]
+        self._to_encode, self._to_run = [*to_run, *others], len(to_run)
+        self._encoded = self._encoded_bytes = 0
+        self._slice_seconds = _FIRST_ENCODE_SECONDS
+        self._is_sorted = False
+        folder = store.folder
+        self._writer = folder.open_writer(function_file_name(stage))
+        self.slots = FunctionIndex.create(folder, index_file_name(stage), len(held))
+        self._written: WeakKeyDictionary[FunctionBatch, IndexEntry] = (
+            WeakKeyDictionary()
+        )
+        self._encoder = store.encoder()
+        self._stage = stage
+
+    def encode_some(self) -> FunctionsReady | None:
+        """Encode a slice of functions; return those of it that are to run.
+
+        Returns:
+            None if all functions are encoded. All of them are, even if this process
+            reclaims some: a worker may wait for one that its pass reads.
+        """
+        if not self._is_sorted:
+            all_seen = self._move_large_first()
+            self._is_sorted = all_seen or self._encoded > 0
+        began = time.perf_counter()
+        packed: list[tuple[int, EncodedFunction]] = []
+        while self._encoded < len(self._to_encode) and self._within_slice(began):
+            function = self._to_encode[self._encoded]
+            one = self._encode_function(self._names[function])
+            packed.append((function, one))
+            self._encoded_bytes += one.size
+            self._encoded += 1
+        self._encoder.close()
+        self._write(packed)
+        first = self._encoded - len(packed)
+        ready = [function for function, _ in packed[: max(0, self._to_run - first)]]
+        self._slice_seconds = min(2 * self._slice_seconds, _ENCODE_SECONDS)
+        self._transfer.packed(began)
+        if not ready and self._encoded == len(self._to_encode):
+            return None
+        return FunctionsReady(ready, list(map(self.slots.size, ready)))
+
+    def _within_slice(self, began: float) -> bool:
+        """Return whether the slice that began at a time is to be continued."""
+        spent = time.perf_counter() - began
+        is_first = self._encoded_bytes < self._first_bytes
+        return spent < self._slice_seconds or (is_first and spent < FIRST_WORK_SECONDS)
+
+    def _write(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
+        """Append batches to the file, each once, and set the entries of functions."""
+        for batch, members in groupby(packed, lambda pair: pair[1].batch):
+            slot = self._written.get(batch)
+            if slot is None:
+                slot = self._written[batch] = append_batch(self._writer, batch)
+                self._transfer.sent += slot.length
+            for function, (_, at) in members:
+                self.slots[function] = slot._replace(at=at)
+
+    def _move_large_first(self) -> bool:
+        """Move large functions to the front, as far as they are found in a short time.
+
+        The stage takes at least as long as its largest function from when that begins.
+
+        Returns:
+            Whether the sizes of all functions were compared.
+        """
+        search = _SEARCH_SECONDS if self._encoded else _FIRST_SEARCH_SECONDS
+        until = time.perf_counter() + search
+        size = self._store.adapter.size
+        waiting = self._to_encode[self._encoded : self._to_run]
+        large: dict[int, int] = {}
+        for index in waiting:
+            function = self._held[self._names[index]].function
+            if function is not None and (nodes := size(function, _GIANT)) >= _LARGE:
+                large[index] = nodes
+            if time.perf_counter() > until:
+                break
+        if large:
+            first = sorted(large, key=large.__getitem__, reverse=True)
+            others = [index for index in waiting if index not in large]
+            self._to_encode[self._encoded : self._to_run] = [*first, *others]
+        return time.perf_counter() <= until
+
+    def _encode_function(self, name: str) -> EncodedFunction:
+        held = self._held[name]
+        try:
+            return self._store.encode(held, self._encoder, keep=self._keep)
+        except StorageError:
+            raise
+        except Exception as error:
+            raise unsendable_error(name, held.function, error) from error
+
+    def encode_separately(self, functions: Iterable[int]) -> dict[int, EncodedFunction]:
+        """Return functions encoded alone, if they share a batch and are loaded."""
+        found: dict[int, EncodedFunction] = {}
+        for at in functions:
+            function = self._held[self._names[at]].function
+            if function is not None and self.slots[at].shares_batch:
+                found[at] = self._encoder.encode_alone(function)
+        return found
+
+    def end(self) -> None:
+        """Close and remove the files."""
+        folder = self._store.folder
+        self._writer.close()
+        folder.discard(function_file_name(self._stage))
+        folder.discard(index_file_name(self._stage), are_mapped=True)

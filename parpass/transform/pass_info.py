@@ -1,0 +1,66 @@
+"""PassInfo, what is known of a pass before it runs, and lists of names of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from parpass.errors import ArgumentError
+
+
+class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """The name, level and needs of a pass; read-only, equal only to itself.
+
+    Attributes:
+        opt_level: The level of a context from which on a `Sequential` runs the pass;
+            any int, so that a program's passes may be kept for a level of its own.
+        name: The name, by which contexts enable and disable it.
+        required: Names of the passes that a `Sequential` runs before it.
+    """
+
+    opt_level: int
+    name: str
+    required: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.opt_level), int):
+            raise ArgumentError(
+                f"expected an int for opt_level of pass '{self.name}', got "
+                f"{self.opt_level!r}"
+            )
+        if not isinstance(cast("object", self.name), str):
+            raise ArgumentError(f"expected a str for a pass's name, got {self.name!r}")
+        required = checked_names(self.required, "required") if self.required else ()
+        force_setattr(self, "required", required)
+
+    def __repr__(self) -> str:
+        return (
+            f"transform.PassInfo(opt_level={self.opt_level}, "
+            f'name="{self.name}", required={self.required})'
+        )
+
+
+def checked_names(value: Iterable[str], what: str) -> tuple[str, ...]:
+    """Return an iterable of names as a tuple.
+
+    Raises:
+        ArgumentError: It is a plain string, no iterable, or holds something else.
+    """
+    if isinstance(value, str):
+        raise ArgumentError(
+            f"expected a list of names for {what}, got the str {value!r}; "
+            f"write [{value!r}]"
+        )
+    try:
+        found = tuple(value)
+    except TypeError:
+        raise ArgumentError(
+            f"expected a list of names for {what}; {value!r} is not iterable"
+        ) from None
+    for name in found:
+        if not isinstance(cast("object", name), str):
+            raise ArgumentError(f"expected names in {what}, got {name!r}")
+    return found
