@@ -113,6 +113,16 @@ def test_a_pass_that_its_ir_lacks_is_answered_with_what_that_has(tmp_path: Path)
 
 
 @pytest.mark.slow
+def test_why_a_cache_on_disk_does_not_keep_its_functions_is_told(tmp_path: Path):
+    install_words(tmp_path)
+    (tmp_path / "a.words").write_text("f yes\ng no\n")
+    about = "a.words", "-p", "Shout", "-j0", "--cache=kept", "--explain-speed"
+    told = " ".join(command(tmp_path, "opt", *about).stderr.split())
+    assert "0 of 2 functions from the cache Not on disk: 2 results; to write" in told
+    assert "WordsAdapter needs a method portable_codec" in told
+
+
+@pytest.mark.slow
 def test_its_passes_are_explained_without_its_name(tmp_path: Path):
     install_words(tmp_path)
     assert command(tmp_path, "explain", "shout").stdout.startswith("Shout: a function")

@@ -30,18 +30,22 @@ class LocalReason(enum.StrEnum):
     NO_PROCESSES = "no processes to be had"
 
 
-class CacheFigures(msgspec.Struct, frozen=True):
+class CacheFigures(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The use that a run made of a function cache.
 
     Attributes:
         recalled: The functions that stages took from the cache, summed over stages.
         computed: The functions on which passes were run.
         uncached: The passes whose results are not kept, and why.
+        unwritten: The results that are kept in memory alone, in a run with a store.
+        why_unwritten: Why, and what to do.
     """
 
     recalled: int
     computed: int
     uncached: Mapping[str, str]
+    unwritten: int = 0
+    why_unwritten: str = ""
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):

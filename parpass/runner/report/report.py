@@ -114,6 +114,14 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             f"in {time_text(self.unpacking)}{cached}"
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the run besides times: of its cache, in sentences."""
+        if self.cache is None or not self.cache.unwritten:
+            return ()
+        count = _number(self.cache.unwritten, "result")
+        return (f"Not on disk: {count}; {self.cache.why_unwritten}",)
+
     def __str__(self) -> str:
         width = max([len(line.what) for line in self.lines()], default=0)
         lines = [
@@ -123,9 +131,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         ]
         best, *others = self.advice
         also = [f"Also: {text}" for text in others]
-        return "\n".join(
-            [self.headline, *lines, self.counts, f"What would help most: {best}", *also]
-        )
+        told = [self.headline, *lines, self.counts, *self.notes]
+        return "\n".join([*told, f"What would help most: {best}", *also])
 
     def _repr_html_(self) -> str:
         """Return the times as a table for a notebook."""
@@ -140,7 +147,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return table(
             self.headline,
             rows,
-            [self.counts, f"What would help most: {best}", *others],
+            [self.counts, *self.notes, f"What would help most: {best}", *others],
         )
 
     def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:

@@ -10,6 +10,7 @@ import json
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -318,6 +319,15 @@ def test_workers_that_share_a_core_are_reported():
     report = report_of(runner)
     assert report.cores < 1.5
     assert "with 2 workers, which had " in report.headline
+
+
+def test_what_a_cache_keeps_in_memory_alone_is_told_with_its_reason(tmp_path: Path):
+    for folder, told in ((None, ()), (tmp_path, ("Not on disk: 9 results; ",))):
+        with open_runner(workers=0, cache=FunctionCache(folder)) as runner:
+            runner.run_sync(program(*range(9)), Add())
+            notes = report_of(runner).notes
+        assert tuple(note[: len("Not on disk: 9 results; ")] for note in notes) == told
+        assert all("may be changed in place" in note for note in notes)
 
 
 def test_what_came_from_a_cache_makes_the_speedup_unknown():
