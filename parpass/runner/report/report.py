@@ -116,7 +116,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of the run besides times: of its cache, in sentences."""
+        """Sentences on what a cache on disk does not have; none of most runs."""
         if self.cache is None or not self.cache.unwritten:
             return ()
         count = _number(self.cache.unwritten, "result")
