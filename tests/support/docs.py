@@ -73,10 +73,11 @@ def snippets(page: Path) -> Iterator[Snippet]:
         yield Snippet(found[1], found[2], before)
 
 
-# A block of a page for a folder: a file, a command, or lines for a file that is there.
+# A block of a page for a folder: a file, a command, or lines for a file that is there. The
+# sentence before those ends with a colon, be it that of the line that it names.
 FOLDER_BLOCK = re.compile(
     r"(?:^In `(?P<into>[^`]+)`, (?P<side>after|before|in place of) "
-    r"`(?P<line>[^\n]*)`:\n\n)?"
+    r"`(?P<line>[^\n]*)`(?:(?<=:`)|:)\n\n)?"
     r"^```(?P<kind>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
