@@ -73,8 +73,8 @@ def snippets(page: Path) -> Iterator[Snippet]:
         yield Snippet(found[1], found[2], before)
 
 
-# A block of a page for a folder: a file, a command, or lines for a file that is there. The
-# sentence before those ends with a colon, be it that of the line that it names.
+# A block of a page for a folder: a file, a command, or lines for a file that is there.
+# The sentence before those ends with a colon, be it that of the line that it names.
 FOLDER_BLOCK = re.compile(
     r"(?:^In `(?P<into>[^`]+)`, (?P<side>after|before|in place of) "
     r"`(?P<line>[^\n]*)`(?:(?<=:`)|:)\n\n)?"
