@@ -101,6 +101,34 @@ def test_an_installed_ir_is_known_by_name_and_suffix_with_its_passes(tmp_path: P
 
 
 @pytest.mark.slow
+def test_a_pass_that_its_ir_lacks_is_answered_with_what_that_has(tmp_path: Path):
+    install_words(tmp_path)
+    (tmp_path / "a.words").write_text("f yes\n")
+    refused = command(tmp_path, "opt", "a.words", "-p", "FoldConstnt,Shuot", "-j0")
+    assert refused.returncode == 2
+    assert "no pass named 'FoldConstnt'; IR 'words' has " in refused.stderr
+    assert "did you mean 'Shout'? IR 'words' has " in refused.stderr
+    assert "imported: by the module that the IR's entry point names" in refused.stderr
+    assert "FoldConstant'" not in refused.stderr  # Relay's
+
+
+@pytest.mark.slow
+def test_why_a_cache_on_disk_does_not_keep_its_functions_is_told(tmp_path: Path):
+    install_words(tmp_path)
+    (tmp_path / "a.words").write_text("f yes\ng no\n")
+    about = "a.words", "-p", "Shout", "-j0", "--cache=kept", "--explain-speed"
+    told = " ".join(command(tmp_path, "opt", *about).stderr.split())
+    assert "0 of 2 functions from the cache Not on disk: 2 results; to write" in told
+    assert "WordsAdapter needs a method portable_codec" in told
+
+
+@pytest.mark.slow
+def test_its_passes_are_explained_without_its_name(tmp_path: Path):
+    install_words(tmp_path)
+    assert command(tmp_path, "explain", "shout").stdout.startswith("Shout: a function")
+
+
+@pytest.mark.slow
 def test_its_passes_run_in_workers_that_preload_what_it_says(tmp_path: Path):
     install_words(tmp_path)
     (tmp_path / "long.words").write_text("f yes\n" + "g " + "n" * 2000)

@@ -97,7 +97,7 @@ def test_the_catalogues_have_every_pass_error_option_and_variable():
     pages = catalogue_pages()
     passes = re.findall(r"^.. _pass-([\w-]+):$", pages["passes"], re.MULTILINE)
     assert passes == list(shipped_passes())
-    assert set(passes) >= OWN
+    assert set(passes) >= OWN.keys()
     in_page = re.findall(r"^.. _error-(\w+):$", pages["errors"], re.MULTILINE)
     assert in_page == list(error_classes())
     for name in [*(one.key for one in config_options()), *ENVIRONMENT]:

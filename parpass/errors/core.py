@@ -237,10 +237,16 @@ class UnprintablePassError(PassError, ValueError):
 class UnknownPassError(ParpassError, KeyError):
     """No pass is registered under a name; the nearest names are in the message."""
 
-    def __init__(self, name: str, known: Iterable[str], *, wanted_by: str = "") -> None:
+    def __init__(
+        self, name: str, known: Iterable[str], *, wanted_by: str = "", has: str = ""
+    ) -> None:
         known = tuple(known)
         wanted = f" (required by '{wanted_by}')" if wanted_by else ""
-        hint = did_you_mean(name, known) or "; see 'parpass opt --list-passes'"
+        near = did_you_mean(name, known)
+        if has:
+            hint = f"{near} {has}" if near else f"; {has}"
+        else:
+            hint = near or "; see 'parpass opt --list-passes'"
         super().__init__(f"no pass named '{name}'{wanted}{hint}")
         self.name = name
         self.nearest = nearest(name, known)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from parpass.errors import AdapterError, ArgumentError, PassInputError
+from parpass.errors import (
+    AdapterError,
+    ArgumentError,
+    PassInputError,
+    UnknownPassError,
+)
 from parpass.errors.adapters import describe_value
-from parpass.errors.core import describe_kind
+from parpass.errors.core import describe_kind, quoted
 from parpass.replicated_tables import ReplicatedTable
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.checked_adapter import (
@@ -17,6 +22,7 @@ from parpass.transform.checked_adapter import (
     checked,
     unchecked,
 )
+from parpass.transform.pass_registry import ConstantFactory, registered_passes
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.program_format import register_programs
 
@@ -24,6 +30,7 @@ _adapters: ReplicatedTable[type, ModuleAdapter] = ReplicatedTable("adapter of")
 
 _UNNAMED = Sequential([]).info.name
 _MAX_NAMED = 4  # passes of a pipeline that a message names
+_MAX_LISTED = 12  # passes of an IR that a message lists
 
 _module_types: dict[str, type] = {}  # the module type of a package's passes
 
@@ -62,8 +69,68 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
         pass_: The pass.
         adapter: The adapter of the modules.
     """
-    for kind in type(pass_).__mro__:
-        expected = _module_type_of(kind.__module__)
+    wrong = _other_ir(type(pass_).__mro__, adapter)
+    if wrong is None:
+        return None
+    expected, given = wrong
+    name = pass_.info.name
+    return PassInputError(
+        f"pass '{name}' expected {expected.__name__}, got {given.__name__}: it is a "
+        "pass of another IR; name one of this, or give the pass a program of its own",
+        pass_name=name,
+    )
+
+
+def unknown_pass_error(
+    name: str,
+    adapter: ModuleAdapter | None,
+    *,
+    also: Iterable[str] = (),
+    wanted_by: str = "",
+) -> UnknownPassError:
+    """Return the error for a name that no pass has; it offers passes of one IR alone.
+
+    Args:
+        name: The name.
+        adapter: That of the modules; None if they are not known.
+        also: Names of what is no pass that are offered, too, if they are near.
+        wanted_by: The name of the pass that requires it.
+    """
+    known, has = registered_passes(), ""
+    if adapter is not None:
+        known = [one for one, made in known.items() if _applies(made, adapter)]
+        if len(known) <= _MAX_LISTED:
+            of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"
+            has = (
+                f"{of} has {quoted(known) or 'none'}. One of your own is known once "
+                "the module that registers it is imported: by the module that the IR's "
+                "entry point names, or by --load"
+            )
+    return UnknownPassError(name, [*known, *also], wanted_by=wanted_by, has=has)
+
+
+def _applies(factory: Callable[..., Any], adapter: ModuleAdapter) -> bool:
+    return _other_ir(_definitions(factory), adapter) is None
+
+
+def _definitions(factory: Callable[..., Any]) -> Iterable[Any]:
+    """Return what has the names of the modules that define the passes of a factory."""
+    if isinstance(factory, ConstantFactory):
+        return type(factory.made).__mro__
+    return factory.__mro__ if isinstance(factory, type) else (factory,)
+
+
+def _other_ir(
+    definitions: Iterable[Any], adapter: ModuleAdapter
+) -> tuple[type, type] | None:
+    """Return the module type of a pass, and that of an adapter, if these differ.
+
+    Args:
+        definitions: The class of the pass and its bases.
+        adapter: The adapter.
+    """
+    for one in definitions:
+        expected = _module_type_of(getattr(one, "__module__", None) or "")
         if expected is not None:
             break
     else:
@@ -74,12 +141,7 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     given = [kind for kind in _adapters if _adapters.find(kind) is adapter]
     if not given or any(issubclass(kind, expected) for kind in given):
         return None
-    name = pass_.info.name
-    return PassInputError(
-        f"pass '{name}' expected {expected.__name__}, got {given[0].__name__}: it is a "
-        "pass of another IR; name one of this, or give the pass a program of its own",
-        pass_name=name,
-    )
+    return expected, given[0]
 
 
 @functools.cache
@@ -126,7 +188,7 @@ def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
     Raises:
         PassInputError: No adapter is registered for its type.
     """
-    adapter = _find_adapter(mod)
+    adapter = find_adapter(mod)
     if adapter is None:
         raise _no_adapter_error(mod, f"pass '{pass_name}'", pass_name)
     return checked(adapter)
@@ -139,7 +201,7 @@ def adapter_for(root: Pass, mod: Any) -> ModuleAdapter:
         PassInputError: No adapter is registered for its type.
         AdapterError: `is_module` of the adapter is false for it.
     """
-    found = _find_adapter(mod)
+    found = find_adapter(mod)
     if found is None:
         raise _no_adapter_error(mod, _describe_pass(root), root.info.name)
     adapter = checked(found)
@@ -159,7 +221,8 @@ def _describe_pass(root: Pass) -> str:
     return f"the pipeline [{', '.join(named[:_MAX_NAMED])}{more}]"
 
 
-def _find_adapter(mod: Any) -> ModuleAdapter | None:
+def find_adapter(mod: Any) -> ModuleAdapter | None:
+    """Return the adapter of a module; None if none is registered for its type."""
     for kind in type(mod).__mro__:
         adapter = _adapters.find(kind)
         if adapter is not None:

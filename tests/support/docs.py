@@ -46,8 +46,10 @@ class Edit(NamedTuple):
         path.write_text("".join(lines), encoding="utf-8")
 
 
+# The sentence ends with a colon, be it that of the line that it names.
 _PLACE = re.compile(
-    r"^In `([^`]+)`, (after|before|in place of) `([^\n]*)`:\n\n\Z", re.MULTILINE
+    r"^In `([^`]+)`, (after|before|in place of) `([^\n]*)`(?:(?<=:`)|:)\n\n\Z",
+    re.MULTILINE,
 )
 
 

@@ -96,8 +96,7 @@ def bisect(
     from parpass.transform import adapter_of
 
     options.check_executor(jobs, executor)
-    load_irs(ir, [file.suffix])
-    pipeline = read_pipeline(passes)
+    pipeline = read_pipeline(passes, load_irs(ir, [file.suffix]))
     limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
     settings = limits | _settings(jobs)
     context = make_context(pipeline, level, config, (), settings)

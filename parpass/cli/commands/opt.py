@@ -173,7 +173,7 @@ def opt(
     from parpass.cli.operations.pipeline import check_config
     from parpass.cli.operations.watching import WatchOptions
 
-    load_irs(given["ir"], [path.suffix for path in inputs])
+    adapter = load_irs(given["ir"], [path.suffix for path in inputs])
     check_config(config)
     if lists or help_pass:
         from parpass.cli.commands.listing import show  # with all operators
@@ -210,6 +210,7 @@ def opt(
         isolate=isolate,
         jobs=jobs,
         watched=watching,
+        adapter=adapter,
         loaded=click.get_current_context().meta[options.LOADED],
         **given,
     )

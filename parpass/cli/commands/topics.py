@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from parpass import errors
 from parpass.cli.commands.listing import config_options, described_passes, help_pass
+from parpass.cli.files.irs import load_installed_irs
 from parpass.cli.operations.error_advice import ADVICE
 from parpass.errors.core import did_you_mean
 from parpass.transform.config import ConfigOption, field_names
@@ -56,19 +57,31 @@ def topics() -> Mapping[str, Callable[[], str]]:
 def explain(name: str) -> str:
     """Return the text of a topic; case does not matter.
 
+    IRs that other distributions declare are loaded for a name that is not known.
+
     Raises:
         UnknownTopicError: There is none of that name.
     """
-    known = topics()
-    by_folded = {one.lower(): one for one in known}
-    found = by_folded.get(name.lower())
+    found = _find(name)
     if found is None:
+        load_installed_irs()
+        found = _find(name)
+    if found is None:
+        near = did_you_mean(name, topics()) or "."
         raise UnknownTopicError(
-            f"expected the name of a pass (of another IR with --ir or --load), an "
-            f"option, an error or an environment variable, got '{name}'"
-            f"{did_you_mean(name, known)}"
+            f"expected the name of a pass, an option, an error or an environment "
+            f"variable, got '{name}'{near} A pass is known once the module that "
+            "registers it is imported: by --ir or --load, or by the module that an "
+            "installed IR's entry point names"
         )
-    return known[found]()
+    return found()
+
+
+def _find(name: str) -> Callable[[], str] | None:
+    """Return what gives the text of a topic, if there is one."""
+    folded = name.lower()
+    found = (text for one, text in topics().items() if one.lower() == folded)
+    return next(found, None)
 
 
 def option_kind(option: ConfigOption) -> str:

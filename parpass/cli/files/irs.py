@@ -19,7 +19,7 @@ from parpass.cli.output.failure import InputError
 from parpass.entry_points import IR
 from parpass.errors import EntryPointError, ParseError, ReproducerError
 from parpass.errors.core import did_you_mean
-from parpass.transform import ProgramFormat, registered_programs
+from parpass.transform import ModuleAdapter, ProgramFormat, registered_programs
 from parpass.transform.debug.locate import load_module
 
 
@@ -55,10 +55,14 @@ def known_irs() -> list[str]:
     return sorted(declared | {*registered_programs()})
 
 
-def load_irs(ir: str | None, suffixes: Iterable[str]) -> None:
+def load_irs(ir: str | None, suffixes: Iterable[str]) -> ModuleAdapter | None:
     """Load the adapters of the IR that is asked for, or of files.
 
     That makes their passes known, so it comes before a pipeline is read.
+
+    Returns:
+        The adapter of the programs; None if they are of several IRs, or their IR shares
+        its modules with others.
 
     Raises:
         click.BadParameter: There is no such IR.
@@ -66,8 +70,21 @@ def load_irs(ir: str | None, suffixes: Iterable[str]) -> None:
     """
     if ir is not None:
         check_ir(ir)
-    for suffix in suffixes:
-        ir_of_suffix(suffix)
+    found = {ir_of_suffix(suffix) for suffix in suffixes}
+    if ir is not None:
+        found = {ir_named(ir)}
+    [only] = found if len(found) == 1 else [None]
+    return only if isinstance(only, ModuleAdapter) else None
+
+
+def load_installed_irs() -> None:
+    """Load the adapters that other distributions declare; a failure is a note."""
+    for ir in entry_points.known_irs():
+        if ir.name not in entry_points.SHIPPED[entry_points.IRS]:
+            try:
+                ir.load_adapter()
+            except EntryPointError as error:
+                click.echo(f"Note: {error}", err=True)
 
 
 def check_ir(name: str) -> None:

@@ -24,7 +24,7 @@ from parpass.cli.operations.watching import Watching, WatchOptions
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
 from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
-from parpass.transform import Pass, PassContext, Sequential
+from parpass.transform import ModuleAdapter, Pass, PassContext, Sequential
 
 # Runs a pipeline on a module.
 Run = Callable[[Any], Any]
@@ -63,9 +63,10 @@ def run(
     cache_to: Sequence[str],
     verify_cache: float | None,
     watched: WatchOptions,
+    adapter: ModuleAdapter | None,
     loaded: Sequence[str],
 ) -> None:
-    """Do what the options of `parpass opt` say.
+    """Do what the options of `parpass opt` say; `adapter` is that of the programs.
 
     Raises:
         click.ClickException: Something of it failed.
@@ -90,7 +91,7 @@ def run(
     is_by_level = passes is None and is_level_given
     if is_by_level:
         passes = f"DefaultPipeline{{opt-level={level}}}"
-    pipeline = Sequential([]) if passes is None else read_pipeline(passes)
+    pipeline = Sequential([]) if passes is None else read_pipeline(passes, adapter)
     watching = Watching(watched, pipeline, loaded)
     contexts = make_contexts(
         watched.repeat or 1, pipeline, level, config, watching.instruments, settings

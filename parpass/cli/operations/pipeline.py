@@ -15,6 +15,7 @@ from parpass.errors import ConfigError, PipelineSyntaxError, UnprintablePassErro
 from parpass.instrument import PassInstrument
 from parpass.ir.dialect import load_dialects
 from parpass.transform import (
+    ModuleAdapter,
     Pass,
     PassContext,
     Sequential,
@@ -26,8 +27,12 @@ from parpass.transform.context import MAX_SHIPPED_LEVEL
 from parpass.transform.debug.bisect import Gate
 
 
-def read_pipeline(text: str) -> Sequential:
+def read_pipeline(text: str, adapter: ModuleAdapter | None = None) -> Sequential:
     """Return the pipeline of `-p`.
+
+    Args:
+        text: The text.
+        adapter: Of the IR that it is for, if that is known.
 
     Raises:
         click.BadParameter: The text is wrong.
@@ -36,7 +41,7 @@ def read_pipeline(text: str) -> Sequential:
         return parse_pipeline(text)  # of passes that are known: an adapter's, or loaded
     load_dialects()  # which makes theirs known
     try:
-        return parse_pipeline(text)
+        return parse_pipeline(text, adapter=adapter)
     except PipelineSyntaxError as error:
         raise click.BadParameter(str(error), param_hint="'-p'") from None
 

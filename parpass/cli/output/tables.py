@@ -115,7 +115,8 @@ def print_speed_report(report: RunReport) -> None:
     best, *others = report.advice
     also = [f"Also: {command_text(one)}" for one in others]
     help_most = f"What would help most: {command_text(best)}"
-    for text in (report.headline, report.counts, help_most, *also):
+    texts = report.headline, report.counts, *report.notes, help_most, *also
+    for text in texts:
         console.print(text, markup=False)
 
 

@@ -37,7 +37,7 @@ from parpass.runner.ipc.snapshot import Snapshot
 from parpass.runner.report.figures import CacheFigures
 from parpass.transform import ModuleAdapter, Pass, PassContext, PlacedCodec
 from parpass.transform.budget import budgets_of
-from parpass.transform.checked_adapter import unchecked
+from parpass.transform.checked_adapter import adapter_name, unchecked
 from parpass.transform.codecs import placed_codec
 from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
 from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
@@ -92,6 +92,7 @@ class RunCache:
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
         uncached: The passes whose results are not kept, and why.
+        unwritten: How many results are in no store, as the adapter cannot write them.
         large: The bytes of constants of functions that are therefore not looked up.
     """
 
@@ -107,6 +108,7 @@ class RunCache:
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
         self.uncached: dict[str, str] = {}
+        self.unwritten = 0
         self.large: dict[str, int] = {}
         cache.layers.renew_patience()
         self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
@@ -233,7 +235,18 @@ class RunCache:
     @property
     def figures(self) -> CacheFigures:
         """The numbers of functions that were recalled and computed."""
-        return CacheFigures(self.recalled, self.computed, dict(self.uncached))
+        why = ""
+        if self.unwritten:
+            name = adapter_name(unchecked(self.adapter))
+            why = (
+                f"to write functions that passes changed, {name} needs a method "
+                "portable_codec"
+                if self.is_frozen
+                else f"{name} says that functions may be changed in place; keep one "
+                "runner for several runs"
+            )
+        counts = self.recalled, self.computed
+        return CacheFigures(*counts, dict(self.uncached), self.unwritten, why)
 
     def portable_codec(self, base: Any) -> PlacedCodec | None:
         """Return the codec of functions of a module; None if there is none."""
@@ -279,6 +292,8 @@ class RunCache:
             encoded = encode_entries(entries, codec)
             if encoded is not None:
                 written[stored_name(key)] = encoded
+            elif codec is None:
+                self.unwritten += 1
         self.cache.layers.put(written)
         self.cache.drop_old()
 

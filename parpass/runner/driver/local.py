@@ -24,7 +24,7 @@ from parpass.runner.ipc.messages import (
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
-from parpass.runner.placement import PlacementPolicy
+from parpass.runner.placement import PlacementPolicy, costs_follow_sizes
 from parpass.runner.report.figures import LocalReason
 from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
@@ -115,8 +115,9 @@ class LocalStageExecutor:
         Returns:
             Why it ran here: workers were starting, or were not worth it.
         """
-        outcomes = stage.outcomes
+        outcomes, steps = stage.outcomes, stage.command.steps
         functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
+        pace = COST_MODEL.local_pace(steps) if costs_follow_sizes(steps) else None
         criterion = WarmUpCriterion(stage, self._state, policy, start=start)
         reason = LocalReason.SMALL
         with self._state.metrics.time_local(reason) as timer:
@@ -129,7 +130,11 @@ class LocalStageExecutor:
                 if criterion.has_started:
                     timer.name = reason = LocalReason.STARTING
         if criterion.has_started:
+            expected = None if pace is None else pace * criterion.nodes
+            metrics, inside = self._state.metrics, criterion.start_seconds
+            metrics.record_start(inside, expected)
             criterion.start_others()
+            metrics.record_loading(criterion.start_seconds - inside)
         elif not outcomes.missing():
             policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
         _learn_costs(stage, before, criterion.nodes)

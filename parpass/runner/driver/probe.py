@@ -139,6 +139,7 @@ class WarmUpCriterion(StopCriterion):
 
     Attributes:
         has_started: Whether it did.
+        start_seconds: How long this process was at starting them.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class WarmUpCriterion(StopCriterion):
         self._loading: list[Future[bytes]] = []
         self._has_started_all = False
         self.has_started = False
+        self.start_seconds = 0.0
 
     def start_others(self) -> None:
         """Start the workers for which there was no core while others started.
@@ -167,8 +169,10 @@ class WarmUpCriterion(StopCriterion):
         """
         if not self._has_started_all:
             self._has_started_all = True
+            began = time.perf_counter()
             with contextlib.suppress(NoWorkersError, RuntimeUseError):
                 self._executor.start(self._start_seconds)
+            self.start_seconds += time.perf_counter() - began
 
     def cancel(self) -> None:
         """Let the workers load nothing any more."""
@@ -178,10 +182,13 @@ class WarmUpCriterion(StopCriterion):
     def _should_offload(self, saving: float) -> bool:
         if not self.has_started and (self._start or saving > self._overhead):
             self.has_started = True
+            began = time.perf_counter()
             try:
                 self._start_workers()
             except Exception:  # noqa: BLE001 -- raised again where the rest is sent
                 return True
+            finally:
+                self.start_seconds += time.perf_counter() - began
         if not any(one.done() for one in self._loading):
             return False
         self.start_others()

@@ -62,6 +62,8 @@ class RemoteStageExecutor:
         stage: StageInProgress,
         executor: Executor,
         local_seconds: float | None = None,
+        *,
+        was_warm: bool = True,
     ) -> RemoteStage:
         """Run a stage on those of its functions that have no outcome.
 
@@ -69,6 +71,7 @@ class RemoteStageExecutor:
             stage: The stage; its outcomes are added to.
             executor: The workers.
             local_seconds: What this process would take; None if that is not known.
+            was_warm: Whether there were workers when the stage began.
 
         Returns:
             The stage as it ran.
@@ -93,11 +96,11 @@ class RemoteStageExecutor:
                 local_seconds=local_seconds,
                 memory=state.context.memory,
                 transfer=state.metrics.new_transfer(
-                    command.steps, stage.outcomes.names, was_warm=executor.is_warm
+                    command.steps, stage.outcomes.names, was_warm=was_warm
                 ),
             )
             try:
-                await self._send(remote, executor)
+                await self._send(remote, executor, was_warm=was_warm)
             except tuple(_FALLBACK_REASONS) as error:
                 raise FallbackError(
                     _FALLBACK_REASONS[type(error)], str(error)
@@ -111,15 +114,18 @@ class RemoteStageExecutor:
                 raise _unsendable(command.steps, snapshot, failed) from failed
             return remote
 
-    async def _send(self, stage: RemoteStage, executor: Executor) -> None:
+    async def _send(
+        self, stage: RemoteStage, executor: Executor, *, was_warm: bool
+    ) -> None:
         if self._state.isolated and _may_run_inline(stage):
             if isinstance(executor, DirectExecutor):
                 executor.wake_worker()
             message = await self._encode(_encode_inline_stage, stage)
-            if message and await self._run_inline(message, stage, executor):
+            about = stage, executor, was_warm
+            if message and await self._run_inline(message, *about):
                 return
         await self._encode(stage.publish_spec)
-        await self._coordinate(stage, executor)
+        await self._coordinate(stage, executor, was_warm)
 
     async def _encode(self, encode: Callable[..., ValueT], *args: Any) -> ValueT:
         try:
@@ -130,10 +136,10 @@ class RemoteStageExecutor:
             raise _PublishError from error
 
     async def _run_inline(
-        self, message: bytes, stage: RemoteStage, executor: Executor
+        self, message: bytes, stage: RemoteStage, executor: Executor, was_warm: bool
     ) -> bool:
         """Run a stage by one message to one worker; return whether that succeeded."""
-        state, was_warm = self._state, executor.is_warm
+        state = self._state
         answer = await state.backend.submit_and_wait(
             executor, run_inline_stage, message
         )
@@ -147,14 +153,16 @@ class RemoteStageExecutor:
         _warn_state_changes(stage)
         return True
 
-    async def _coordinate(self, stage: RemoteStage, executor: Executor) -> None:
+    async def _coordinate(
+        self, stage: RemoteStage, executor: Executor, was_warm: bool
+    ) -> None:
         """Run a stage by the coordinator, on a trio event loop.
 
         Raises:
             NoWorkersError: There is no event loop.
         """
         state, board = self._state, StatusBoard(self._state.store.folder)
-        was_warm, has_begun, why_none = executor.is_warm, False, ""
+        has_begun, why_none = False, ""
 
         async def run() -> None:
             nonlocal has_begun

@@ -32,8 +32,13 @@ from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.report.report import RunReport
 from parpass.runner.request import RunRequest
 from parpass.runner.stage.progress import PROGRESS_CALLBACK
-from parpass.transform import ModuleAdapter, PassContext, as_pass
-from parpass.transform.adapter_registry import Unwrap, adapter_for, lift_to_module
+from parpass.transform import ModuleAdapter, Pass, PassContext, as_pass
+from parpass.transform.adapter_registry import (
+    Unwrap,
+    adapter_for,
+    find_adapter,
+    lift_to_module,
+)
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
@@ -124,7 +129,7 @@ class Session:
             current = backend.call_sync(PassContext.current)
             context = current if request.context is None else request.context
             if isinstance(request.pipeline, str):  # what it names is loaded
-                loaded = await backend.call(as_pass, request.pipeline)
+                loaded = await backend.call(_root, request)
                 request = request._replace(pipeline=loaded)
             begun = self._begin(request, context, backend, executor)
             run = self._run_and_report(begun, request)
@@ -179,7 +184,7 @@ class Session:
                 "none: workers is 0, or this process may not start others, or this "
                 "system has none"
             )
-        root = as_pass(request.pipeline)
+        root = _root(request)
         module, unwrap = lift_to_module(request.mod)
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
@@ -368,6 +373,15 @@ def _tracker(request: RunRequest, backend: AsyncBackend) -> ProgressTracker | No
         from parpass.runner.stage.progress_tracker import ProgressTracker
 
     return ProgressTracker(callback, backend.poster())
+
+
+def _root(request: RunRequest) -> Pass:
+    """Return the pipeline of a request as one pass; text is read for its module."""
+    pipeline = request.pipeline
+    if not isinstance(pipeline, str):
+        return as_pass(pipeline)
+    module, _ = lift_to_module(request.mod)
+    return as_pass(pipeline, adapter=find_adapter(module))
 
 
 def _limits(request: RunRequest) -> Limits:

@@ -222,7 +222,8 @@ class StageExecutor:
         asked, started = time.perf_counter(), state.metrics.starting
         self._workers_slower = self._finished_locally = False
         is_told = is_probed or estimate.expected > 0
-        outcome = await self._remote(stage, policy, local_seconds if is_told else None)
+        told = local_seconds if is_told else None
+        outcome = await self._remote(stage, policy, told, was_warm=was_warm)
         was_remote = not (self._finished_locally or outcomes.missing())
         if ends_stage(outcome.records[-1]):
             # A serial run does not come to all of it.
@@ -248,12 +249,18 @@ class StageExecutor:
         stage: StageInProgress,
         policy: PlacementPolicy,
         local_seconds: float | None = None,
+        *,
+        was_warm: bool = True,
     ) -> StageResult:
         """Run a stage in workers, on the functions without an outcome."""
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
         try:
+            began = time.perf_counter()
             remote = _remote_executor(state)
-            ran = await remote.run(stage, policy.executor, local_seconds)
+            state.metrics.record_loading(time.perf_counter() - began)
+            ran = await remote.run(
+                stage, policy.executor, local_seconds, was_warm=was_warm
+            )
         except FallbackError as fallback:
             return await self._fall_back(stage, policy, fallback)
         if ran.is_reclaimed:

@@ -321,11 +321,13 @@ class JobTimes(msgspec.Struct, frozen=True):
         seconds: The elapsed time.
         processor: The processor time; it adds up over the threads of a pass.
         queued: The part of `seconds` spent ready to run, waiting for a processor.
+        process: The process ID of the worker.
     """
 
     seconds: float
     processor: float = 0.0
     queued: float = 0.0
+    process: int = 0
 
 
 class JobTimeline(NamedTuple):

@@ -29,23 +29,23 @@ def _no_recommendation(report: RunFigures) -> str:
             f"nothing; on {time_text(report.work)} of work the workers would save less "
             "than it takes to start them, or to send them functions"
         )
-    if report.speedup is None:
+    if report.warm_speedup is None:
         return "nothing stands out"
-    return f"nothing stands out; it is {report.speedup / report.limit:.0%} of the limit"
+    share = report.warm_speedup / report.limit
+    return f"nothing stands out; it is {share:.0%} of the limit"
 
 
 def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
     workers_are_slow = report.in_workers > 0 and not report.lacks_cores
     serial = None if report.has_recalled else report.serial_seconds
     if serial is not None and workers_are_slow:
-        # The time before any work is not of the workers; other advice covers it.
-        beside = report.beforehand + report.starting / max(1, report.workers)
         text = (
             "the workers took longer than this process alone would have: the cores are "
             "worth less together than one by one, or the transfer was dear; the next "
             "runs of these passes will rather stay in this process"
         )
-        yield report.seconds - beside - serial, text
+        # The start-up is not of the work of the workers; other advice covers it.
+        yield report.seconds - report.start_up - serial, text
 
 
 def _few_cores(report: RunFigures) -> Iterator[Recommendation]:
@@ -177,7 +177,7 @@ def _light_passes(report: RunFigures) -> Iterator[Recommendation]:
 
 
 def _start(report: RunFigures) -> Iterator[Recommendation]:
-    seconds = report.starting / max(1, report.workers)
+    seconds = report.loading + report.starting / max(1, report.workers)
     text = HintedMessage(
         f"starting the workers took {time_text(seconds)}: ", Hint.KEEP_WORKERS
     )

@@ -30,33 +30,39 @@ class LocalReason(enum.StrEnum):
     NO_PROCESSES = "no processes to be had"
 
 
-class CacheFigures(msgspec.Struct, frozen=True):
+class CacheFigures(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The use that a run made of a function cache.
 
     Attributes:
         recalled: The functions that stages took from the cache, summed over stages.
         computed: The functions on which passes were run.
         uncached: The passes whose results are not kept, and why.
+        unwritten: The results that are kept in memory alone, in a run with a store.
+        why_unwritten: Why, and what to do.
     """
 
     recalled: int
     computed: int
     uncached: Mapping[str, str]
+    unwritten: int = 0
+    why_unwritten: str = ""
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one run. All times are seconds.
 
-    The parts of the time add up: `beforehand`, `module_passes`, `instruments`, `here`,
-    `in_workers`, `looking` and `rest` to `seconds`; `busy`, `starting`, `idle_at_end`
-    and `waiting` to `workers * in_workers`. `packing` and `unpacking` are parallel to
-    the workers.
+    The parts of the time add up: `beforehand`, `loading`, `module_passes`,
+    `instruments`, `here`, `in_workers`, `looking` and `rest` to `seconds`; `busy`,
+    `starting`, `idle_at_end` and `waiting` to `workers * in_workers`. `packing` and
+    `unpacking` are parallel to the workers.
 
     Attributes:
         seconds: The whole run.
         workers: How many processes might be used; 0 for none.
         beforehand: Before the start: parsing pipeline text and, for the first run of a
             program, imports.
+        loading: In this process, the first time that functions are sent: importing what
+            sends them, and starting the workers.
         module_passes: Module passes, by name. Nothing runs in parallel to them.
         instruments: Hooks of instruments, by name. Nothing runs in parallel to them.
         here: Function passes in this process, by the reason why they ran here.
@@ -68,7 +74,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
             functions.
         processor: Processor time of the workers in jobs.
         queued: Of `busy`, ready to run, waiting for a processor.
-        starting: Of the workers, until the first of them had started.
+        starting: Of the workers, until each had its first job.
         idle_at_end: Of the workers, after the last job of a stage was submitted.
         waiting: Of the workers, waiting for jobs.
         packing: Of the coordinator, encoding functions.
@@ -122,6 +128,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     processor: float = 0.0
     queued: float = 0.0
     beforehand: float = 0.0
+    loading: float = 0.0
     deaths: int = 0
     retries: int = 0
     cache: CacheFigures | None = None
@@ -156,6 +163,22 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
         if not self.serial_seconds or self.has_recalled:
             return None
         return ratio(self.serial_seconds, self.seconds)
+
+    @property
+    def start_up(self) -> float:
+        """The part of the time that later runs of the process do not take.
+
+        That is imports, and what the start of workers cost; of the workers, the mean.
+        """
+        waited = self.starting / max(1, self.workers)
+        return min(self.seconds, self.beforehand + self.loading + waited)
+
+    @property
+    def warm_speedup(self) -> float | None:
+        """The speedup without the start-up; None if unknown."""
+        if self.speedup is None:
+            return None
+        return ratio(self.serial_seconds or 0.0, self.seconds - self.start_up)
 
     @property
     def cores(self) -> float:

@@ -100,7 +100,7 @@ class TransferMetrics:
         self.sent = self.received = self.jobs = 0
         self.deaths = self.retries = 0
         self._began = self._last = time.perf_counter()
-        self._first: float | None = None  # when the first job began
+        self._first: dict[int, float] = {}  # when each worker's first job began
         self._in_flight = 0
         self._idle = 0.0  # of workers, since the last job was sent
 
@@ -156,8 +156,7 @@ class TransferMetrics:
         self.queued += times.queued
         self.accrue_idle(workers)
         self._in_flight = max(0, self._in_flight - 1)
-        if self._first is None:
-            self._first = self._last - times.seconds
+        self._first.setdefault(times.process, self._last - times.seconds)
 
     def accrue_idle(self, workers: int) -> None:
         """Add the time of workers without a job since the last event."""
@@ -170,8 +169,11 @@ class TransferMetrics:
         left = workers * self.seconds
         busy = min(left, self.busy)
         left -= busy
-        started = self._last if self._first is None else self._first
-        start = 0.0 if was_warm else min(left, workers * (started - self._began))
+        start = 0.0
+        if not was_warm:
+            first = min(self._first.values(), default=self._last)
+            began = [*self._first.values(), *[first] * (workers - len(self._first))]
+            start = min(left, sum(began) - len(began) * self._began)
         end = min(left - start, self._idle)
         return WorkerTimeShares(busy, start, end, left - start - end)
 
@@ -204,6 +206,8 @@ class RunMetrics:
     # Of the stage that workers run now.
     _current_transfers: Sequence[TransferMetrics] = ()
     starting = 0.0
+    _loading = 0.0  # of this process, besides what is timed
+    _contended = 0.0  # that passes took longer here because workers were starting
     _unsendable: Mapping[str, str] = MappingProxyType({})
     _cache: CacheFigures | None = None
     _observers: tuple[str, ...] = ()
@@ -228,6 +232,24 @@ class RunMetrics:
     def time_local(self, reason: LocalReason) -> Timer:
         """Return a timer for function passes in this process."""
         return Timer(self._spans, TimeCategory.LOCAL, reason)
+
+    def record_loading(self, seconds: float) -> None:
+        """Record the time of loading what sends functions to workers."""
+        self._loading += seconds
+
+    def record_start(self, seconds: float, expected: float | None) -> None:
+        """Record that workers were started in the span of passes that just ended.
+
+        Args:
+            seconds: The part of it in which workers were started, and no pass ran.
+            expected: The time that the passes take when none start; None if unknown.
+        """
+        span = self._spans.pop()
+        spent = max(0.0, span.seconds - seconds)
+        self._spans.append(TimedSpan(span.category, span.name, spent))
+        self._loading += span.seconds - spent
+        if expected is not None:
+            self._contended += max(0.0, spent - expected)
 
     def new_transfer(
         self, steps: Sequence[Pass], names: Sequence[str], *, was_warm: bool
@@ -356,13 +378,15 @@ class RunMetrics:
         in_workers = sum([one.seconds for one in transfers])
         alone = sum([s.seconds for s in self._spans if _is_serial_time(s)])
         known = sum([span.seconds for span in self._spans]) + in_workers
-        known += self._beforehand
+        known += self._beforehand + self._loading
+        alone -= self._contended
         others = self._counterfactual_seconds
         most = max(self._seconds_of, default=0.0)
         largest = self._names[self._seconds_of.index(most)] if self._names else None
         return RunReport(
             seconds=self._seconds,
             beforehand=self._beforehand,
+            loading=self._loading,
             workers=self.workers,
             module_passes=self._by_name(TimeCategory.MODULE_PASS),
             instruments=self._by_name(TimeCategory.INSTRUMENT),

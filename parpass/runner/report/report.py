@@ -10,6 +10,9 @@ from parpass.fork_safety import fork_lock
 from parpass.runner.report.advice import recommend
 from parpass.runner.report.figures import RunFigures, ratio, time_text
 
+_MIN_TOLD_SHARE = 0.05  # of the time, that start-up is told of from
+_OF_START_UP = "imports, starting workers"
+
 
 class Line(NamedTuple):
     """A line of the report: an activity, its seconds, and a remark."""
@@ -35,9 +38,15 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def headline(self) -> str:
         """The time, the speedup and its limits, in a line."""
         text = time_text(self.seconds)
-        if self.speedup is not None:
-            text += f": about {self.speedup:.1f} x serial"
-            text += " on a free core" * self.lacks_cores
+        is_told = self.start_up >= _MIN_TOLD_SHARE * self.seconds
+        if is_told:
+            text += f", {time_text(self.start_up)} of it start-up"
+        if self.speedup is not None and self.warm_speedup is not None:
+            about = self.warm_speedup if is_told else self.speedup
+            text += (
+                f": about {about:.1f} x serial" + " on a free core" * self.lacks_cores
+            )
+            text += f", {self.speedup:.1f} x with the start-up" * is_told
         if not self.workers:
             return f"{text}, without workers"
         if self.has_recalled:  # what workers could save is not known
@@ -53,7 +62,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def lines(self) -> list[Line]:
         """Return the time by activity; activities without time are left out."""
         lines = [
-            Line("beforehand", self.beforehand),
+            Line("start-up", self.beforehand + self.loading, _OF_START_UP),
             *_lines("module pass", self.module_passes),
             *_lines("instrument", self.instruments),
             *_lines("here", self.here),
@@ -105,6 +114,14 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             f"in {time_text(self.unpacking)}{cached}"
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what a cache on disk does not have; none of most runs."""
+        if self.cache is None or not self.cache.unwritten:
+            return ()
+        count = _number(self.cache.unwritten, "result")
+        return (f"Not on disk: {count}; {self.cache.why_unwritten}",)
+
     def __str__(self) -> str:
         width = max([len(line.what) for line in self.lines()], default=0)
         lines = [
@@ -114,9 +131,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         ]
         best, *others = self.advice
         also = [f"Also: {text}" for text in others]
-        return "\n".join(
-            [self.headline, *lines, self.counts, f"What would help most: {best}", *also]
-        )
+        told = [self.headline, *lines, self.counts, *self.notes]
+        return "\n".join([*told, f"What would help most: {best}", *also])
 
     def _repr_html_(self) -> str:
         """Return the times as a table for a notebook."""
@@ -131,7 +147,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return table(
             self.headline,
             rows,
-            [self.counts, f"What would help most: {best}", *others],
+            [self.counts, *self.notes, f"What would help most: {best}", *others],
         )
 
     def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:

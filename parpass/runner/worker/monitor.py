@@ -56,7 +56,8 @@ class JobTimer:
                 queued = now - before
             elif now > before:
                 queued = 0.0
-        return JobTimes(seconds, processor, min(max(queued, 0.0), seconds))
+        queued = min(max(queued, 0.0), seconds)
+        return JobTimes(seconds, processor, queued, os.getpid())
 
 
 def _run_queue_seconds() -> float | None:

@@ -20,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from parpass.errors import ArgumentError, ParpassError, UnknownPassError
+from parpass.errors import ArgumentError, ParpassError
 from parpass.errors.core import did_you_mean, quoted
-from parpass.transform.pass_registry import create_pass, pass_factory, registered_passes
+from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter_registry import unknown_pass_error
+from parpass.transform.pass_registry import create_pass, pass_factory
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.grammar import (
     MAX_FAULTS,
@@ -37,8 +39,14 @@ NESTING = "sequential"
 _MAX_MESSAGE_CHARS = 1_000  # characters of a message
 
 
-def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
+def as_pass(
+    pipeline: Pass | Sequence[Pass] | str, *, adapter: ModuleAdapter | None = None
+) -> Pass:
     """Return a pipeline as one pass: itself, a Sequential, or the parsed text.
+
+    Args:
+        pipeline: The pipeline.
+        adapter: As for `parse_pipeline`.
 
     Raises:
         PipelineSyntaxError: Text that is wrong; see `parse_pipeline`.
@@ -47,7 +55,7 @@ def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
-        return parse_pipeline(pipeline)
+        return parse_pipeline(pipeline, adapter=adapter)
     if isinstance(cast("object", pipeline), list | tuple):
         return Sequential(pipeline)
     raise ArgumentError(
@@ -55,18 +63,23 @@ def as_pass(pipeline: Pass | Sequence[Pass] | str) -> Pass:
     )
 
 
-def parse_pipeline(text: str) -> Sequential:
+def parse_pipeline(text: str, *, adapter: ModuleAdapter | None = None) -> Sequential:
     """Return the Sequential that pipeline text describes.
 
     If the text is one `sequential(...)` that is the result, else a Sequential of the
     passes that it lists. `print_pipeline` is the inverse.
+
+    Args:
+        text: The text.
+        adapter: Of the IR that it is for: an unknown name is answered with the passes
+            of that. None if it is not known.
 
     Raises:
         PipelineSyntaxError: The text is not of the grammar, names unknown passes or
             options, or has values that a pass does not take. The message shows each
             place, with the nearest names.
     """
-    builder = _Builder()
+    builder = _Builder(adapter)
     passes = builder.passes(read_items(text))
     if builder.faults:
         raise syntax_error(text, builder.faults)
@@ -77,8 +90,9 @@ def parse_pipeline(text: str) -> Sequential:
 class _Builder:
     """Creates passes, and collects the errors of all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, adapter: ModuleAdapter | None) -> None:
         self.faults: list[Fault] = []
+        self._adapter = adapter
 
     def passes(self, items: Sequence[Item]) -> list[Pass]:
         made: list[Pass] = []
@@ -104,7 +118,7 @@ class _Builder:
             self.passes(item.children)  # to say what is wrong with them
             return None
         if factory is None:
-            unknown = UnknownPassError(item.name, [*registered_passes(), NESTING])
+            unknown = unknown_pass_error(item.name, self._adapter, also=[NESTING])
             self._fault(item.at, str(unknown))
             return None
         options = self._options(item, factory)

@@ -16,12 +16,12 @@ from parpass.errors import (
     UnknownPassError,
 )
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.adapter_registry import pass_input_error
+from parpass.transform.adapter_registry import pass_input_error, unknown_pass_error
 from parpass.transform.analysis import check_preserved
 from parpass.transform.analysis_manager import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
-from parpass.transform.pass_registry import create_pass, registered_passes
+from parpass.transform.pass_registry import create_pass
 from parpass.transform.passes import FunctionPass, Pass, Sequential
 from parpass.transform.plan.commands import RunStage, StageResult, StepRecord
 
@@ -154,9 +154,7 @@ class _Flattener:
         try:
             required = create_pass(name)
         except UnknownPassError:
-            unknown = UnknownPassError(
-                name, registered_passes(), wanted_by=child.info.name
-            )
+            unknown = unknown_pass_error(name, self._adapter, wanted_by=child.info.name)
             self.events.append(Unresolved(unknown))
         except ArgumentError as error:
             self.events.append(Unresolved(error))

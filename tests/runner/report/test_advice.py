@@ -108,6 +108,11 @@ NO_TROUBLES: list[tuple[str, str, dict[str, Any]]] = [
     ("took longer than this process", "faster than serial", {"serial_seconds": 12.0}),
     (
         "took longer than this process",
+        "it was start-up",
+        {"serial_seconds": 8.0, "loading": 2.0},
+    ),
+    (
+        "took longer than this process",
         "it is the start that took so long",
         {"serial_seconds": 8.0, "starting": 12.0, "busy": 28.0},
     ),
@@ -271,6 +276,16 @@ def test_where_nothing_was_measured_no_speedup_is_reported():
     assert unknown.speedup is None
     assert "x serial" not in str(unknown)
     assert str(report(serial_seconds=8.0)).startswith("10.00 s: about 0.8 x serial")
+
+
+def test_start_up_is_told_apart_from_the_run():
+    parts = {"beforehand": 0.5, "loading": 0.25, "starting": 1.0}  # by 4 workers
+    first = report(seconds=2.0, in_workers=1.25, serial_seconds=2.0, **parts)
+    assert (first.start_up, first.speedup, first.warm_speedup) == (1.0, 1.0, 2.0)
+    told = "2.00 s, 1.00 s of it start-up: about 2.0 x serial, 1.0 x with the start-up;"
+    assert first.headline.startswith(told)
+    assert first.lines()[0] == ("start-up", 0.75, "imports, starting workers")
+    assert "start-up" not in report(beforehand=0.4).headline
 
 
 def test_the_limit_regards_the_serial_share_and_the_longest_function():

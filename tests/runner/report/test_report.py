@@ -10,6 +10,7 @@ import json
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -110,7 +111,8 @@ def test_the_parts_add_up(runner: Runner, passes: list[Any], instruments: list[A
     run_pooled(runner, Sequential(passes), program(*range(50)), instruments=instruments)
     report = report_of(runner)
     parts = [report.module_passes, report.instruments, report.here]
-    whole = sum(sum(part.values()) for part in parts) + report.beforehand
+    whole = sum(sum(part.values()) for part in parts)
+    whole += report.beforehand + report.loading
     whole += report.in_workers + report.looking + report.rest
     assert whole == pytest.approx(report.seconds)
     shares = (report.busy, report.starting, report.idle_at_end, report.waiting)
@@ -222,6 +224,28 @@ def test_a_serial_run_has_no_transfer_and_does_nothing_twice():
     assert metrics.report().serial_seconds == 10.0
 
 
+@pytest.mark.parametrize(("expected", "serial"), [(1.0, 1.0), (9.0, 3.0), (None, 3.0)])
+def test_a_serial_run_starts_no_workers_and_has_no_core_taken_by_their_start(
+    expected: float | None, serial: float
+):
+    metrics = RunMetrics(workers=2)
+    spent(metrics, TimeCategory.LOCAL, LocalReason.STARTING, 5.0)
+    metrics.record_start(2.0, expected)
+    report = metrics.report()
+    assert (report.loading, sum(report.here.values())) == (2.0, 3.0)
+    assert report.serial_seconds == serial
+
+
+def test_a_worker_is_starting_until_its_first_job():
+    transfer = TransferMetrics()
+    transfer._began -= 4.0  # pyright: ignore[reportPrivateUsage]
+    for process, seconds in ((1, 1.0), (1, 1.0), (2, 2.0)):
+        transfer.job_finished(0, JobTimes(seconds, process=process), workers=3)
+    shares = transfer.shares(3, was_warm=False)  # the third one has had none
+    assert shares.starting == pytest.approx(3.0 + 2.0 + 2.0, abs=0.1)
+    assert transfer.shares(3, was_warm=True).starting == 0.0
+
+
 def test_nothing_takes_longer_here_than_it_took_now():
     metrics = RunMetrics(workers=2)
     metrics.record_counterfactual(4.0, took=2.5)
@@ -285,12 +309,25 @@ def test_workers_that_share_a_core_are_reported():
     before = child_processes()  # such as those of the runner that tests share
     with open_runner(workers=2) as runner:
         run_pooled(runner, Slow(), program(1, 2))
+        first = report_of(runner)
+        assert first.start_up > 0
+        whole = sum(line.seconds for line in first.lines())
+        assert whole == pytest.approx(first.seconds)
         for pid in child_processes() - before:
             os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
         run_pooled(runner, Slow(), program(*range(300)))
     report = report_of(runner)
     assert report.cores < 1.5
     assert "with 2 workers, which had " in report.headline
+
+
+def test_what_a_cache_keeps_in_memory_alone_is_told_with_its_reason(tmp_path: Path):
+    for folder, told in ((None, ()), (tmp_path, ("Not on disk: 9 results; ",))):
+        with open_runner(workers=0, cache=FunctionCache(folder)) as runner:
+            runner.run_sync(program(*range(9)), Add())
+            notes = report_of(runner).notes
+        assert tuple(note[: len("Not on disk: 9 results; ")] for note in notes) == told
+        assert all("may be changed in place" in note for note in notes)
 
 
 def test_what_came_from_a_cache_makes_the_speedup_unknown():
