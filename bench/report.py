@@ -24,6 +24,7 @@ FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
 INCREMENTAL = ROOT / "docs" / "incremental.md"
 TVM = ROOT / "docs" / "with-tvm.md"
+DSL = ROOT / "docs" / "with-dsl-compilers.md"
 WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
@@ -90,6 +91,7 @@ def pages(report: Report) -> dict[Path, str]:
         },
         INCREMENTAL: {"incremental": _figures(report.rows.get("incremental", ()))},
         TVM: {"tvm_build": _figures(report.rows.get("tvm_build", ()))},
+        DSL: {name: _sides(report.rows.get(name, ())) for name in ("gt4py", "dace")},
         WHEN: {
             "alternatives": _alternatives(report.rows.get("alternatives", ())),
             "pays": _pays(report.rows.get("scale", ())),
@@ -216,6 +218,22 @@ def _figures(lines: Iterable[Line]) -> str:
         if not line.curves
     ]
     return "\n".join(table) + "\n"
+
+
+def _sides(lines: Sequence[Line]) -> str:
+    """Return a table of ratios, and one of what each side took: `SIDE: QUANTITY`."""
+    sides: dict[str, dict[str, str]] = {}
+    ratios: list[Line] = []
+    for line in lines:
+        side, of_one, quantity = line.compares.partition(": ")
+        if of_one and not side.endswith(" "):
+            sides.setdefault(side, {})[quantity] = as_text(line.figure)
+        else:
+            ratios.append(line)
+    names = list(dict.fromkeys(name for of in sides.values() for name in of))
+    table = [f"| | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
+    table += [f"| {side} | {' | '.join(of.values())} |" for side, of in sides.items()]
+    return _figures(ratios) + "\n" + "\n".join(table) + "\n"
 
 
 def _scale(lines: Sequence[Line]) -> str:
