@@ -51,6 +51,11 @@ def peak_growth_of_all(run: Callable[[], object]) -> int:
     return peak - first
 
 
+def tree_bytes(root: int) -> int:
+    """Return what a process and all below it take, a page that several share once."""
+    return sum(_pss_bytes(pid) for pid in _tree(root))
+
+
 def _sample(connection: Connection[int, None], root: int) -> None:
     """Look at the processes again and again until told to stop; tell the peak."""
     peak = _all_bytes(root)

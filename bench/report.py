@@ -22,6 +22,7 @@ from bench.table import Line, Report, as_markdown, as_text
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "performance.json"
 PAGE = ROOT / "docs" / "performance.md"
+DSL = ROOT / "docs" / "with-dsl-compilers.md"
 WHEN = ROOT / "docs" / "when-not-to-use-it.md"
 README = ROOT / "README.md"
 REASONS = Path(__file__).with_name("reasons.toml")
@@ -93,6 +94,7 @@ def pages(report: Report) -> dict[Path, str]:
             "reasons": _reasons(report),
             "scale": _scale(report.rows.get("scale", ())),
         },
+        DSL: {name: _sides(report.rows.get(name, ())) for name in ("gt4py", "dace")},
         WHEN: {
             "alternatives": _alternatives(report.rows.get("alternatives", ())),
             "pays": _pays(report.rows.get("scale", ())),
@@ -222,6 +224,22 @@ def _figures(lines: Iterable[Line]) -> str:
         if not line.curves
     ]
     return "\n".join(table) + "\n"
+
+
+def _sides(lines: Sequence[Line]) -> str:
+    """Return a table of ratios, and one of what each side took: `SIDE: QUANTITY`."""
+    sides: dict[str, dict[str, str]] = {}
+    ratios: list[Line] = []
+    for line in lines:
+        side, of_one, quantity = line.compares.partition(": ")
+        if of_one and not side.endswith(" "):
+            sides.setdefault(side, {})[quantity] = as_text(line.figure)
+        else:
+            ratios.append(line)
+    names = list(dict.fromkeys(name for of in sides.values() for name in of))
+    table = [f"| | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
+    table += [f"| {side} | {' | '.join(of.values())} |" for side, of in sides.items()]
+    return _figures(ratios) + "\n" + "\n".join(table) + "\n"
 
 
 def _scale(lines: Sequence[Line]) -> str:

@@ -48,6 +48,7 @@ _FILES = {
     "alternatives": ("alternatives",),
     "tvm_build": ("tvm_build",),
     "numba_start": ("numba", "numba_more"),
+    "dsl_compilers": ("gt4py", "dace"),
 }
 
 ROWS = tuple(name for names in _FILES.values() for name in names)

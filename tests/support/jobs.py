@@ -83,6 +83,15 @@ def start_sleeper(job: bytes) -> bytes:
     return b"begun"
 
 
+def start_sleepers(pipe: bytes) -> bytes:
+    """Start processes that hold a pipe open, until this one is killed."""
+    started: list[subprocess.Popen[bytes]] = []
+    with open(os.fsdecode(pipe), "wb", buffering=0) as held_open:
+        held_open.write(b"x")
+        while True:
+            started.append(subprocess.Popen(["sleep", "600"], stdout=held_open))
+
+
 def fail(_job: bytes) -> bytes:
     """Raise an error."""
     raise KeyError("mine")

@@ -199,7 +199,15 @@ class WorkerProcess:
         started: list[psutil.Process] = []
         # To kill the process itself does not need the list of all processes.
         with contextlib.suppress(psutil.Error, OSError):
-            started = tree.children(recursive=True)
+            # What is stopped starts nothing more that the list would not have.
+            tree.suspend()
+            while new := [
+                one for one in tree.children(recursive=True) if one not in started
+            ]:
+                started += new
+                for one in new:
+                    with contextlib.suppress(psutil.Error, OSError):
+                        one.suspend()
         for one in (tree, *started):
             try:
                 one.kill()

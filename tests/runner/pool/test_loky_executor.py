@@ -31,6 +31,7 @@ from tests.support.jobs import (
     imported,
     pid,
     start_sleeper,
+    start_sleepers,
     tell_and_wait,
     wait,
     wait_for,
@@ -312,6 +313,14 @@ def test_killing_ends_all_jobs_and_what_workers_have_started(
     assert isinstance(error_of(answer), JobCancelledError)
     assert not executor.is_warm
     assert executor.submit(echo, b"x").result(60) == b"x"
+
+
+def test_killing_ends_what_is_started_meanwhile(executor: LokyExecutor, new_pipe: Path):
+    executor.submit(start_sleepers, bytes(new_pipe))
+    with new_pipe.open("rb") as held_open:
+        assert held_open.read(1) == b"x"
+        executor.kill()
+        assert held_open.read() == b""
 
 
 def test_a_worker_that_was_killed_on_idle_is_replaced(executor: LokyExecutor):
