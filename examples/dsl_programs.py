@@ -24,7 +24,6 @@ import pickle
 import pkgutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from typing import Any
 
 import parpass
 from parpass.runner import Progress
+from parpass.spi import check_version
 from parpass.transform import (
     FunctionPass,
     ModuleAdapter,
@@ -280,7 +280,7 @@ def check_installed(dsl: str) -> None:
         SystemExit: It is not installed, or would not keep what workers build.
 
     Warns:
-        UserWarning: It is a version that was not tested.
+        AdapterWarning: It is a version that was not tested.
     """
     try:
         version = importlib.metadata.version(dsl)
@@ -288,9 +288,7 @@ def check_installed(dsl: str) -> None:
         raise SystemExit(
             f"'{dsl}' is not installed: pip install 'parpass[{dsl}]'"
         ) from None
-    if version not in TESTED[dsl]:
-        tested = ", ".join(TESTED[dsl])
-        warnings.warn(f"tested with {dsl} {tested}, not {version}", stacklevel=2)
+    check_version(dsl, version, TESTED[dsl], "its steps may have other names")
     lifetime = os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "session").lower()
     if dsl == "gt4py" and lifetime != "persistent":
         raise SystemExit(

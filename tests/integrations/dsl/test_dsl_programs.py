@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from parpass.errors.warning import AdapterWarning
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dsl_programs.py"
 
 
@@ -34,7 +36,8 @@ def test_a_version_that_was_not_tested_is_told(
     example: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metadata, "version", {"dace": "3.0"}.__getitem__)
-    with pytest.warns(UserWarning, match=r"tested with dace .*2\.0\.0b1, not 3\.0"):
+    expected = r"this is dace 3\.0, and parpass was tested on 2\.0\.0a10 and 2\.0\.0b1"
+    with pytest.warns(AdapterWarning, match=expected):
         example["check_installed"]("dace")
 
 
