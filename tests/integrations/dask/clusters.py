@@ -107,7 +107,7 @@ def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
     end_of_patience = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end_of_patience
-        os.sched_yield()  # the scheduler may be a thread of this process
+        time.sleep(0.01)  # what is waited for may need this core
 
 
 def kept(executor: str) -> tuple[int, list[str]]:
