@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +39,11 @@ register_profiles()
 # send it to programs that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests, and the hundreds of processes that they start, compile each module once, not
+# each time, also where the environment asks for no files of bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _BEGAN = time.monotonic()
 _LONG = 3600  # seconds, for a test in its long form

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.core_alone import NOT_COPIED
 from tests.support.docs import Edit, steps
 
 ROOT = Path(__file__).parents[1]
@@ -79,11 +80,10 @@ def apply(recipe: Recipe, folder: Path) -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    left = shutil.ignore_patterns(".*", "*.so")
     for name in COPIED:
         there = ROOT / name
         if there.is_dir():
-            shutil.copytree(there, tmp_path / name, ignore=left)
+            shutil.copytree(there, tmp_path / name, ignore=NOT_COPIED)
         else:
             shutil.copy2(there, tmp_path / name)
     return tmp_path

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import os
 import sys
 
 # The process is the command's own; what it loads, 100,000 objects, stays to its end.
@@ -41,7 +42,21 @@ def run() -> None:
     except SystemExit as end:
         if end.code == _INTERRUPTED:
             _ignore_interrupts()  # a signal to the process group may arrive twice
+        if end.code:
+            _drop_unwritten()
         raise
+
+
+def _drop_unwritten() -> None:
+    """Drop what standard output does not take, after an error.
+
+    Python would try again as it ends, report that, and exit with a code of its own.
+    """
+    try:
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _ignore_interrupts() -> None:

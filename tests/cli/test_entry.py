@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,24 @@ def test_garbage_is_looked_for_seldom_and_what_a_module_leaves_open_is_written(
     (tmp_path / "empty.relay").write_text("def @main() { () }\n")
     _shown("-m", "parpass", "opt", "--load", "loaded", "empty.relay", cwd=tmp_path)
     assert int((tmp_path / "told.txt").read_text()) >= 200_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_what_a_full_disk_does_not_take_is_told_once(tmp_path: Path, unbuffered: str):
+    path = tmp_path / "empty.relay"
+    path.write_text("def @main() { () }\n")
+    with open("/dev/full", "wb") as full:
+        made = subprocess.run(
+            [sys.executable, "-m", "parpass", "opt", path],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    told = "Error: cannot write '-': No space left on device\n"
+    assert (made.returncode, made.stderr) == (2, told)
 
 
 def test_ctrl_c_is_quiet_while_the_command_still_loads():

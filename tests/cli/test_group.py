@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tomllib
@@ -127,25 +126,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path):
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_ctrl_c_is_quiet(tmp_path: Path):
-    pipe = tmp_path / "m.onnx"
-    os.mkfifo(pipe)
-    with (
-        subprocess.Popen(
-            [sys.executable, "-m", "parpass", "opt", str(pipe), "-p", "InferType"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-        ) as process,
-        pipe.open("wb"),  # waits until the command reads
-    ):
-        process.send_signal(signal.SIGINT)
-        output = process.communicate()
-    assert (process.returncode, output) == (130, (b"", b""))
 
 
 def loaded_by(program: str) -> tuple[str, set[str]]:

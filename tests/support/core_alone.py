@@ -56,12 +56,16 @@ ABOUT_OTHERS = {
 TESTS_ABOUT_OTHERS: dict[str, str] = {}
 
 
+# What a copy of the project leaves out: bytecode that another process is about to write
+# is under a name that it has for a moment; what is written spares who uses the copy
+# compiling all again.
+NOT_COPIED = shutil.ignore_patterns(".*", "*.so", "*.pyc.*")
+
+
 def make_core(folder: Path) -> None:
     """Copy parpass without what is taken away, and its tests, to a folder."""
     for name in ("parpass", "tests", "examples", "docs"):
-        shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / name, folder / name, ignore=NOT_COPIED)
     shutil.copy(ROOT / "pyproject.toml", folder)
     for package in TAKEN_AWAY:
         shutil.rmtree(folder / "parpass" / package)

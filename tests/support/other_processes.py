@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -26,4 +25,4 @@ def until(is_so: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
     end_of_patience = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end_of_patience
-        os.sched_yield()  # what is waited for may need a thread of this process
+        time.sleep(0.002)  # what is waited for may need this core, or a thread here

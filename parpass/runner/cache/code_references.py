@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import sys
 from collections.abc import Collection, Mapping
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple, cast
+
+# Code whose names are remembered: that of passes, and of what they use.
+_CODES = 4096
 
 
 def _words(text: str) -> frozenset[str]:
@@ -117,7 +121,7 @@ def references_of(
         _resolved(chain, variables, allows_impure=allows_impure)
         for chain in uses.chains
     )
-    attributes = frozenset(uses.attributes)
+    attributes = uses.attributes
     for level, name in uses.imports:
         module = None
         if not allows_impure:
@@ -162,12 +166,15 @@ class _Uses(NamedTuple):
     """
 
     chains: list[list[str]]
-    attributes: set[str]
+    attributes: frozenset[str]
     imports: list[tuple[int, str]]
 
 
+@functools.lru_cache(_CODES)  # each run asks again, and code stays as it is
 def _uses(code: CodeType) -> _Uses:
-    found = _Uses([], set(), [])
+    chains: list[list[str]] = []
+    attributes: set[str] = set()
+    imports: list[tuple[int, str]] = []
     chain: list[str] | None = None  # that the next instruction may go on with
     values: list[Any] = []  # of the instructions so far
     for step in dis.get_instructions(code):
@@ -175,17 +182,17 @@ def _uses(code: CodeType) -> _Uses:
             continue
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             chain = [step.argval]
-            found.chains.append(chain)
+            chains.append(chain)
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            found.attributes.add(step.argval)
+            attributes.add(step.argval)
             if chain is not None:
                 chain.append(step.argval)
         else:
             chain = None
             if step.opname == "IMPORT_NAME":
-                found.imports.append((values[-2], step.argval))
+                imports.append((values[-2], step.argval))
         values.append(step.argval)
-    return found
+    return _Uses(chains, frozenset(attributes), imports)
 
 
 def _resolved(

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from parpass.cli import main
 from tests.support.codemods import contents, write_files
+from tests.support.pooled import new_pipe
 
 CODEMOD = "tests.support.codemods.Rename"
 
@@ -93,8 +94,10 @@ def test_help_of_a_codemod_and_the_list_of_shipped_ones():
 _SLOW = """\
 import pathlib, time
 def change(text):
-    pathlib.Path("began").touch()
-    time.sleep(0 if "quick" in text else 600)
+    if "quick" not in text:
+        pathlib.Path("begun").write_text("begun")
+        while True:  # as a signal may come just before one of them begins
+            time.sleep(0.1)
     return "# changed"
 """
 
@@ -105,6 +108,7 @@ def test_an_interrupt_leaves_all_files_as_they_were(tmp_path: Path, jobs: int):
     write_files(tmp_path / "src", a="# quick\n", b="b\n", c="c\n")
     before = contents(tmp_path / "src")
     write_files(tmp_path, slow=_SLOW)
+    begun = new_pipe(tmp_path)
     process = subprocess.Popen(
         [sys.executable, "-m", "parpass", "codemod", "slow.change", "src", f"-j{jobs}"],
         cwd=tmp_path,
@@ -113,8 +117,7 @@ def test_an_interrupt_leaves_all_files_as_they_were(tmp_path: Path, jobs: int):
         text=True,
         start_new_session=True,
     )
-    while not (tmp_path / "began").exists():
-        assert process.poll() is None
+    begun.read_bytes()
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert (process.returncode, told) == (130, "Interrupted: no file was written\n")

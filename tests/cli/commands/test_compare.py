@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,12 +115,14 @@ def test_a_full_disk_is_an_error_without_a_traceback(
     files: tuple[Path, Path], options: list[str]
 ):
     command = [sys.executable, "-m", "parpass", "compare", *map(str, files), *options]
+    # As usual, output is written when there is much of it, or none to come.
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=env
         )
-    assert result.returncode == 2
-    assert result.stderr == "Error: cannot write: No space left on device\n"
+    told = "Error: cannot write: No space left on device\n"
+    assert (result.returncode, result.stderr) == (2, told)
 
 
 def test_counters_that_differ_are_shown(files: tuple[Path, Path]):
