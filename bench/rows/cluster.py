@@ -93,7 +93,7 @@ def _against_loky(name: str, what: str, setting: Setting) -> Iterator[Line]:
         what: What it is called in the table.
         setting: How it is measured.
     """
-    compares = f"parallel run on a {what} : with as many workers of loky's"
+    compares = f"parallel run on a {what} : with as many loky workers"
     for workers in _WORKERS:
         work = Work(setting.scaled(5000, 8 * workers), 30, heavier_pass)
         told = f"one pass of 20 ms on {work.functions:,} functions, {workers} workers"

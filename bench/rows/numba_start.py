@@ -91,7 +91,7 @@ def _lines(setting: Setting, copies: int) -> Iterator[Line]:
             (folder / f"{module}.py").write_text(text)
         start = _Start(folder, modules, setting.workers)
         times = interleaved(start.sides(), setting.fewer)
-    what = f"start of a program with {count * copies} functions of Numba's"
+    what = f"start of a program with {count * copies} Numba functions"
     yield Line(
         what,
         "import : warm and import",

@@ -52,9 +52,10 @@ def _drop_unwritten() -> None:
 
     Python would try again as it ends, report that, and exit with a code of its own.
     """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
+        return
     try:
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
