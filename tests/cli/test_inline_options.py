@@ -17,9 +17,10 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # Options of other commands, by pages that name them alone, and by their beginnings.
 _OF_OTHERS = {
     "command.md": ("--mlir-",),  # mlir-opt of MLIR, beside ours
-    "executors.md": ("--rows", "--scale", "--ray-client-server-port"),
+    "executors.md": ("--rows", "--ray-client-server-port"),
     "incremental.md": ("--cached", "--disable_http_ac_validation"),
     "performance.md": ("--rows", "--shm-size"),
+    "with-dsl-compilers.md": ("--offsets", "--rows"),
     "xdsl.md": (  # xdsl-opt; of mlir-opt, which reads its arguments itself
         "--disable-verify",
         "--no-implicit-module",

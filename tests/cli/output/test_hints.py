@@ -184,6 +184,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     "starting": (
         lambda: recommendation(
             advice._start,  # pyright: ignore[reportPrivateUsage]
+            loading=0.0,
             starting=4.0,
             workers=4,
         ),
