@@ -38,7 +38,7 @@ class LibCSTCodemod:
         arguments: Mapping[str, Any],
         python_version: str | None,
     ) -> None:
-        for provider in kind.get_inherited_dependencies():
+        for provider in _dependencies(kind):
             if provider.gen_cache is not None:
                 raise ArgumentError(
                     f"codemod '{kind.__qualname__}' wants {provider.__name__}, which "
@@ -75,7 +75,7 @@ class LibCSTCodemod:
         tree = libcst.parse_module(file.data, self.config)
         if not issubclass(self.kind, Codemod):
             transformer = self.kind(**self.arguments)
-            if transformer.get_inherited_dependencies():
+            if _dependencies(self.kind):
                 new = MetadataWrapper(tree).visit(transformer)
             else:
                 new = tree.visit(transformer)
@@ -92,6 +92,16 @@ class LibCSTCodemod:
             warnings = tuple(codemod.context.warnings)
             return Made(file.data, warnings, str(skip) or "the codemod skipped it")
         return _made(file, tree, new, tuple(codemod.context.warnings))
+
+
+def _dependencies(kind: type[libcst.MetadataDependent]) -> set[Any]:
+    """Return the metadata that a class and its bases want.
+
+    LibCST's `get_inherited_dependencies` remembers the answer for a class in a way that
+    its subclasses have it, too, whatever they want.
+    """
+    bases = (one for one in kind.__mro__ if issubclass(one, libcst.MetadataDependent))
+    return {provider for one in bases for provider in one.METADATA_DEPENDENCIES}
 
 
 def _made(
