@@ -20,7 +20,7 @@ _OF_OTHERS = {
     "executors.md": ("--rows", "--ray-client-server-port"),
     "incremental.md": ("--cached", "--disable_http_ac_validation"),
     "performance.md": ("--rows", "--shm-size"),
-    "with-dsl-compilers.md": ("--offsets", "--rows"),
+    "with-dsl-compilers.md": ("--offsets", "--rows", "--skip"),
     "xdsl.md": (  # xdsl-opt; of mlir-opt, which reads its arguments itself
         "--disable-verify",
         "--no-implicit-module",

@@ -129,8 +129,8 @@ def test_values_travel_with_functions_below_the_bytes_that_are_large(runner: Run
     mod = relay.transform.InferType()(weighted(3))
     outside = report(runner, passes, mod)
     inside = report(runner, passes, mod, large_value_bytes=10**9)
-    assert outside.bytes_sent < 40_000
-    assert inside.bytes_sent > 3 * 40_000
+    # What else is sent, such as the levels of loggers, depends on the process.
+    assert inside.bytes_sent - outside.bytes_sent > 2.9 * 40_000
     assert inside.bytes_received > 3 * 40_000 > outside.bytes_received
 
 
