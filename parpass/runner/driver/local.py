@@ -84,8 +84,9 @@ class LocalStageExecutor:
     ) -> StageResult | ProbeResult:
         """Run the first pass of a stage until workers would be faster with the rest."""
         state = self._state
+        mod = state.load(command.mod)  # which is timed by itself
         with state.metrics.time_local(LocalReason.SMALL):
-            probed = probe_stage(command.steps, state.load(command.mod), state, policy)
+            probed = probe_stage(command.steps, mod, state, policy)
         if isinstance(probed, StageResult):
             state.metrics.record_passes(probed.records)
         return probed
