@@ -26,6 +26,7 @@ from parpass.runner.ipc.pickling import decode_error, encode_error
 from parpass.runner.ipc.propagation import propagate
 from parpass.transform.by_value import unpickle
 from tests.support.failing import UserError, cancelled
+from tests.support.reducers import reducers_put_back
 
 
 class Prefixed(Exception):  # noqa: N818 -- a user's
@@ -75,9 +76,6 @@ class Reduced(Exception):  # noqa: N818 -- a user's
 
 class Registered(Exception):  # noqa: N818 -- a user's
     """Its module defines how it is pickled."""
-
-
-copyreg.pickle(Registered, lambda error: (Registered, ("registered", *error.args)))
 
 
 class Unprintable(Exception):  # noqa: N818 -- a user's
@@ -185,7 +183,12 @@ def test_diagnostics_are_pickled_with_their_error():
 
 
 def test_a_class_or_its_module_may_say_how_it_is_pickled():
-    reduced, registered = sent(Reduced("x")), sent(Registered("x"))
+    def reduce(error: Registered) -> tuple[Any, ...]:
+        return Registered, ("registered", *error.args)
+
+    with reducers_put_back():  # a library may have registered another for all classes
+        copyreg.pickle(Registered, reduce)
+        reduced, registered = sent(Reduced("x")), sent(Registered("x"))
     assert (reduced.args, vars(reduced)["told"]) == (("as it says",), True)
     assert registered.args == ("registered", "x")
 
