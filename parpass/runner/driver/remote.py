@@ -100,7 +100,7 @@ class RemoteStageExecutor:
                 ),
             )
             try:
-                await self._send(remote, executor, was_warm=was_warm)
+                await self._send(remote, executor)
             except tuple(_FALLBACK_REASONS) as error:
                 raise FallbackError(
                     _FALLBACK_REASONS[type(error)], str(error)
@@ -114,18 +114,15 @@ class RemoteStageExecutor:
                 raise _unsendable(command.steps, snapshot, failed) from failed
             return remote
 
-    async def _send(
-        self, stage: RemoteStage, executor: Executor, *, was_warm: bool
-    ) -> None:
+    async def _send(self, stage: RemoteStage, executor: Executor) -> None:
         if self._state.isolated and _may_run_inline(stage):
             if isinstance(executor, DirectExecutor):
                 executor.wake_worker()
             message = await self._encode(_encode_inline_stage, stage)
-            about = stage, executor, was_warm
-            if message and await self._run_inline(message, *about):
+            if message and await self._run_inline(message, stage, executor):
                 return
         await self._encode(stage.publish_spec)
-        await self._coordinate(stage, executor, was_warm)
+        await self._coordinate(stage, executor)
 
     async def _encode(self, encode: Callable[..., ValueT], *args: Any) -> ValueT:
         try:
@@ -136,7 +133,7 @@ class RemoteStageExecutor:
             raise _PublishError from error
 
     async def _run_inline(
-        self, message: bytes, stage: RemoteStage, executor: Executor, was_warm: bool
+        self, message: bytes, stage: RemoteStage, executor: Executor
     ) -> bool:
         """Run a stage by one message to one worker; return whether that succeeded."""
         state = self._state
@@ -148,14 +145,12 @@ class RemoteStageExecutor:
         _, new = stage.accept_result(answer)
         if stage.wanted:
             await state.backend.call(stage.decode_all, new)
-        state.metrics.record_transfer(stage.transfer, stage.total, was_warm=was_warm)
+        state.metrics.record_transfer(stage.transfer, stage.total)
         stage.end()
         _warn_state_changes(stage)
         return True
 
-    async def _coordinate(
-        self, stage: RemoteStage, executor: Executor, was_warm: bool
-    ) -> None:
+    async def _coordinate(self, stage: RemoteStage, executor: Executor) -> None:
         """Run a stage by the coordinator, on a trio event loop.
 
         Raises:
@@ -182,8 +177,7 @@ class RemoteStageExecutor:
         finally:
             if state.tracker is not None:
                 state.tracker.watch_board(None)
-            transfer, total = stage.transfer, stage.total
-            state.metrics.record_transfer(transfer, total, was_warm=was_warm)
+            state.metrics.record_transfer(stage.transfer, stage.total)
             await state.backend.call_shielded(stage.end)
         if why_none:
             raise NoWorkersError("none", why_none)

@@ -90,11 +90,15 @@ class TransferMetrics:
         queued: The part of `busy` in which the worker waited for a processor.
         deaths: How many workers died, or were killed.
         retries: How many functions were run again because of `on_failure="retry"`.
+
+    Args:
+        was_warm: Whether there were workers when the stage began.
     """
 
     is_traced = False  # whether results have a timeline
 
-    def __init__(self) -> None:
+    def __init__(self, *, was_warm: bool = True) -> None:
+        self.was_warm = was_warm
         self.packing = self.unpacking = self.busy = 0.0
         self.processor = self.queued = 0.0
         self.sent = self.received = self.jobs = 0
@@ -164,13 +168,13 @@ class TransferMetrics:
         self._idle += max(0, workers - self._in_flight) * (now - self._last)
         self._last = now
 
-    def shares(self, workers: int, *, was_warm: bool) -> WorkerTimeShares:
+    def shares(self, workers: int) -> WorkerTimeShares:
         """Return the shares of the time of the workers, which add up to all of it."""
         left = workers * self.seconds
         busy = min(left, self.busy)
         left -= busy
         start = 0.0
-        if not was_warm:
+        if not self.was_warm:
             first = min(self._first.values(), default=self._last)
             began = [*self._first.values(), *[first] * (workers - len(self._first))]
             start = min(left, sum(began) - len(began) * self._began)
@@ -202,7 +206,7 @@ class RunMetrics:
     _names: Sequence[str] = ()  # of the functions whose time is known
     _seconds_of: Sequence[float] = ()  # of each of these functions
     _longest = 0.0
-    _transfers: Sequence[tuple[TransferMetrics, int, bool]] = ()
+    _transfers: Sequence[tuple[TransferMetrics, int]] = ()
     # Of the stage that workers run now.
     _current_transfers: Sequence[TransferMetrics] = ()
     starting = 0.0
@@ -261,8 +265,8 @@ class RunMetrics:
             names: The names of all functions.
             was_warm: Whether workers have been started before.
         """
-        del steps, names, was_warm
-        return TransferMetrics()
+        del steps, names
+        return TransferMetrics(was_warm=was_warm)
 
     def traced_walk(
         self,
@@ -328,15 +332,13 @@ class RunMetrics:
             sums[function] += seconds
         self._seconds_of = sums
 
-    def record_transfer(
-        self, transfer: TransferMetrics, functions: int, *, was_warm: bool
-    ) -> None:
+    def record_transfer(self, transfer: TransferMetrics, functions: int) -> None:
         """Record a stage in the workers, which is over."""
         transfer.accrue_idle(self.workers)
-        self._transfers = [*self._transfers, (transfer, functions, was_warm)]
+        self._transfers = [*self._transfers, (transfer, functions)]
         self._current_transfers = [*self._current_transfers, transfer]
-        if not was_warm:
-            shares = transfer.shares(self.workers, was_warm=False)
+        if not transfer.was_warm:
+            shares = transfer.shares(self.workers)
             self.starting += shares.starting / self.workers
 
     def record_counterfactual(self, seconds: float | None, took: float = 0.0) -> None:
@@ -373,8 +375,8 @@ class RunMetrics:
 
     def report(self) -> RunReport:
         """Return the report of the run, which is over."""
-        transfers = [one for one, _, _ in self._transfers]
-        shares = [one.shares(self.workers, was_warm=w) for one, _, w in self._transfers]
+        transfers = [one for one, _ in self._transfers]
+        shares = [one.shares(self.workers) for one in transfers]
         in_workers = sum([one.seconds for one in transfers])
         alone = sum([s.seconds for s in self._spans if _is_serial_time(s)])
         known = sum([span.seconds for span in self._spans]) + in_workers
@@ -410,7 +412,7 @@ class RunMetrics:
             jobs=sum([one.jobs for one in transfers]),
             deaths=sum([one.deaths for one in transfers]),
             retries=sum([one.retries for one in transfers]),
-            functions=sum([count for _, count, _ in self._transfers]),
+            functions=sum([count for _, count in self._transfers]),
             bytes_sent=sum([one.sent for one in transfers]),
             bytes_received=sum([one.received for one in transfers]),
             unsendable=dict(self._unsendable),

@@ -205,7 +205,7 @@ class _TracedTransfer(TransferMetrics):
         *,
         was_warm: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(was_warm=was_warm)
         self._steps, self._names, self._tracing = steps, names, tracing
         self._own, self._packing, self._unpacking = tracks
         # Since when a worker that was not seen before may have been starting.

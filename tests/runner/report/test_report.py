@@ -237,13 +237,14 @@ def test_a_serial_run_starts_no_workers_and_has_no_core_taken_by_their_start(
 
 
 def test_a_worker_is_starting_until_its_first_job():
-    transfer = TransferMetrics()
+    transfer = TransferMetrics(was_warm=False)
     transfer._began -= 4.0  # pyright: ignore[reportPrivateUsage]
     for process, seconds in ((1, 1.0), (1, 1.0), (2, 2.0)):
         transfer.job_finished(0, JobTimes(seconds, process=process), workers=3)
-    shares = transfer.shares(3, was_warm=False)  # the third one has had none
+    shares = transfer.shares(3)  # the third one has had none
     assert shares.starting == pytest.approx(3.0 + 2.0 + 2.0, abs=0.1)
-    assert transfer.shares(3, was_warm=True).starting == 0.0
+    transfer.was_warm = True
+    assert transfer.shares(3).starting == 0.0
 
 
 def test_nothing_takes_longer_here_than_it_took_now():
@@ -265,7 +266,7 @@ def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs(
     transfer._began -= 2.0  # pyright: ignore[reportPrivateUsage]
     transfer.job_finished(0, JobTimes(3.0, processor=0.5, queued=2.0), workers=2)
     transfer.job_finished(0, JobTimes(1.0, processor=1.0), workers=2)
-    metrics.record_transfer(transfer, 2, was_warm=True)
+    metrics.record_transfer(transfer, 2)
     report = metrics.report()
     assert (report.processor, report.queued) == (1.5, 2.0)
     assert report.cores == pytest.approx(1.0)
@@ -289,7 +290,7 @@ def test_a_speedup_is_estimated_only_from_what_was_measured_in_this_process(
 def test_what_waited_in_a_queue_would_not_have_waited_alone():
     metrics, transfer = RunMetrics(workers=2), TransferMetrics()
     transfer.job_finished(0, JobTimes(4.0, queued=2.0), workers=2)
-    metrics.record_transfer(transfer, 2, was_warm=True)
+    metrics.record_transfer(transfer, 2)
     metrics.record_counterfactual(9.0, took=3.0)
     metrics.record_counterfactual(
         9.0, took=3.0
