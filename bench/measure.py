@@ -7,6 +7,7 @@ of times that were taken turn by turn: what else the machine does hits all alike
 from __future__ import annotations
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -81,6 +82,12 @@ def clocked(
         return took
 
     return seconds
+
+
+def children_seconds() -> float:
+    """Return the processor time of all child processes that have ended."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def interleaved(

@@ -8,7 +8,6 @@ header and the findings of CMake. The example's tests compare what the sides com
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,13 +16,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bench.measure import Setting, Times, interleaved, median, ratio
+from bench.measure import (
+    Setting,
+    Times,
+    children_seconds,
+    interleaved,
+    median,
+    ratio,
+)
 from bench.memory import tree_bytes
 from bench.table import Goal, Line, Row
 
 _ROOT = Path(__file__).parents[2]
 _EXAMPLES = _ROOT / "examples"
 _SAMPLING = 0.25  # seconds between two looks at memory and files
+_LIKEWISE = {  # sides of both rows
+    "passes": "passes in workers",
+    "limit": "independent processes, each with its share",
+}
 
 _BY_GT4PY = """
 import gt4py.next as gtx
@@ -87,7 +97,7 @@ class _Builds:
             "DACE_BUILD_CACHE_DIR": str(self._common),
             **env,
         }
-        before, began = _processor_seconds(), time.perf_counter()
+        before, began = children_seconds(), time.perf_counter()
         first, most = 0.0, 0
         running = [
             subprocess.Popen(
@@ -108,7 +118,7 @@ class _Builds:
         for process in running:
             if process.returncode:
                 raise subprocess.CalledProcessError(process.returncode, process.args)
-        self.processor[name].append(_processor_seconds() - before)
+        self.processor[name].append(children_seconds() - before)
         self.megabytes[name].append(most / 1e6)
         self.first[name].append(first)
         return took
@@ -117,11 +127,6 @@ class _Builds:
 def _has_library(folder: Path) -> bool:
     found = (name for _, _, names in os.walk(folder) for name in names)
     return any(name.endswith(".so") for name in found)
-
-
-def _processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _example(dsl: str, setting: Setting) -> Sequence[str]:
@@ -170,8 +175,7 @@ def _gt4py(setting: Setting) -> Iterator[Line]:
     names = {
         "serial": "GT4Py, serial",
         "own": "GT4Py's process runner",
-        "passes": "passes in workers",
-        "limit": "independent processes, each with its share",
+        **_LIKEWISE,
     }
     yield from _lines(f"{count} stencils of GT4Py", names, builds, times)
 
@@ -199,11 +203,7 @@ def _dace(setting: Setting) -> Iterator[Line]:
             },
             setting.repeat,
         )
-    names = {
-        "serial": "DaCe",
-        "passes": "passes in workers",
-        "limit": "independent processes, each with its share",
-    }
+    names = {"serial": "DaCe", **_LIKEWISE}
     yield from _lines(f"{2 * half} kernels of DaCe", names, builds, times)
 
 

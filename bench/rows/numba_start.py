@@ -8,7 +8,6 @@ process of its own with an empty cache.
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench.measure import Setting, interleaved, ratio
+from bench.measure import Setting, children_seconds, interleaved, ratio
 from bench.table import Goal, Line, Row
 
 _KERNELS = Path(__file__).parents[2] / "examples" / "numba_kernels.py"
@@ -48,7 +47,7 @@ class _Start:
     def _side(self, name: str) -> Callable[[], float]:
         def seconds() -> float:
             with tempfile.TemporaryDirectory() as cache:
-                began, before = time.perf_counter(), _processor_seconds()
+                began, before = time.perf_counter(), children_seconds()
                 started = [
                     subprocess.Popen(
                         [sys.executable, "-W", "ignore", "-c", program],
@@ -64,15 +63,10 @@ class _Start:
                         )
                 took = time.perf_counter() - began
                 spent = self.processor.setdefault(name, [])
-                spent.append(_processor_seconds() - before)
+                spent.append(children_seconds() - before)
                 return took
 
         return seconds
-
-
-def _processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _first(text: str, count: int) -> str:
