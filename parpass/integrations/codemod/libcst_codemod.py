@@ -38,7 +38,8 @@ class LibCSTCodemod:
         arguments: Mapping[str, Any],
         python_version: str | None,
     ) -> None:
-        for provider in _dependencies(kind):
+        wanted = _dependencies(kind)
+        for provider in wanted:
             if provider.gen_cache is not None:
                 raise ArgumentError(
                     f"codemod '{kind.__qualname__}' wants {provider.__name__}, which "
@@ -52,6 +53,7 @@ class LibCSTCodemod:
             "files may come out otherwise than by LibCST's own command",
         )
         self.kind = kind
+        self.wants_metadata = bool(wanted)
         self.arguments = dict(arguments)
         try:
             self.config = (
@@ -75,7 +77,7 @@ class LibCSTCodemod:
         tree = libcst.parse_module(file.data, self.config)
         if not issubclass(self.kind, Codemod):
             transformer = self.kind(**self.arguments)
-            if _dependencies(self.kind):
+            if self.wants_metadata:
                 new = MetadataWrapper(tree).visit(transformer)
             else:
                 new = tree.visit(transformer)
