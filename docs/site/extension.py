@@ -9,7 +9,7 @@ file, behind the language of the block that is its text, becomes the block's cap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,19 +21,17 @@ from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
 
 _GENERATED = "generated"
-_LISTS = {
-    "index": [
-        f"{_GENERATED}/{name}"
-        for name in (
-            *("reference/index", "commands/parpass"),
-            *("passes", "errors", "options"),
-        )
-    ],
-    "decisions/README": [],
-    "tour/README": [],
-}
+_LISTS = ("index", "decisions/README", "tour/README")
+_FIRST_OF_REFERENCE = "## Reference\n\nFacts, to look up.\n\n"
+_MADE = f"""\
+* [Public names]({_GENERATED}/reference/index.rst): by module, from their docstrings
+* [Subcommands]({_GENERATED}/commands/parpass.rst): of `parpass`, with all their options
+* [Passes]({_GENERATED}/passes.rst): a program before and after each, and its cost
+* [Errors and warnings]({_GENERATED}/errors.rst): the smallest cause of each
+* [Options and environment variables]({_GENERATED}/options.rst): with their defaults
+"""
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.md\)", re.MULTILINE)
+_ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.(?:md|rst)\)", re.MULTILINE)
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 
@@ -81,8 +79,10 @@ def _adapt(app: Any, docname: str, source: list[str]) -> None:
         text = _LINK.sub(lambda found: _led(found, docname), text)
     if docname in PAGES:
         text = _with_notebook(text, docname)
+    if docname == "index":
+        text = text.replace(_FIRST_OF_REFERENCE, _FIRST_OF_REFERENCE + _MADE)
     if docname in _LISTS:
-        text += "\n".join(contents(text, _LISTS[docname]))
+        text += "\n".join(contents(text))
     source[0] = text
 
 
@@ -152,19 +152,14 @@ def _with_notebook(text: str, docname: str) -> str:
     return f"{title}\n\n{first}\n\n[As a notebook]({file})\n\n{rest}"
 
 
-def contents(text: str, also: Sequence[str] = ()) -> Iterator[str]:
+def contents(text: str) -> Iterator[str]:
     """Yield a hidden table of contents for each list of links to pages.
 
-    Args:
-        text: Of a page; a section's heading is the caption of its table.
-        also: Documents that the part `Reference` gets besides, as the first ones.
+    A section's heading is the caption of its table.
     """
     pieces = _SECTION.split(text)
     for caption, piece in zip(["", *pieces[1::2]], pieces[::2], strict=True):
-        pages = _ITEM.findall(piece)
-        if caption == "Reference":
-            pages = [*also, *pages]
-        if pages:
+        if pages := _ITEM.findall(piece):
             yield "\n\n```{toctree}\n:hidden:"
             if caption:
                 yield f":caption: {caption}"
