@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_COLOURS = 64  # of pictures that are kept
+_COLOURS = 256
 LIMIT = 120_000  # milliseconds until what a test waits for counts as hanging
 
 

@@ -177,7 +177,7 @@ def _light_passes(report: RunFigures) -> Iterator[Recommendation]:
 
 
 def _start(report: RunFigures) -> Iterator[Recommendation]:
-    seconds = report.loading + report.starting / max(1, report.workers)
+    seconds = report.start_of_workers
     text = HintedMessage(
         f"starting the workers took {time_text(seconds)}: ", Hint.KEEP_WORKERS
     )

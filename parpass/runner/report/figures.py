@@ -168,10 +168,14 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     def start_up(self) -> float:
         """The part of the time that later runs of the process do not take.
 
-        That is imports, and what the start of workers cost; of the workers, the mean.
+        That is imports, and the start of workers.
         """
-        waited = self.starting / max(1, self.workers)
-        return min(self.seconds, self.beforehand + self.loading + waited)
+        return min(self.seconds, self.beforehand + self.start_of_workers)
+
+    @property
+    def start_of_workers(self) -> float:
+        """What the start of workers cost here and, on average, each of them."""
+        return self.loading + self.starting / max(1, self.workers)
 
     @property
     def warm_speedup(self) -> float | None:

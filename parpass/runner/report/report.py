@@ -62,7 +62,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def lines(self) -> list[Line]:
         """Return the time by activity; activities without time are left out."""
         lines = [
-            Line("start-up", self.beforehand + self.loading, _OF_START_UP),
+            Line("start-up, here", self.beforehand + self.loading, _OF_START_UP),
             *_lines("module pass", self.module_passes),
             *_lines("instrument", self.instruments),
             *_lines("here", self.here),

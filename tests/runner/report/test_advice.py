@@ -284,7 +284,7 @@ def test_start_up_is_told_apart_from_the_run():
     assert (first.start_up, first.speedup, first.warm_speedup) == (1.0, 1.0, 2.0)
     told = "2.00 s, 1.00 s of it start-up: about 2.0 x serial, 1.0 x with the start-up;"
     assert first.headline.startswith(told)
-    assert first.lines()[0] == ("start-up", 0.75, "imports, starting workers")
+    assert first.lines()[0] == ("start-up, here", 0.75, "imports, starting workers")
     assert "start-up" not in report(beforehand=0.4).headline
 
 
