@@ -8,6 +8,7 @@ the name of the entry point is that of the subcommand, and its object a `click.C
 from __future__ import annotations
 
 import contextlib
+import errno
 import faulthandler
 import os
 import sys
@@ -45,6 +46,7 @@ SHIPPED = {
     "replay": "Run the pipeline of a reproducer on its program, in this process.",
     "run": "Evaluate a function of a program, operator by operator, on numpy.",
 }
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _MAX_SHORT_HELP = 100  # characters, of an installed subcommand
 
 
@@ -133,9 +135,20 @@ class _Group(click.Group):
             formatter.write_dl(sorted(rows.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command, with standard streams that are there."""
+        """Run the command, with standard streams that are there.
+
+        What they do not take is an error of the environment, whatever was written.
+        """
         with ensure_std_streams():
-            return super().main(*args, **kwargs)
+            try:
+                return super().main(*args, **kwargs)
+            except OSError as error:
+                # Files are written elsewhere, and their errors are told by name.
+                if error.errno not in _NO_ROOM or error.filename is not None:
+                    raise
+                told = InputError(f"cannot write: {error.strerror}")
+                told.show()
+                sys.exit(told.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand."""

@@ -87,6 +87,28 @@ def test_what_a_full_disk_does_not_take_is_told_once(tmp_path: Path, unbuffered:
     assert (made.returncode, made.stderr) == (2, told)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [["--version"], ["--help"], ["opt", "--list-passes"], ["explain", "InferType"]],
+)
+def test_text_that_a_full_disk_does_not_take_is_no_traceback(
+    words: list[str], unbuffered: str
+):
+    with open("/dev/full", "wb") as full:
+        made = subprocess.run(
+            [sys.executable, "-m", "parpass", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    told = "Error: cannot write: No space left on device\n"
+    assert (made.returncode, made.stderr) == (2, told)
+
+
 def test_ctrl_c_is_quiet_while_the_command_still_loads():
     made = subprocess.run(
         [sys.executable, "-c", _INTERRUPTED], capture_output=True, check=False

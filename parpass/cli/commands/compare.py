@@ -76,15 +76,10 @@ def compare(
         found = compare_profiles(*profiles, (str(before), str(after)))
     except ArgumentError as error:
         raise InputError(error) from None
-    try:
-        if as_json:
-            print_comparison_json(found)
-        else:
-            print_comparison(found, limit)
-    except BrokenPipeError:
-        raise  # whoever read it has seen enough; click ends quietly
-    except OSError as error:
-        raise InputError(f"cannot write: {error.strerror}") from None
+    if as_json:
+        print_comparison_json(found)
+    else:
+        print_comparison(found, limit)
     slower = [] if fail_above is None else found.slower_than(fail_above)
     for one in slower:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
