@@ -62,8 +62,6 @@ class RemoteStageExecutor:
         stage: StageInProgress,
         executor: Executor,
         local_seconds: float | None = None,
-        *,
-        was_warm: bool = True,
     ) -> RemoteStage:
         """Run a stage on those of its functions that have no outcome.
 
@@ -71,7 +69,6 @@ class RemoteStageExecutor:
             stage: The stage; its outcomes are added to.
             executor: The workers.
             local_seconds: What this process would take; None if that is not known.
-            was_warm: Whether there were workers when the stage began.
 
         Returns:
             The stage as it ran.
@@ -96,7 +93,7 @@ class RemoteStageExecutor:
                 local_seconds=local_seconds,
                 memory=state.context.memory,
                 transfer=state.metrics.new_transfer(
-                    command.steps, stage.outcomes.names, was_warm=was_warm
+                    command.steps, stage.outcomes.names, was_warm=stage.was_warm
                 ),
             )
             try:

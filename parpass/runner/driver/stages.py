@@ -11,6 +11,8 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from parpass.errors import (
     Hint,
     HintedMessage,
@@ -113,9 +115,7 @@ class StageExecutor:
             stage,
             policy,
             estimate,
-            is_probed=False,
             starts=estimate.place is not Placement.PROBE,
-            was_warm=policy.executor.is_warm,
         )
 
     def _recalled(self, command: RunStage, began: float) -> StageInProgress:
@@ -136,7 +136,14 @@ class StageExecutor:
             outcomes.recording = state.cache.recording
             cache = StageCache(state.cache, key, command.steps, module)
             cache.recall(outcomes)
-        return StageInProgress(command, module, outcomes, began, cache)
+        return StageInProgress(
+            command, module, outcomes, began, was_warm=self._is_warm, cache=cache
+        )
+
+    @property
+    def _is_warm(self) -> bool:
+        """Whether there are workers."""
+        return self._policy is not None and self._policy.executor.is_warm
 
     def _fused(self, command: RunStage) -> RunStage:
         """Return the command for the first steps, as many as go together at most."""
@@ -163,18 +170,17 @@ class StageExecutor:
                 return probed
         module = await state.backend.call_shielded(state.store.wrap, command.mod)
         outcomes = self._outcomes_of(command, module)
-        stage = StageInProgress(command, module, outcomes, began)
-        was_warm = policy.executor.is_warm
+        stage = StageInProgress(
+            command,
+            module,
+            outcomes,
+            began,
+            was_warm=self._is_warm,
+            is_probed=probed is not None,
+        )
         if probed is not None:
             await self._local.resume_probed(probed, stage)
-        return await self._run_missing(
-            stage,
-            policy,
-            estimate,
-            is_probed=probed is not None,
-            starts=probed is None,
-            was_warm=was_warm,
-        )
+        return await self._run_missing(stage, policy, estimate, starts=probed is None)
 
     async def _run_missing(
         self,
@@ -182,9 +188,7 @@ class StageExecutor:
         policy: PlacementPolicy,
         estimate: PlacementEstimate,
         *,
-        is_probed: bool,
         starts: bool,
-        was_warm: bool,
     ) -> StageResult:
         """Run the rest of a stage in workers, and here until they are ready.
 
@@ -192,28 +196,21 @@ class StageExecutor:
             stage: The stage.
             policy: Knows the workers.
             estimate: The estimate for the stage.
-            is_probed: Whether its first pass ran on some functions here.
             starts: Whether workers are started at once, as the estimate says that they
                 are worth it; else when that is known.
-            was_warm: Whether they were there when the stage began.
         """
         # Without an estimate workers run it for other reasons than speed.
-        if not was_warm and (estimate.expected or not starts):
+        if not stage.was_warm and (estimate.expected or not starts):
             reason = await self._local.run_until_warm(stage, policy, start=starts)
             if not stage.outcomes.missing():
                 return await self._complete_locally(stage, reason)
-        return await self._measured(
-            stage, policy, estimate, is_probed=is_probed, was_warm=was_warm
-        )
+        return await self._measured(stage, policy, estimate)
 
     async def _measured(
         self,
         stage: StageInProgress,
         policy: PlacementPolicy,
         estimate: PlacementEstimate,
-        *,
-        is_probed: bool,
-        was_warm: bool,
     ) -> StageResult:
         """Run the rest of a stage in workers, and learn from what that took."""
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
@@ -221,9 +218,9 @@ class StageExecutor:
         local_seconds = policy.local_seconds(steps, rest)
         asked, started = time.perf_counter(), state.metrics.starting
         self._workers_slower = self._finished_locally = False
-        is_told = is_probed or estimate.expected > 0
+        is_told = stage.is_probed or estimate.expected > 0
         told = local_seconds if is_told else None
-        outcome = await self._remote(stage, policy, told, was_warm=was_warm)
+        outcome = await self._remote(stage, policy, told)
         was_remote = not (self._finished_locally or outcomes.missing())
         if ends_stage(outcome.records[-1]):
             # A serial run does not come to all of it.
@@ -233,8 +230,8 @@ class StageExecutor:
             state.metrics.record_counterfactual(local_seconds, took)
             spent = outcome.ended - asked - (state.metrics.starting - started)
             # Workers that were started just now had to load what passes use.
-            is_slower = was_warm and spent > (local_seconds or math.inf)
-            if is_probed and (self._workers_slower or is_slower):
+            is_slower = stage.was_warm and spent > (local_seconds or math.inf)
+            if stage.is_probed and (self._workers_slower or is_slower):
                 update = policy.update_from_remainder
                 await state.backend.call(update, steps, rest, spent)
         # Of a cost that only some functions had nothing can be learnt for all.
@@ -249,8 +246,6 @@ class StageExecutor:
         stage: StageInProgress,
         policy: PlacementPolicy,
         local_seconds: float | None = None,
-        *,
-        was_warm: bool = True,
     ) -> StageResult:
         """Run a stage in workers, on the functions without an outcome."""
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
@@ -258,9 +253,7 @@ class StageExecutor:
             began = time.perf_counter()
             remote = _remote_executor(state)
             state.metrics.record_loading(time.perf_counter() - began)
-            ran = await remote.run(
-                stage, policy.executor, local_seconds, was_warm=was_warm
-            )
+            ran = await remote.run(stage, policy.executor, local_seconds)
         except FallbackError as fallback:
             return await self._fall_back(stage, policy, fallback)
         if ran.is_reclaimed:
@@ -272,7 +265,8 @@ class StageExecutor:
             args = steps, ran.budgets, stage.missing_handles
             estimate = await state.backend.call(policy.choose, *args)
             if outcomes.needs_worker_recheck or estimate.place is not Placement.LOCAL:
-                return await self._remote(stage, policy)
+                begun = msgspec.structs.replace(stage, was_warm=True)  # by now
+                return await self._remote(begun, policy)
             await self._local.run_remainder(stage, LocalReason.REVALIDATED)
         return await self._merge_outcomes(stage)
 

@@ -77,6 +77,8 @@ class StageInProgress(msgspec.Struct, frozen=True):
         module: Its functions in the store.
         outcomes: The results so far.
         began: The start of the stage, by `time.perf_counter()`.
+        was_warm: Whether there were workers then.
+        is_probed: Whether its first pass ran on some functions in this process.
         cache: Its results of earlier runs; None if there are none, nor will be.
     """
 
@@ -84,6 +86,8 @@ class StageInProgress(msgspec.Struct, frozen=True):
     module: StoredModule
     outcomes: StageOutcomes
     began: float
+    was_warm: bool = True
+    is_probed: bool = False
     cache: StageCache | None = None
 
     @property
@@ -96,7 +100,9 @@ class StageInProgress(msgspec.Struct, frozen=True):
         """Return the stage of the first `count` passes, with their results so far."""
         command, outcomes = self.command.first(count), self.outcomes.first(count)
         cache = self.cache if outcomes is self.outcomes else None
-        return StageInProgress(command, self.module, outcomes, self.began, cache)
+        return msgspec.structs.replace(
+            self, command=command, outcomes=outcomes, cache=cache
+        )
 
 
 class FallbackError(Exception):
