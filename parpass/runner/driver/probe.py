@@ -14,8 +14,8 @@ a serial one, as far as there is a core to start them on.
 from __future__ import annotations
 
 import contextlib
-import math
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ from parpass.transform.plan.serial import SerialStep
 _DEFAULT_PACE = 2e-5  # seconds for a pass on a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
 _SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
+_LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
 _BRIEF_SECONDS = 1e-3  # if a function takes less
 _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for
 # Seconds that the workers must save on the rest to get it when the first one is ready:
@@ -69,20 +70,22 @@ class StopCriterion:
         self._counting = 0.0  # seconds for nodes so far
         self._began = time.perf_counter()
         self._last = 0, 0.0  # function and time of the last look
-        self._seconds_each = math.inf  # seconds, at that look
+        # Of the last looks, seconds for each function since the look before.
+        self._rates: deque[float] = deque(maxlen=_LOOKS)
+        self._longest = 0.0, 0  # seconds between two looks, and for how many functions
         self.nodes = 0
         self.done = 0
 
     def __call__(self, at: int, function: Any) -> bool:
         """Return whether the probe goes on with a function."""
         self.done = at
-        is_sampled = at >= _ALWAYS_COUNTED and self._seconds_each < _BRIEF_SECONDS
+        is_sampled = at >= _ALWAYS_COUNTED and self._rates[-1] < _BRIEF_SECONDS
         if is_sampled and at % _SAMPLE_STRIDE:
             self.nodes += self._size
             return True
         self._store.check_open()
         spent = self.seconds()
-        each = self._seconds_each = self._seconds_per_function(spent, at)
+        each = self._seconds_per_function(spent, at)
         if self._should_offload(self._expected_saving(each, at)):
             return False
         if at < _ALWAYS_COUNTED or self._counting <= _COUNTING_SHARE * spent:
@@ -106,13 +109,22 @@ class StopCriterion:
     def _seconds_per_function(self, spent: float, at: int) -> float:
         """Return the time of the pass on one function; 0 until it is known.
 
-        One function may take far longer, for an interruption or a late import.
+        One function may take far longer, for an interruption or a late import, and is
+        left out; if several in a row do, those that follow are taken to be like them.
         """
         last_at, last = self._last
         self._last = at, spent
-        if last_at == 0:
+        if at == 0:
             return 0.0
-        return min(spent / at, (spent - last) / (at - last_at))
+        seconds, functions = since = spent - last, at - last_at
+        self._longest = max(self._longest, since)
+        rates, rate = self._rates, seconds / functions
+        rates.append(rate)
+        if at == self._longest[1]:
+            return 0.0
+        mean = (spent - self._longest[0]) / (at - self._longest[1])
+        in_a_row = min(rates) if len(rates) == _LOOKS else 0.0
+        return max(min(rate, mean), in_a_row)
 
     def _expected_saving(self, each: float, done: int) -> float:
         """Return what the workers would save on the functions that are left.

@@ -1,0 +1,80 @@
+"""When a probe hands functions over, by the time that those before them took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from parpass.runner.cost_model import SpeedupModel
+from parpass.runner.driver import probe
+from parpass.runner.driver.probe import StopCriterion
+
+LIGHT, HEAVY = 1e-5, 1e-2  # seconds
+TO_WIN = 0.1  # seconds, for workers to be worth it
+
+
+class Policy:
+    """What a criterion asks of the policy, for two workers."""
+
+    def dispatch_overhead(self, functions: int) -> float:
+        return TO_WIN
+
+    def speedup(self) -> SpeedupModel:
+        return SpeedupModel(2, 2)
+
+
+class Sizes:
+    """An adapter to which all functions are of one node."""
+
+    def size(self, function: object, limit: int) -> int:
+        return 1
+
+
+def handed_over(costs: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> int | None:
+    """Return the first function that workers get, of functions that take so long."""
+    now = 0.0
+    monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
+    about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
+    criterion = StopCriterion(1, len(costs), *about)
+    for at, cost in enumerate(costs):
+        if not criterion(at, object()):
+            return at
+        now += cost
+    return None
+
+
+def test_light_functions_stay_here_and_of_heavy_ones_few_do(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    assert handed_over([LIGHT] * 200, monkeypatch) is None
+    first = handed_over([HEAVY] * 200, monkeypatch)
+    assert first is not None
+    assert first < 4
+
+
+def test_heavy_functions_behind_light_ones_are_handed_over(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    first = handed_over([LIGHT] * 100 + [HEAVY] * 100, monkeypatch)
+    assert first is not None
+    assert 100 < first < 116
+
+
+@pytest.mark.parametrize("slow", [0, 20, 100])
+def test_an_interruption_is_not_taken_for_heavy_functions(
+    slow: int, monkeypatch: pytest.MonkeyPatch
+):
+    costs = [LIGHT] * 200
+    costs[slow] = 0.1
+    assert handed_over(costs, monkeypatch) is None
+
+
+def test_of_light_and_heavy_ones_in_turn_the_mean_counts(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    first = handed_over([LIGHT, HEAVY] * 100, monkeypatch)
+    assert first is not None
+    assert first < 8
