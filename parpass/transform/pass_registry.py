@@ -62,12 +62,14 @@ class ConstantFactory:
         return self.made
 
 
-def registered_passes() -> Mapping[str, Callable[..., Pass]]:
-    """Return the factories of all registered passes by short name, sorted."""
-    keys = global_func_names(_is_pass_key)
-    return {
-        _short_name(key): get_global_func(key).body for key in sorted(keys, key=_rank)
-    }
+def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pass]]:
+    """Return the factories of all registered passes by short name, sorted.
+
+    By default the modules with declared functions are imported first.
+    """
+    keys = global_func_names(_is_pass_key, declared=declared)
+    found = [(key, known_func(key)) for key in sorted(keys, key=_rank)]
+    return {_short_name(key): one.body for key, one in found if one is not None}
 
 
 def pass_factory(name: str) -> Callable[..., Any] | None:

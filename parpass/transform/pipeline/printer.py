@@ -101,9 +101,11 @@ def registered_name(pass_: Pass) -> str:
     Raises:
         UnprintablePassError: There is none.
     """
-    for name, factory in registered_passes().items():
-        if factory is _made_by(pass_) or getattr(factory, "made", None) is pass_:
-            return name
+    # What made a pass is mostly known, and to import all other passes takes a while.
+    for declared in (False, True):
+        for name, factory in registered_passes(declared=declared).items():
+            if factory is _made_by(pass_) or getattr(factory, "made", None) is pass_:
+                return name
     raise _unprintable(
         pass_,
         f"its class, {type(pass_).__name__}, is not registered; see register_pass",
