@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import signal
@@ -48,6 +49,18 @@ class WritesInsideItself(Careless):
 
     def spoiled(self, ctx: PassContext) -> int:
         self.seen[str(ctx.function_name)] = 1
+        return 0
+
+
+class Copied:
+    """What a pass copies, on whose class Python then notes how."""
+
+
+class Copies(Careless):
+    """Copies an object, which is not careless."""
+
+    def spoiled(self, ctx: PassContext) -> int:
+        copy.copy(Copied())
         return 0
 
 

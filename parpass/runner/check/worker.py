@@ -28,11 +28,6 @@ from parpass.transform.plan.invoke import applies_to, transform_function
 
 _TIMEOUT_FACTOR = 4.0  # of the time limit of a pass, until it is taken to hang
 
-_OF_EVERY_CLASS = vars(type("", (), {})).keys() | {
-    "__annotations__",
-    "__abstractmethods__",
-}
-
 _CODE = (
     *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, Pass),
     *(classmethod, staticmethod, property, types.MemberDescriptorType),
@@ -59,7 +54,9 @@ def fingerprints(step: Pass) -> dict[str, Any]:
                 found[name] = _fingerprint(value)
     for one in classes:
         for name, value in list(vars(one).items()):
-            if not isinstance(value, _CODE) and name not in _OF_EVERY_CLASS:
+            # Names of Python's own: `copyreg` keeps `__slotnames__` of what it pickles.
+            is_own = name.startswith("__") and name.endswith("__")
+            if not isinstance(value, _CODE) and not is_own:
                 what = f"the attribute '{name}' of class '{one.__name__}'"
                 found[what] = _fingerprint(value)
     return found

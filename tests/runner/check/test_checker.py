@@ -104,7 +104,8 @@ def test_what_differs_is_shown(checker: ContractChecker):
 
 
 @pytest.mark.parametrize(
-    "a_pass", [careless.Orderly(), Add(2), AddFrom("f1"), FailOn(2)]
+    "a_pass",
+    [careless.Orderly(), careless.Copies(), Add(2), AddFrom("f1"), FailOn(2)],
 )
 def test_a_pass_that_keeps_the_contract_is_not(checker: ContractChecker, a_pass: Pass):
     assert fault(checker, a_pass) is None
