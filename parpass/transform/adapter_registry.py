@@ -6,14 +6,16 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from parpass.entry_points import ir_named
 from parpass.errors import (
     AdapterError,
     ArgumentError,
+    EntryPointError,
     PassInputError,
     UnknownPassError,
 )
 from parpass.errors.adapters import describe_value
-from parpass.errors.core import describe_kind, quoted
+from parpass.errors.core import describe_kind, did_you_mean, quoted
 from parpass.replicated_tables import ReplicatedTable
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.checked_adapter import (
@@ -76,9 +78,31 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     name = pass_.info.name
     return PassInputError(
         f"pass '{name}' expected {expected.__name__}, got {given.__name__}: it is a "
-        "pass of another IR; name one of this, or give the pass a program of its own",
+        "pass of another IR, and runs on programs of that alone",
         pass_name=name,
     )
+
+
+def foreign_pass_message(
+    name: str, factory: Callable[..., Any], adapter: ModuleAdapter
+) -> str | None:
+    """Return what is wrong with a name in pipeline text that has a pass of another IR.
+
+    Args:
+        name: The name.
+        factory: What makes the pass.
+        adapter: That of the modules.
+
+    Returns:
+        The message, which offers passes of their IR; None if nothing is wrong.
+    """
+    wrong = _other_ir(_definitions(factory), adapter)
+    if wrong is None:
+        return None
+    known, has = _passes_of(adapter)
+    near = did_you_mean(name, known) or (f"; {has}" if has else "")
+    expected, given = wrong
+    return f"pass '{name}' is one on {expected.__name__}, not {given.__name__}{near}"
 
 
 def unknown_pass_error(
@@ -96,21 +120,33 @@ def unknown_pass_error(
         also: Names of what is no pass that are offered, too, if they are near.
         wanted_by: The name of the pass that requires it.
     """
-    known, has = registered_passes(), ""
-    if adapter is not None:
-        known = [one for one, made in known.items() if _applies(made, adapter)]
-        if len(known) <= _MAX_LISTED:
-            of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"
-            has = (
-                f"{of} has {quoted(known) or 'none'}. One of your own is known once "
-                "the module that registers it is imported: by the module that the IR's "
-                "entry point names, or by --load"
-            )
+    known, has = (registered_passes(), "") if adapter is None else _passes_of(adapter)
     return UnknownPassError(name, [*known, *also], wanted_by=wanted_by, has=has)
 
 
-def _applies(factory: Callable[..., Any], adapter: ModuleAdapter) -> bool:
-    return _other_ir(_definitions(factory), adapter) is None
+def _passes_of(adapter: ModuleAdapter) -> tuple[Sequence[str], str]:
+    """Return the passes of an IR, and a sentence on them if there are few."""
+    known = [
+        name
+        for name, factory in registered_passes().items()
+        if _other_ir(_definitions(factory), adapter) is None
+    ]
+    if len(known) > _MAX_LISTED:
+        return known, ""
+    of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"
+    return known, (
+        f"{of} has {quoted(known) or 'none'}. One of your own is known once the module "
+        f"that registers it is imported: {_importing(adapter.ir_name)}by --load"
+    )
+
+
+def _importing(ir_name: str) -> str:
+    """Return how an installed IR has its passes imported, for a message."""
+    try:
+        found = ir_named(ir_name)
+    except EntryPointError:  # another message tells of it
+        found = None
+    return "" if found is None else f"in '{found.adapter}', which is loaded for it, or "
 
 
 def _definitions(factory: Callable[..., Any]) -> Iterable[Any]:

@@ -91,7 +91,7 @@ class PassFailure(click.ClickException):
     exit_code = 1
 
     def __init__(self, error: BaseException, *, with_traceback: bool) -> None:
-        super().__init__(_message(error))
+        super().__init__(_message(error, with_place=not with_traceback))
         self._error = error
         self._with_traceback = with_traceback
 
@@ -102,7 +102,7 @@ class PassFailure(click.ClickException):
         super().show(file)
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, *, with_place: bool) -> str:
     if isinstance(error, DiagnosticError) and error.is_rendered:
         what = "the program has errors, shown above"  # they have been rendered
     else:
@@ -110,7 +110,7 @@ def _message(error: BaseException) -> str:
     lines = [
         what,
         *safe_getattr(error, "__notes__", ()),
-        *_where(error),
+        *(_where(error) if with_place else ()),
         *_others(error),
     ]
     return "\n  ".join(lines)
@@ -128,10 +128,22 @@ def _others(error: BaseException) -> Iterator[str]:
 
 
 def _where(error: BaseException) -> Iterator[str]:
-    """Yield where a pass was that was ended from outside, as far as that is known."""
-    told = error.traceback if isinstance(error, FunctionFailure) else ""
-    if frame := innermost_frame(told):
+    """Yield where a pass was when it failed, or was ended, as far as that is known."""
+    if isinstance(error, FunctionFailure):
+        frame = innermost_frame(error.traceback)
+    elif isinstance(error, DiagnosticError):  # of the program that is compiled
+        frame = None
+    else:
+        frame = _raising_frame(error)
+    if frame is not None:
         yield f"where: {frame}; --traceback shows all"
+
+
+def _raising_frame(error: BaseException) -> str | None:
+    """Return where the user's code was that raised an error; None if none did."""
+    found = reversed(traceback.extract_tb(error.__traceback__))
+    own = (one for one in found if _is_user_file(one.filename))
+    return next((_frame(one.filename, one.lineno, one.name) for one in own), None)
 
 
 def innermost_frame(told: str) -> str | None:
@@ -147,9 +159,15 @@ def innermost_frame(told: str) -> str | None:
     inside = itertools.takewhile(
         lambda frame: not frame[0].startswith(_PACKAGE), frames
     )
-    own = next((frame for frame in inside if _is_user_file(frame[0])), frames[0])
-    return "{}:{}, in {}".format(*own)
+    return _frame(
+        *next((frame for frame in inside if _is_user_file(frame[0])), frames[0])
+    )
 
 
 def _is_user_file(file: str) -> bool:
-    return not file.startswith(_STDLIB) and not _INSTALLED.search(file)
+    return not file.startswith((*_STDLIB, _PACKAGE)) and not _INSTALLED.search(file)
+
+
+def _frame(file: str, line: object, name: str) -> str:
+    below = os.path.relpath(file)
+    return f"{file if below.startswith(os.pardir) else below}:{line}, in {name}"

@@ -23,7 +23,7 @@ from typing import Any, cast
 from parpass.errors import ArgumentError, ParpassError
 from parpass.errors.core import did_you_mean, quoted
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.adapter_registry import unknown_pass_error
+from parpass.transform.adapter_registry import foreign_pass_message, unknown_pass_error
 from parpass.transform.pass_registry import create_pass, pass_factory
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.grammar import (
@@ -121,6 +121,11 @@ class _Builder:
             unknown = unknown_pass_error(item.name, self._adapter, also=[NESTING])
             self._fault(item.at, str(unknown))
             return None
+        if self._adapter is not None:
+            wrong = foreign_pass_message(item.name, factory, self._adapter)
+            if wrong is not None:
+                self._fault(item.at, wrong)
+                return None
         options = self._options(item, factory)
         return self._made(item, lambda: create_pass(item.name, options))
 

@@ -15,7 +15,7 @@ from parpass.cli import main
 from parpass.errors import SlowerRunWarning
 from tests.support import commands
 from tests.support.cache_server import serving
-from tests.support.calling import opt
+from tests.support.calling import opt, place_in
 from tests.support.commands import write_model
 from tests.support.onnx_models import graph_model, random
 
@@ -292,8 +292,11 @@ def test_a_level_alone_stands_for_its_pipeline(model: Path):
 def test_a_failed_pass_is_named_with_the_function(model: Path):
     result = opt(model, "-p", FAILING)
     assert (result.exit_code, result.stdout) == (1, "")
+    where = place_in(commands.FailAlways)
     assert result.stderr == (
-        "Error: ValueError: it cannot be\n  in pass 'FailAlways', on function 'main'\n"
+        "Error: ValueError: it cannot be\n"
+        "  in pass 'FailAlways', on function 'main'\n"
+        f"  where: {where}; --traceback shows all\n"
     )
 
 
@@ -302,6 +305,7 @@ def test_the_traceback_is_shown_when_asked_for(model: Path):
     assert result.exit_code == 1
     assert result.stderr.startswith("Traceback (most recent call last):")
     assert "in transform_function" in result.stderr
+    assert "where: " not in result.stderr
 
 
 def test_errors_of_the_program_are_shown_once(model: Path):
@@ -318,7 +322,9 @@ def test_a_pass_that_exits_is_a_failing_pass(model: Path):
     result = opt(model, "-p", commands.ExitAlways.pass_info.name)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: SystemExit: 3\n  in pass 'ExitAlways', on function 'main'\n"
+        "Error: SystemExit: 3\n"
+        "  in pass 'ExitAlways', on function 'main'\n"
+        f"  where: {place_in(commands.ExitAlways)}; --traceback shows all\n"
     )
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from parpass.cli.commands.options import ByteSize
 from parpass.errors import BudgetWarning
+from tests.support import breaking
 from tests.support.breaking import PROGRAM
-from tests.support.calling import command
+from tests.support.calling import command, place_in
 
 
 @pytest.fixture
@@ -83,6 +84,7 @@ def test_the_first_function_that_a_pass_failed_on_is_named(tmp_path: Path, jobs:
     assert result.stderr.splitlines() == [
         "Error: ValueError: no exp",
         "  in pass 'FailOnExp', on function 'f0'",
+        f"  where: {place_in(breaking.FailOnExp)}; --traceback shows all",
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from parpass.instrument import PassInstrument, WellFormedInstrument
 from tests.support import breaking
-from tests.support.calling import command
+from tests.support.calling import command, place_in
 from tests.support.reproducing import (
     BREAKING,
     write_crash,
@@ -33,6 +33,7 @@ def test_the_same_failure_comes_back(reproducer: Path):
     assert result.stderr == (
         "Error: ValueError: no exp\n"
         "  in pass 'FailOnExp', on function 'inner'\n"
+        f"  where: {place_in(breaking.FailOnExp)}; --traceback shows all\n"
         "The same failure came back.\n"
     )
 

@@ -184,9 +184,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     "starting": (
         lambda: recommendation(
             advice._start,  # pyright: ignore[reportPrivateUsage]
-            loading=0.0,
-            starting=4.0,
-            workers=4,
+            start_of_workers=1.0,
         ),
         "s: keep them for several runs, with open_runner",
         "s: give one command all inputs",
