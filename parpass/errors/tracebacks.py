@@ -18,7 +18,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 _SHOW_ALL = "PARPASS_FULL_TRACEBACKS"
 
 _package = Path(__file__).parents[1]
-_INTERNAL = tuple(f"{_package / name}{os.sep}" for name in ("transform", "runner"))
+_INTERNAL = tuple(f"{_package / one}{os.sep}" for one in ("transform", "runner", "cli"))
 
 # Frames are identified by file and name, all that is known of frames from workers.
 _callers: set[tuple[str, str]] = set()
@@ -48,6 +48,15 @@ def fold_traceback(error: BaseException) -> None:
         frames = _user_frames(linked.__traceback__)
         if frames is not None:
             _set_traceback(linked, frames)
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Return the traceback of an error from the user's first frame on.
+
+    That is all of it where no frame is the user's, or all are to be shown.
+    """
+    whole = error.__traceback__
+    return whole if os.environ.get(_SHOW_ALL) else _user_frames(whole) or whole
 
 
 class _Folding:

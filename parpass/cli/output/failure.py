@@ -20,6 +20,7 @@ from parpass.errors import (
     render_hints,
 )
 from parpass.errors.core import safe_getattr
+from parpass.errors.tracebacks import traceback_of
 
 # The phrases of the command for the hints of errors, warnings and recommendations.
 PHRASES: Mapping[Hint, str] = {
@@ -98,7 +99,9 @@ class PassFailure(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Write the message to standard error."""
         if self._with_traceback:
-            click.echo("".join(traceback.format_exception(self._error)), file, err=True)
+            error = self._error
+            about = type(error), error, traceback_of(error)
+            click.echo("".join(traceback.format_exception(*about)), file, err=True)
         super().show(file)
 
 
