@@ -11,7 +11,7 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -184,8 +184,8 @@ class Session:
                 "none: workers is 0, or this process may not start others, or this "
                 "system has none"
             )
+        root = _root(request)
         module, unwrap = lift_to_module(request.mod)
-        root = _root(request.pipeline, module)
         adapter = adapter_for(root, module)
         is_inside = inside_function_pass()
         commands = plan(root, module, context, adapter, instrumented=not is_inside)
@@ -375,10 +375,13 @@ def _tracker(request: RunRequest, backend: AsyncBackend) -> ProgressTracker | No
     return ProgressTracker(callback, backend.poster())
 
 
-def _root(pipeline: Pass | Sequence[Pass] | str, module: Any) -> Pass:
-    """Return a pipeline as one pass; text is read for the module."""
-    adapter = find_adapter(module) if isinstance(pipeline, str) else None
-    return as_pass(pipeline, adapter=adapter)
+def _root(request: RunRequest) -> Pass:
+    """Return the pipeline of a request as one pass; text is read for its module."""
+    pipeline = request.pipeline
+    if not isinstance(pipeline, str):
+        return as_pass(pipeline)
+    module, _ = lift_to_module(request.mod)
+    return as_pass(pipeline, adapter=find_adapter(module))
 
 
 def _limits(request: RunRequest) -> Limits:
