@@ -180,6 +180,21 @@ class UndefinedPassError(PassError, ValueError):
 class ReadOnlyModuleError(PassError):
     """A function pass tried to change the module that it may only read."""
 
+    @classmethod
+    def of(cls, reader: str, what: str) -> ReadOnlyModuleError:
+        """Return the error of a pass.
+
+        Args:
+            reader: The name of the pass.
+            what: The intended change, in words, followed by `the module`.
+        """
+        return cls(
+            f"function pass '{reader}' tried to {what} the module that it was given to "
+            "read; a function pass returns its one function, only a module pass may "
+            "add, replace or remove functions",
+            pass_name=reader,
+        )
+
 
 class InputChangedError(PassError):
     """A pass changed its argument in place.

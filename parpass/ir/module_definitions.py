@@ -135,12 +135,7 @@ class FunctionDefinitions:
             ReadOnlyModuleError: The functions are read-only.
         """
         if self._reader is not None:
-            raise ReadOnlyModuleError(
-                f"function pass '{self._reader}' tried to {what} the module that it "
-                "was given to read; a function pass returns its one function, only a "
-                "module pass may add, replace or remove functions",
-                pass_name=self._reader,
-            )
+            raise ReadOnlyModuleError.of(self._reader, what)
         self.derived.clear()
         return cast("dict[str, Any]", self._by_name)
 

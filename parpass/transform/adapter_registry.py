@@ -83,6 +83,11 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     )
 
 
+def is_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bool:
+    """Return whether the passes of a factory run on the modules of an adapter."""
+    return _other_ir(_definitions(factory), adapter) is None
+
+
 def foreign_pass_message(
     name: str, factory: Callable[..., Any], adapter: ModuleAdapter
 ) -> str | None:
@@ -126,11 +131,7 @@ def unknown_pass_error(
 
 def _passes_of(adapter: ModuleAdapter) -> tuple[Sequence[str], str]:
     """Return the passes of an IR, and a sentence on them if there are few."""
-    known = [
-        name
-        for name, factory in registered_passes().items()
-        if _other_ir(_definitions(factory), adapter) is None
-    ]
+    known = [name for name, one in registered_passes().items() if is_of(adapter, one)]
     if len(known) > _MAX_LISTED:
         return known, ""
     of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"

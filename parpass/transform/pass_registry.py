@@ -42,9 +42,18 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
 
     def register(factory: FactoryT) -> FactoryT:
         given = cast("object", factory)
-        register_func(
-            key, ConstantFactory(given) if isinstance(given, Pass) else factory
-        )
+        made_by = ConstantFactory(given) if isinstance(given, Pass) else factory
+        try:
+            register_func(key, made_by)
+        except ArgumentError:
+            before = known_func(key)
+            if before is None:
+                raise
+            by = getattr(before.body, "__module__", None) or "something else"
+            raise ArgumentError(
+                f"a pass is registered as '{key}' already, by {by}; a prefix, as in "
+                f"'my_package.{_short_name(key)}', keeps packages apart"
+            ) from None
         _keys[key] = None
         return factory
 
@@ -72,18 +81,27 @@ def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pa
     return {_short_name(key): one.body for key, one in found if one is not None}
 
 
-def pass_factory(name: str) -> Callable[..., Any] | None:
+def pass_factory(
+    name: str, is_wanted: Callable[[Callable[..., Any]], bool] | None = None
+) -> Callable[..., Any] | None:
     """Return what makes a pass, by a name as for `create_pass`; None if none does.
 
     Modules of passes that were declared are imported only if it is not known yet: none
     of them registers a name that something else has.
+
+    Args:
+        name: The name.
+        is_wanted: Of several passes with that short name, the ones to choose from, if
+            it is true of any.
     """
-    known = global_func_names(
+    keys = global_func_names(
         lambda key: _short_name(key) == name and _is_pass_key(key), declared=False
     )
-    function = known_func(max(known, key=_rank)) if known else None
-    if function is not None:
-        return function.body
+    found = [(key, known_func(key)) for key in sorted(keys, key=_rank)]
+    known = [one.body for _, one in found if one is not None]
+    if known:
+        wanted = [one for one in known if is_wanted is not None and is_wanted(one)]
+        return (wanted or known)[-1]
     found = registered_passes().get(name)
     if found is not None:
         return found
@@ -108,6 +126,18 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
     factory = pass_factory(name)
     if factory is None:
         raise UnknownPassError(name, registered_passes())
+    return make_pass(name, factory, options)
+
+
+def make_pass(
+    name: str, factory: Callable[..., Any], options: Mapping[str, Any] | None = None
+) -> Pass:
+    """Return a new pass of a factory that is registered under a name.
+
+    Raises:
+        ArgumentError: It does not take these options, or gives no pass, or one that
+            has no `PassInfo`.
+    """
     try:
         made = cast("object", factory(**(options or {})))
     except TypeError as error:
@@ -119,6 +149,7 @@ def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
             f"expected a function that gives a pass under the name '{name}'; the one "
             f"that is registered gives {made!r:.80}"
         )
+    made.info  # noqa: B018 -- raises if there is none
     return made
 
 

@@ -14,9 +14,19 @@ from parpass.ir.module import IRModule
 from parpass.relay.transform import FoldConstant, RemoveUnusedFunctions
 from parpass.runner import Runner
 from parpass.tir.transform import Simplify
-from parpass.transform import Pass, PassContext, Sequential, create_pass, module_pass
+from parpass.transform import (
+    Pass,
+    PassContext,
+    Sequential,
+    create_pass,
+    module_pass,
+    parse_pipeline,
+    register_pass,
+)
+from parpass.transform.adapter_registry import find_adapter
 from tests.support.pooled import POOLED
 from tests.support.toy_ir import program
+from tests.support.toy_passes import Add
 
 PROGRAM = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
 
@@ -57,10 +67,18 @@ def test_it_is_an_error_where_the_pass_would_run_and_before_its_hooks(runner: Ru
         assert runner.run_sync(program(1), passes, context=without) == program(1)
 
 
-def test_the_command_tells_so_and_not_where_it_failed(tmp_path: Path):
+def test_the_command_tells_so_before_it_runs_anything(tmp_path: Path):
     path = tmp_path / "a.mlir"
     path.write_text(PROGRAM)
     made = CliRunner().invoke(main, ["opt", str(path), "-p", "FoldConstant", "-j0"])
-    assert made.exit_code == 1
-    assert "PassInputError: pass 'FoldConstant' expected IRModule" in made.stderr
-    assert "AttributeError" not in made.stderr
+    assert made.exit_code == 2
+    told = "pass 'FoldConstant' is one on IRModule, not XDSLModule; did you mean"
+    assert told in made.stderr
+
+
+def test_of_passes_with_one_short_name_those_of_the_ir_are_meant():
+    register_pass("test_a.Same")(Add)
+    register_pass("test_b.Same")(FoldConstant)
+    for mod, expected in ((program(1), Add), (IRModule({}), FoldConstant)):
+        [made] = parse_pipeline("Same", adapter=find_adapter(mod)).passes
+        assert type(made) is expected

@@ -10,6 +10,7 @@ from parpass.function_registry import (
     remove_global_func,
 )
 from parpass.transform import (
+    FunctionPass,
     PassInfo,
     create_pass,
     register_pass,
@@ -49,11 +50,6 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 def test_a_name_like_no_other_gets_a_hint():
     with pytest.raises(UnknownPassError, match="see 'parpass opt --list-passes'"):
         create_pass("xyzzy")
-
-
-def test_a_key_is_registered_once():
-    with pytest.raises(ArgumentError, match=r"registered as 'toy\.Add' already"):
-        register_pass("toy.Add")(Add)
 
 
 def test_a_factory_may_be_any_callable_that_returns_a_pass():
@@ -123,3 +119,18 @@ def test_a_removed_pass_is_unknown():
     remove_global_func("toy.Short")
     with pytest.raises(UnknownPassError):
         create_pass("Short")
+
+
+def test_a_key_that_is_taken_names_who_has_it_and_what_to_do():
+    told = r"'toy\.Add' already, by tests\.\S+; a prefix, as in 'my_package\.Add'"
+    with pytest.raises(ArgumentError, match=told):
+        register_pass("toy.Add")(Add)
+
+
+def test_a_pass_without_info_is_refused_as_it_is_made():
+    @register_pass("test.NoInfo")
+    class NoInfo(FunctionPass):
+        """It has none."""
+
+    with pytest.raises(ArgumentError, match=r"write pass_info = PassInfo\(opt_level=0"):
+        create_pass(NoInfo.__name__)

@@ -34,8 +34,8 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "passes",
     metavar="PASSES",
     shell_complete=completion.pipelines,
-    help=f"{options.PASSES_HELP} Without it the passes of the level that -O gives are "
-    "run; without both the module is only read and written.",
+    help=f"{options.PASSES_HELP} Without it, -O runs the pipeline of the IR; without "
+    "either, the program is only read and written.",
 )
 @options.level
 @options.config

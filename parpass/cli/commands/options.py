@@ -59,7 +59,7 @@ level: Any = running(
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Run the passes of this optimization level and below: -O0 to -O4.",
+    help="The optimization level, -O0 to -O4: passes of a higher one do not run.",
 )
 config: Any = running(
     "--config",

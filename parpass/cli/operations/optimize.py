@@ -23,8 +23,16 @@ from parpass.cli.operations.preload import modules_to_preload
 from parpass.cli.operations.watching import Watching, WatchOptions
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
-from parpass.errors import ArgumentError, ParseError, UnreadFunctionError
-from parpass.transform import ModuleAdapter, Pass, PassContext, Sequential
+from parpass.errors import ParseError, UnreadFunctionError
+from parpass.ir.dialect import load_dialects
+from parpass.transform import (
+    ModuleAdapter,
+    Pass,
+    PassContext,
+    Sequential,
+    registered_passes,
+)
+from parpass.transform.adapter_registry import is_of
 
 # Runs a pipeline on a module.
 Run = Callable[[Any], Any]
@@ -88,9 +96,8 @@ def run(
     modules = () if elsewhere else modules_to_preload(inputs, ir, jobs)
     if modules:  # which much text has; so all is for workers, whatever passes cost
         settings["asking_workers_seconds"] = 0.0
-    is_by_level = passes is None and is_level_given
-    if is_by_level:
-        passes = f"DefaultPipeline{{opt-level={level}}}"
+    if passes is None and is_level_given:
+        passes = _passes_of_level(level, adapter)
     pipeline = Sequential([]) if passes is None else read_pipeline(passes, adapter)
     watching = Watching(watched, pipeline, loaded)
     contexts = make_contexts(
@@ -122,7 +129,6 @@ def run(
         go = (
             functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
         )
-        go = _for_relay_only(go) if is_by_level else go
         try:
             if verify_diagnostics:
                 programs = read_programs(inputs, ir=ir, split=split)
@@ -159,19 +165,22 @@ def _unchanged(mod: Any) -> Any:
     return mod
 
 
-def _for_relay_only(go: Run) -> Run:
-    """Return what does the same with programs that levels have passes for."""
-    from parpass.ir.module import IRModule  # which these passes load
+def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
+    """Return the pipeline that -O stands for: an IR's own one has the IR's name.
 
-    def go_on(mod: Any) -> Any:
-        if not isinstance(mod, IRModule):
-            raise ArgumentError(
-                f"-O stands for passes on an IRModule, and got a {type(mod).__name__}; "
-                "name passes by -p"
-            )
-        return go(mod)
-
-    return go_on
+    Raises:
+        InputError: The IR has none.
+    """
+    load_dialects()
+    name, known = "" if adapter is None else adapter.ir_name, registered_passes()
+    if name in known:
+        return name
+    if adapter is not None and not is_of(adapter, known["DefaultPipeline"]):
+        raise InputError(
+            "-O stands for the pipeline that is registered under the name of an IR, "
+            f"and none is for IR '{name}'; name passes by -p"
+        )
+    return f"DefaultPipeline{{opt-level={level}}}"
 
 
 def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:

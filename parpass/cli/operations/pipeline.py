@@ -38,7 +38,8 @@ def read_pipeline(text: str, adapter: ModuleAdapter | None = None) -> Sequential
         click.BadParameter: The text is wrong.
     """
     with contextlib.suppress(PipelineSyntaxError):
-        return parse_pipeline(text)  # of passes that are known: an adapter's, or loaded
+        # Of passes that are known: an adapter's, or loaded ones.
+        return parse_pipeline(text, adapter=adapter)
     load_dialects()  # which makes theirs known
     try:
         return parse_pipeline(text, adapter=adapter)

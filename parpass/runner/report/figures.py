@@ -174,7 +174,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def start_of_workers(self) -> float:
-        """What the start of workers cost here and, on average, each of them."""
+        """The cost of starting workers: here and, on average, of each of them."""
         return self.loading + self.starting / max(1, self.workers)
 
     @property

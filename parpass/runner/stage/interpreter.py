@@ -267,7 +267,8 @@ class StageInterpreter:
     def _view(self, at: int) -> tuple[Any, FunctionView]:
         view = self._views.get(at)
         if view is None:
-            functions, reader = FunctionView(self, at), self._steps[at].info.name
+            reader = self._steps[at].info.name
+            functions = FunctionView(self, at, reader)
             module = self.adapter.read_only(self._module, functions, reader)
             self._views[at] = view = module, functions
         return view

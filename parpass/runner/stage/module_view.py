@@ -14,6 +14,7 @@ from parpass.runner.ipc.messages import (
     Read,
     ReadKind,
 )
+from parpass.transform.read_only_functions import RefusesWrites
 
 _SCAN_THRESHOLD = 16  # functions; a pass that reads more is taken to read all
 _MAX_DEPENDENCIES = 64  # that are listed; if there are more, it is `ANY_FUNCTION`
@@ -39,12 +40,13 @@ class VersionProvider(Protocol):
         ...
 
 
-class FunctionView(Mapping[str, Any]):
+class FunctionView(RefusesWrites, Mapping[str, Any]):
     """The functions of a module at the start of a step.
 
     Args:
         provider: Makes the versions of functions.
         at: The index of the step.
+        reader: The name of its pass.
 
     Attributes:
         was_read: Whether a function, or its signature, was read.
@@ -55,8 +57,8 @@ class FunctionView(Mapping[str, Any]):
             `FunctionOutcome`.
     """
 
-    def __init__(self, provider: VersionProvider, at: int) -> None:
-        self._provider = provider
+    def __init__(self, provider: VersionProvider, at: int, reader: str) -> None:
+        self._provider, self.reader = provider, reader
         self._at = at
         self._names_read: set[str] = set()
         self.was_read = self.was_scanned = False
@@ -107,10 +109,6 @@ class FunctionView(Mapping[str, Any]):
 
     def __reversed__(self) -> Iterator[str]:
         return reversed(list(self))
-
-    def copy(self) -> dict[str, Any]:
-        """Return all functions as a dict, as the mapping of a serial run does."""
-        return dict(self)
 
     def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
         return {**self, **other}

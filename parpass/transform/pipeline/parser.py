@@ -17,14 +17,19 @@ a quoted string, or a list `a,b` or `[a,b]`. There are no anchors such as MLIR's
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from parpass.errors import ArgumentError, ParpassError
 from parpass.errors.core import did_you_mean, quoted
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.adapter_registry import foreign_pass_message, unknown_pass_error
-from parpass.transform.pass_registry import create_pass, pass_factory
+from parpass.transform.adapter_registry import (
+    foreign_pass_message,
+    is_of,
+    unknown_pass_error,
+)
+from parpass.transform.pass_registry import make_pass, pass_factory
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.grammar import (
     MAX_FAULTS,
@@ -112,7 +117,10 @@ class _Builder:
         if item.name == NESTING:
             return self._sequential(item)
         # What is registered as `relay._transform.Name` goes by `Name` too.
-        factory = pass_factory(item.name)
+        adapter = self._adapter
+        factory = pass_factory(
+            item.name, None if adapter is None else functools.partial(is_of, adapter)
+        )
         if item.children is not None:
             self._fault(item.at, _holds_no_passes(item.name, factory is not None))
             self.passes(item.children)  # to say what is wrong with them
@@ -121,13 +129,13 @@ class _Builder:
             unknown = unknown_pass_error(item.name, self._adapter, also=[NESTING])
             self._fault(item.at, str(unknown))
             return None
-        if self._adapter is not None:
-            wrong = foreign_pass_message(item.name, factory, self._adapter)
+        if adapter is not None:
+            wrong = foreign_pass_message(item.name, factory, adapter)
             if wrong is not None:
                 self._fault(item.at, wrong)
                 return None
         options = self._options(item, factory)
-        return self._made(item, lambda: create_pass(item.name, options))
+        return self._made(item, lambda: make_pass(item.name, factory, options))
 
     def _sequential(self, item: Item) -> Pass | None:
         if item.children is None:

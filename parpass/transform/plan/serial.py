@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -55,6 +54,7 @@ from parpass.transform.plan.invoke import (
     transform_function,
 )
 from parpass.transform.plan.plan import plan
+from parpass.transform.read_only_functions import ReadOnlyFunctions
 
 
 def run_stage_serially(
@@ -159,7 +159,7 @@ class SerialStep:
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
-        view = MappingProxyType(dict(functions))
+        view: Any = ReadOnlyFunctions(functions, pass_name)
         view = adapter.read_only(self._mod, view, pass_name)
         analyses = self._analyses
         analyses.share(self._mod, view)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from parpass.runner.cost_model import SpeedupModel
+from parpass.runner import cost_model
+from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
 from parpass.runner.driver.probe import StopCriterion
 
@@ -36,6 +37,7 @@ class Sizes:
 def handed_over(costs: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> int | None:
     """Return the first function that workers get, of functions that take so long."""
     now = 0.0
+    monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     criterion = StopCriterion(1, len(costs), *about)

@@ -1,0 +1,71 @@
+"""What a function pass may not write to refuses it alike, serial and in workers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from parpass.errors import ReadOnlyModuleError
+from parpass.transform import FunctionPass, PassContext, PassInfo
+from tests.conftest import RunnerOf
+from tests.support.pooled import pooled
+from tests.support.toy_ir import Fn, Program, program, values_of
+
+WRITES: dict[str, tuple[Any, ...]] = {
+    "__setitem__": ("f0", Fn(())),
+    "__delitem__": ("f0",),
+    "__ior__": ({},),
+    "clear": (),
+    "pop": ("f0",),
+    "popitem": (),
+    "setdefault": ("new", Fn(())),
+    "update": ({"f0": Fn(())},),
+}
+
+
+class Writes(FunctionPass):
+    """Writes to the functions that it is given to read."""
+
+    pass_info = PassInfo(0, "Writes")
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        getattr(mod.functions, self.how)(*WRITES[self.how])
+        return func
+
+
+class Copies(FunctionPass):
+    """Appends how many functions its copies have, to which it writes."""
+
+    pass_info = PassInfo(0, "Copies")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        functions: Any = mod.functions
+        copies: list[dict[str, Fn]] = [
+            *(functions.copy(), dict(functions), functions | {}, {} | functions),
+            *(copy.copy(functions), copy.deepcopy(functions)),
+            pickle.loads(pickle.dumps(functions)),
+        ]
+        for one in copies:
+            one["new"] = func
+        return func.with_values([*func.values, *map(len, copies)])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("how", WRITES)
+def test_each_way_to_write_is_refused_with_the_name_of_the_pass(
+    how: str, workers: int, runner_of: RunnerOf
+):
+    with pytest.raises(ReadOnlyModuleError, match="function pass 'Writes' tried to"):
+        runner_of(workers).run_sync(program(1, 2), Writes(how), context=pooled())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_copies_may_be_written_to(workers: int, runner_of: RunnerOf):
+    made = runner_of(workers).run_sync(program(1, 2), Copies(), context=pooled())
+    assert values_of(made) == {"f0": (1, *[3] * 7), "f1": (2, *[3] * 7)}
