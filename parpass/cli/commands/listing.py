@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -9,32 +11,38 @@ from typing import Any
 
 import click
 
+from parpass.cli.files.irs import load_installed_irs
 from parpass.errors import UnknownPassError
 from parpass.ir.dialect import load_dialects
 from parpass.ir.op_table import Op
 from parpass.transform import (
     FunctionPass,
     FunctionwisePass,
+    ModuleAdapter,
     ModulePass,
     list_config_options,
     registered_passes,
 )
+from parpass.transform.adapter_registry import is_of
 from parpass.transform.config import ConfigOption, field_names
 from parpass.transform.pipeline import OptionSpec, options_of, to_text
 
 
-def show(*, names: Sequence[str], told: str | None) -> bool:
+def show(
+    *, names: Sequence[str], told: str | None, adapter: ModuleAdapter | None
+) -> bool:
     """Print the listings that are asked for; return whether there are any.
 
     Args:
         names: What to list: passes, configs, operators.
         told: The pass to tell about.
+        adapter: That of the IR whose passes are listed; None for all.
 
     Raises:
         click.BadParameter: There is no such pass.
     """
     listings = {
-        "passes": list_passes,
+        "passes": functools.partial(list_passes, adapter),
         "configs": list_configs,
         "operators": list_operators,
     }
@@ -45,23 +53,30 @@ def show(*, names: Sequence[str], told: str | None) -> bool:
 
 
 def _told(name: str) -> str:
+    with contextlib.suppress(UnknownPassError):
+        return help_pass(name)
+    load_installed_irs()
     try:
         return help_pass(name)
     except UnknownPassError as error:
         raise click.BadParameter(str(error), param_hint="'--help-pass'") from None
 
 
-def list_passes() -> str:
-    """Return the names of all passes, each with the first line of its docstring."""
-    return _table(described_passes())
+def list_passes(adapter: ModuleAdapter | None = None) -> str:
+    """Return the names of passes, each with the first line of its docstring.
+
+    By default all passes; else those that run on modules of an adapter.
+    """
+    return _table(described_passes(adapter))
 
 
-def described_passes() -> list[tuple[str, str]]:
-    """Return the names of all passes, each with the first line of its docstring."""
+def described_passes(adapter: ModuleAdapter | None = None) -> list[tuple[str, str]]:
+    """Return names and first lines as for `list_passes`."""
     _load()
     return [
         (name, (inspect.getdoc(factory) or "").partition("\n")[0])
         for name, factory in registered_passes().items()
+        if adapter is None or is_of(adapter, factory)
     ]
 
 

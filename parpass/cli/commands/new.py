@@ -52,7 +52,7 @@ def new(*, name: str, suffix: str | None, into: Path | None) -> None:
     Example:
       parpass new my_compiler && cd my_compiler
       pip install -e '.[test]' && pytest
-      parpass opt programs/first.mycompiler -p FoldConstants,DropUnused
+      parpass opt programs/first.mycompiler -p my_compiler --timing
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     package = _checked_name(name)
     suffix = _checked_suffix(suffix or f".{package.replace('_', '')}")
@@ -67,7 +67,7 @@ def new(*, name: str, suffix: str | None, into: Path | None) -> None:
     click.echo(f"{folder} is a compiler for programs that end in '{suffix}'. Next:")
     click.echo(f"  cd {folder}")
     click.echo("  pip install -e '.[test]' && pytest")
-    click.echo(f"  parpass opt programs/first{suffix} -p FoldConstants,DropUnused")
+    click.echo(f"  parpass opt programs/first{suffix} -p {package} --timing")
 
 
 def _checked_name(name: str) -> str:

@@ -125,7 +125,12 @@ _listing = functools.partial(click.option, cls=Option, section="What there is")
     "computed before and after the pass.",
 )
 @options.traceback
-@_listing("--list-passes", "lists", flag_value="passes", help="List the passes.")
+@_listing(
+    "--list-passes",
+    "lists",
+    flag_value="passes",
+    help="List the passes, of --ir if given.",
+)
 @_listing(
     "--help-pass",
     metavar="NAME",
@@ -178,7 +183,7 @@ def opt(
     if lists or help_pass:
         from parpass.cli.commands.listing import show  # with all operators
 
-        show(names=[lists] if lists else [], told=help_pass)
+        show(names=[lists] if lists else [], told=help_pass, adapter=adapter)
         return
     if not inputs:
         ctx = click.get_current_context()

@@ -44,7 +44,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         if self.speedup is not None and self.warm_speedup is not None:
             about = self.warm_speedup if is_told else self.speedup
             text += (
-                f": about {about:.1f} x serial" + " on a free core" * self.lacks_cores
+                f": about {about:.1f} x serial"
+                + " with a core of its own" * self.lacks_cores
             )
             text += f", {self.speedup:.1f} x with the start-up" * is_told
         if not self.workers:
@@ -53,10 +54,10 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             return text
         return (
             f"{text}; at most {self.limit:.1f} x with {self.workers} workers"
-            + f", which had {self.cores:.1f} cores" * self.lacks_cores
-            + f", as {self.serial_share:.0%} of the work is serial"
+            f", as {self.serial_share:.0%} of the work is serial"
             + (f" and the longest functions take {time_text(self.longest_path)}")
             * (self.limit < self.ceiling)
+            + f"; the workers had {self.cores:.1f} cores" * self.lacks_cores
         )
 
     def lines(self) -> list[Line]:

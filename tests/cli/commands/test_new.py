@@ -32,7 +32,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(project: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def python(project: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT), str(project)])
     return subprocess.run(
         [sys.executable, *args],
@@ -62,6 +62,52 @@ def test_its_programs_are_compiled_by_its_command_and_by_parpass(project: Path):
         project, "-m", "parpass", "explain", "FoldConstants", "--ir", "tiny_lang"
     )
     assert told.stdout.startswith("FoldConstants: a function pass"), told.stderr
+
+
+@pytest.mark.slow
+def test_parpass_knows_its_pipeline_which_keeps_the_contract(project: Path):
+    opt = "-m", "parpass", "opt", "programs/first.tiny"
+    compiled = python(project, "-m", "tiny_lang", "programs/first.tiny")
+    for options in (["-O2"], ["-p", "tiny_lang", "--check-contract"]):
+        made = python(project, *opt, *options)
+        assert (made.stdout, made.stderr) == (compiled.stdout, "")
+    listed = python(project, *opt, "--list-passes", "--ir", "tiny_lang").stdout
+    names = [line.split()[0] for line in listed.splitlines() if line[2] != " "]
+    assert names == ["DropUnused", "FoldConstants", "PrintIR", "tiny_lang"]
+    told = python(project, *opt, "--help-pass", "DropUnused").stdout
+    assert told.startswith("DropUnused: a module pass")
+
+
+_SPOILS = """\
+from dataclasses import replace
+
+from parpass.transform import function_pass, register_pass
+
+
+@register_pass("test.Spoil")
+@function_pass(opt_level=0)
+def spoil(func, mod, ctx):
+    return replace(func, body=None)
+"""
+
+
+@pytest.mark.slow
+def test_its_rules_are_checked_after_each_pass(project: Path):
+    (project / "spoils.py").write_text(_SPOILS)
+    opt = "-m", "parpass", "opt", "programs/first.tiny", "--load", "spoils.py"
+    ran = python(project, *opt, "-p", "Spoil", "--verify-each")
+    assert ran.returncode == 1
+    assert "a NoneType is no expression" in ran.stderr
+
+
+@pytest.mark.slow
+def test_two_projects_live_in_one_process(project: Path, tmp_path: Path):
+    assert new("other_lang", "--into", tmp_path / "other").exit_code == 0
+    program = "import sys, tiny_lang.pipeline; sys.path.append(sys.argv[1]); "
+    ran = python(
+        project, "-c", f"{program}import other_lang.pipeline", tmp_path / "other"
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.slow

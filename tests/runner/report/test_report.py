@@ -319,7 +319,7 @@ def test_workers_that_share_a_core_are_reported():
         run_pooled(runner, Slow(), program(*range(300)))
     report = report_of(runner)
     assert report.cores < 1.5
-    assert "with 2 workers, which had " in report.headline
+    assert "; the workers had " in report.headline
 
 
 def test_what_a_cache_keeps_in_memory_alone_is_told_with_its_reason(tmp_path: Path):
