@@ -12,6 +12,7 @@ from parpass.function_registry import (
 from parpass.transform import (
     FunctionPass,
     PassInfo,
+    Sequential,
     create_pass,
     register_pass,
     registered_passes,
@@ -132,5 +133,7 @@ def test_a_pass_without_info_is_refused_as_it_is_made():
     class NoInfo(FunctionPass):
         """It has none."""
 
-    with pytest.raises(ArgumentError, match=r"write pass_info = PassInfo\(opt_level=0"):
-        create_pass(NoInfo.__name__)
+    register_pass("test.OfSome")(lambda: Sequential([Add(), NoInfo()]))
+    for name in (NoInfo.__name__, "OfSome"):
+        with pytest.raises(ArgumentError, match=r"write pass_info = PassInfo\(opt_lev"):
+            create_pass(name)

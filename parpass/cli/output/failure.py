@@ -65,7 +65,7 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\S+)', re.MULTILINE)
 
 _PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
-_STDLIB = (f"{Path(os.__file__).parent}{os.sep}", "<frozen ")
+_STDLIB = f"{Path(os.__file__).parent}{os.sep}"
 
 
 class InputError(click.ClickException):
@@ -168,7 +168,8 @@ def innermost_frame(told: str) -> str | None:
 
 
 def _is_user_file(file: str) -> bool:
-    return not file.startswith((*_STDLIB, _PACKAGE)) and not _INSTALLED.search(file)
+    is_own = file.startswith((_STDLIB, _PACKAGE, "<"))
+    return not is_own and not _INSTALLED.search(file)
 
 
 def _frame(file: str, line: object, name: str) -> str:
