@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -126,8 +127,12 @@ class WorkerHandle:
         self.current, self.began = queued, time.monotonic()
 
     def remaining_seconds(self) -> float:
-        """Return the expected time left of the current job; negative if it is late."""
-        assert self.current is not None
+        """Return the expected time left of the current job; negative if it is late.
+
+        It is minus infinity if there is none.
+        """
+        if self.current is None:
+            return -math.inf
         return self.began + self.current.seconds - time.monotonic()
 
     def mark_dead(self) -> None:
@@ -217,8 +222,8 @@ class WorkerPool:
             takers = [worker for worker in self.handles if worker.accepts(queued)]
             if not takers:
                 return
-            idle = (worker for worker in takers if worker.current is None)
-            if next(idle, takers[0]).assign(queued):
+            # The one that will have begun with it first.
+            if min(takers, key=WorkerHandle.remaining_seconds).assign(queued):
                 self.queue.remove(queued)
 
     def borrow(self, queued: QueuedJob) -> WorkerHandle | None:
