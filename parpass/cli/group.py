@@ -8,13 +8,14 @@ the name of the entry point is that of the subcommand, and its object a `click.C
 from __future__ import annotations
 
 import contextlib
-import errno
 import faulthandler
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Generator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +47,7 @@ SHIPPED = {
     "replay": "Run the pipeline of a reproducer on its program, in this process.",
     "run": "Evaluate a function of a program, operator by operator, on numpy.",
 }
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_WRITERS = ("click", "rich")  # the packages that write to standard streams
 _MAX_SHORT_HELP = 100  # characters, of an installed subcommand
 
 
@@ -143,11 +144,11 @@ class _Group(click.Group):
             try:
                 return super().main(*args, **kwargs)
             except OSError as error:
-                # Files are written elsewhere, and their errors are told by name.
-                if error.errno not in _NO_ROOM or error.filename is not None:
+                if not (kwargs.get("standalone_mode", True) and _is_of_output(error)):
                     raise
                 told = InputError(f"cannot write: {error.strerror}")
-                told.show()
+                with contextlib.suppress(OSError):  # of standard error, too
+                    told.show()
                 sys.exit(told.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -159,6 +160,12 @@ class _Group(click.Group):
                 return super().invoke(ctx)
             except KeyboardInterrupt:
                 ctx.exit(130)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Return whether an error was raised where text is written to standard streams."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename).parent.name in _WRITERS
 
 
 def _installed() -> Mapping[str, EntryPoint]:

@@ -46,7 +46,8 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
         try:
             register_func(key, made_by)
         except ArgumentError:
-            before = known_func(key)
+            is_whole = isinstance(key, str) and callable(made_by)  # pyright: ignore[reportUnnecessaryIsInstance]
+            before = known_func(key) if is_whole else None
             if before is None:
                 raise
             by = getattr(before.body, "__module__", None) or "something else"
@@ -86,31 +87,37 @@ def pass_factory(
 ) -> Callable[..., Any] | None:
     """Return what makes a pass, by a name as for `create_pass`; None if none does.
 
-    Modules of passes that were declared are imported only if it is not known yet: none
-    of them registers a name that something else has.
+    Modules of passes that were declared are imported only if none that is wanted is
+    known yet: of one IR none of them registers a name that something else has.
 
     Args:
         name: The name.
         is_wanted: Of several passes with that short name, the ones to choose from, if
             it is true of any.
     """
-    keys = global_func_names(
-        lambda key: _short_name(key) == name and _is_pass_key(key), declared=False
-    )
-    found = [(key, known_func(key)) for key in sorted(keys, key=_rank)]
-    known = [one.body for _, one in found if one is not None]
+    known: list[Callable[..., Any]] = []
+    for declared in (False, True):
+        known = _factories(name, declared=declared)
+        wanted = known if is_wanted is None else [*filter(is_wanted, known)]
+        if wanted:
+            return wanted[-1]
     if known:
-        wanted = [one for one in known if is_wanted is not None and is_wanted(one)]
-        return (wanted or known)[-1]
-    found = registered_passes().get(name)
-    if found is not None:
-        return found
+        return known[-1]
     of, _, short = name.rpartition(".")
     for key in (name, f"{of}.transform.{short}", f"{of}._transform.{short}"):
         function = get_global_func(key, allow_missing=True)
         if function is not None:
             return function.body
     return None
+
+
+def _factories(name: str, *, declared: bool) -> list[Callable[..., Any]]:
+    """Return what makes the passes of a short name; what counts most is last."""
+    keys = global_func_names(
+        lambda key: _short_name(key) == name and _is_pass_key(key), declared=declared
+    )
+    found = [known_func(key) for key in sorted(keys, key=_rank)]
+    return [one.body for one in found if one is not None]
 
 
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:

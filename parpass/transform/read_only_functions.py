@@ -6,18 +6,23 @@ a parallel one, so it is refused alike in both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from parpass.errors import ReadOnlyModuleError
 
 
-class RefusesWrites:
-    """A base of mappings; those methods of a dict raise that write.
+class RefusesWrites(Mapping[str, Any]):
+    """A mapping that copies as a dict does, and whose methods that write raise.
+
+    It is no dict, and has no attributes but its own, whatever it is made of: a pass
+    could tell one kind of run from the other by that.
 
     Attributes:
         reader: The name of the pass.
     """
+
+    __slots__ = ("reader",)
 
     reader: str
 
@@ -27,18 +32,27 @@ class RefusesWrites:
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
-    def copy(self: Any) -> dict[str, Any]:
+    def copy(self) -> dict[str, Any]:
         """Return all functions as a dict, which may be written to."""
         return dict(self)
 
     __copy__ = copy
 
-    def __reduce__(self: Any) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a copy."""
         return dict, (dict(self),)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
 
-class ReadOnlyFunctions(RefusesWrites, dict[str, Any]):
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**other, **self}
+
+
+class ReadOnlyFunctions(RefusesWrites):
     """The functions of a module at the start of a pass, in a serial run.
 
     Args:
@@ -46,6 +60,20 @@ class ReadOnlyFunctions(RefusesWrites, dict[str, Any]):
         reader: The name of the pass.
     """
 
+    __slots__ = ("_functions",)
+
     def __init__(self, functions: Mapping[str, Any], reader: str) -> None:
-        super().__init__(functions)
+        self._functions = dict(functions)
         self.reader = reader
+
+    def __getitem__(self, name: str) -> Any:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions

@@ -123,3 +123,53 @@ def test_ctrl_c_is_ignored_once_the_command_is_over():
         check=False,
     )
     assert (made.returncode, made.stderr) == (0, b"")
+
+
+_REMOVES_ITS_FOLDER = """
+import os, tempfile
+
+from parpass.transform import function_pass, register_pass
+
+
+@register_pass("test.Rm")
+@function_pass(opt_level=0)
+def rm(func, mod, ctx):
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)
+    raise ValueError("boom")
+"""
+
+
+@pytest.mark.slow
+def test_a_pass_that_fails_in_a_folder_that_is_gone_is_told(tmp_path: Path):
+    (tmp_path / "rm.py").write_text(_REMOVES_ITS_FOLDER)
+    (tmp_path / "empty.relay").write_text("def @main() { () }\n")
+    words = ["opt", "-j0", "empty.relay", "--load", "rm.py", "-p", "Rm"]
+    made = subprocess.run(
+        [sys.executable, "-m", "parpass", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 1
+    assert made.stderr.startswith(
+        "Error: ValueError: boom\n  in pass 'rm', on function"
+    )
+    assert "rm.py:13, in rm; --traceback shows all" in made.stderr
+
+
+@pytest.mark.slow
+def test_a_standard_output_that_is_not_for_writing_is_told(tmp_path: Path):
+    with open(__file__, "rb") as unfit:
+        made = subprocess.run(
+            [sys.executable, "-m", "parpass", "--version"],
+            stdout=unfit,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    told = "Error: cannot write: Bad file descriptor\n"
+    assert (made.returncode, made.stderr) == (2, told)

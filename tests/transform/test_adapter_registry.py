@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,40 @@ def test_of_passes_with_one_short_name_those_of_the_ir_are_meant():
     for mod, expected in ((program(1), Add), (IRModule({}), FoldConstant)):
         [made] = parse_pipeline("Same", adapter=find_adapter(mod)).passes
         assert type(made) is expected
+
+
+_OTHER_FIRST = """
+from parpass.relay import parse
+from parpass.transform import FunctionPass, PassInfo, register_adapter, register_pass
+from parpass.transform.adapter_registry import find_adapter
+from parpass.transform.pipeline import parse_pipeline
+from tests.support.toy_ir import Program, ToyAdapter
+
+register_adapter(Program, ToyAdapter(), passes_in=["__main__"])
+
+
+@register_pass("toy.FoldConstant")
+class FoldConstant(FunctionPass):
+    pass_info = PassInfo(0, "FoldConstant")
+
+    def transform_function(self, func, mod, ctx):
+        return func
+
+
+adapter = find_adapter(parse("def @main() { 1f }"))
+for _ in range(2):
+    [made] = parse_pipeline("FoldConstant", adapter=adapter).passes
+    print(type(made).__module__.startswith("parpass.relay"))
+"""
+
+
+@pytest.mark.slow
+def test_passes_of_the_ir_are_looked_for_where_they_are_not_loaded_yet():
+    ran = subprocess.run(
+        [sys.executable, "-c", _OTHER_FIRST],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("True\nTrue\n", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 from typing import Any
@@ -39,6 +40,32 @@ class Writes(FunctionPass):
         return func
 
 
+def matches_dict(value: object) -> bool:
+    match value:
+        case dict():
+            return True
+        case _:
+            return False
+
+
+class Looks(FunctionPass):
+    """Appends what can be told of the functions that it is given to read."""
+
+    pass_info = PassInfo(0, "Looks")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        functions: Any = mod.functions
+        with contextlib.suppress(AttributeError):
+            functions.seen = getattr(functions, "seen", 0) + 1
+        found = (
+            matches_dict(functions),
+            isinstance(functions, dict),
+            getattr(functions, "seen", 0),
+        )
+        told = [*found, len(functions), [*reversed(functions)] == ["f1", "f0"]]
+        return func.with_values([*func.values, *map(int, told)])
+
+
 class Copies(FunctionPass):
     """Appends how many functions its copies have, to which it writes."""
 
@@ -63,6 +90,14 @@ def test_each_way_to_write_is_refused_with_the_name_of_the_pass(
 ):
     with pytest.raises(ReadOnlyModuleError, match="function pass 'Writes' tried to"):
         runner_of(workers).run_sync(program(1, 2), Writes(how), context=pooled())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_nothing_tells_a_parallel_run_from_a_serial_one(
+    workers: int, runner_of: RunnerOf
+):
+    made = runner_of(workers).run_sync(program(1, 2), Looks(), context=pooled())
+    assert values_of(made) == {"f0": (1, 0, 0, 0, 2, 1), "f1": (2, 0, 0, 0, 2, 1)}
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -173,7 +173,7 @@ def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
     """
     load_dialects()
     name, known = "" if adapter is None else adapter.ir_name, registered_passes()
-    if name in known:
+    if adapter is not None and name in known and is_of(adapter, known[name]):
         return name
     if adapter is not None and not is_of(adapter, known["DefaultPipeline"]):
         raise InputError(

@@ -162,6 +162,8 @@ def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
         raise InputError(f"{file}: {error}") from None
     except UnicodeDecodeError:
         raise InputError(f"{file}: expected a reproducer, got no text") from None
+    except OSError as error:
+        raise InputError(f"cannot read '{file}': {error.strerror}") from None
 
 
 def load_ir(reproducer: Reproducer) -> ProgramFormat:

@@ -173,5 +173,11 @@ def _is_user_file(file: str) -> bool:
 
 
 def _frame(file: str, line: object, name: str) -> str:
-    below = os.path.relpath(file)
+    try:
+        below = os.path.relpath(file)
+    except (
+        OSError,
+        ValueError,
+    ):  # there is no such folder any more, or it is elsewhere
+        below = file
     return f"{file if below.startswith(os.pardir) else below}:{line}, in {name}"

@@ -40,7 +40,7 @@ class VersionProvider(Protocol):
         ...
 
 
-class FunctionView(RefusesWrites, Mapping[str, Any]):
+class FunctionView(RefusesWrites):
     """The functions of a module at the start of a step.
 
     Args:
@@ -56,6 +56,15 @@ class FunctionView(RefusesWrites, Mapping[str, Any]):
         dependencies: The dependencies of that analysis, and what it read; see
             `FunctionOutcome`.
     """
+
+    __slots__ = (
+        "_at",
+        "_names_read",
+        "_provider",
+        "dependencies",
+        "was_read",
+        "was_scanned",
+    )
 
     def __init__(self, provider: VersionProvider, at: int, reader: str) -> None:
         self._provider, self.reader = provider, reader
@@ -106,15 +115,6 @@ class FunctionView(RefusesWrites, Mapping[str, Any]):
         self.was_scanned = True
         self.note_names()
         return iter(self._provider.names())
-
-    def __reversed__(self) -> Iterator[str]:
-        return reversed(list(self))
-
-    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self, **other}
-
-    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
-        return {**other, **self}
 
     def __len__(self) -> int:
         self.note_names()
