@@ -33,6 +33,7 @@ _BOOKKEEPING = frozenset(
         "__static_attributes__",
         "__struct_config__",
         "__weakref__",
+        "_INHERITED_METADATA_DEPENDENCIES_CACHE",  # LibCST's, from the first run on
         "_abc_impl",
     }
 )

@@ -286,12 +286,15 @@ def test_a_version_of_python_that_is_none_is_refused(tmp_path: Path):
         run_codemod(Upper, [write_files(tmp_path, a="x")], python_version="new")
 
 
-def test_results_of_a_class_are_kept(tmp_path: Path):
+def test_results_of_a_class_are_kept_from_its_first_run_on(tmp_path: Path):
+    class Fresh(Rename):
+        """LibCST has not noted anything on it yet."""
+
     folder, cache = write_files(tmp_path, a="x\n", b="y\n"), FunctionCache()
     reports: list[RunReport] = []
     for _ in range(2):
         run_codemod(
-            Rename,
+            Fresh,
             [folder],
             workers=0,
             cache=cache,
