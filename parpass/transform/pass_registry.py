@@ -6,7 +6,7 @@ PrintIR: a pass that prints the module, to stand anywhere in a pipeline.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from parpass.errors import ArgumentError, UnknownPassError
@@ -77,9 +77,7 @@ def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pa
 
     By default the modules with declared functions are imported first.
     """
-    keys = global_func_names(_is_pass_key, declared=declared)
-    found = [(key, known_func(key)) for key in sorted(keys, key=_rank)]
-    return {_short_name(key): one.body for key, one in found if one is not None}
+    return {_short_name(key): made for key, made in _factories(declared=declared)}
 
 
 def pass_factory(
@@ -97,7 +95,7 @@ def pass_factory(
     """
     known: list[Callable[..., Any]] = []
     for declared in (False, True):
-        known = _factories(name, declared=declared)
+        known = [made for _, made in _factories(name, declared=declared)]
         wanted = known if is_wanted is None else [*filter(is_wanted, known)]
         if wanted:
             return wanted[-1]
@@ -111,13 +109,21 @@ def pass_factory(
     return None
 
 
-def _factories(name: str, *, declared: bool) -> list[Callable[..., Any]]:
-    """Return what makes the passes of a short name; what counts most is last."""
-    keys = global_func_names(
-        lambda key: _short_name(key) == name and _is_pass_key(key), declared=declared
-    )
-    found = [known_func(key) for key in sorted(keys, key=_rank)]
-    return [one.body for one in found if one is not None]
+def _factories(
+    name: str | None = None, *, declared: bool
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the keys of passes, by default all, and what makes them.
+
+    They are sorted by short name; what counts most of those of one name is last.
+    """
+
+    def is_wanted(key: str) -> bool:
+        return (name is None or _short_name(key) == name) and _is_pass_key(key)
+
+    for key in sorted(global_func_names(is_wanted, declared=declared), key=_rank):
+        function = known_func(key)
+        if function is not None:
+            yield key, function.body
 
 
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:

@@ -69,22 +69,30 @@ def test_garbage_is_looked_for_seldom_and_what_a_module_leaves_open_is_written(
     assert int((tmp_path / "told.txt").read_text()) >= 200_000
 
 
+def written_to(
+    file: str, mode: str, unbuffered: str, *words: str | Path
+) -> tuple[int, str]:
+    """Return exit code and errors of a command whose output is an opened file."""
+    with open(file, mode) as opened:
+        made = subprocess.run(
+            [sys.executable, "-m", "parpass", *words],
+            stdout=opened,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    return made.returncode, made.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_a_full_disk_does_not_take_is_told_once(tmp_path: Path, unbuffered: str):
     path = tmp_path / "empty.relay"
     path.write_text("def @main() { () }\n")
-    with open("/dev/full", "wb") as full:
-        made = subprocess.run(
-            [sys.executable, "-m", "parpass", "opt", path],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-        )
     told = "Error: cannot write '-': No space left on device\n"
-    assert (made.returncode, made.stderr) == (2, told)
+    assert written_to("/dev/full", "wb", unbuffered, "opt", path) == (2, told)
 
 
 @pytest.mark.slow
@@ -97,16 +105,8 @@ def test_what_a_full_disk_does_not_take_is_told_once(tmp_path: Path, unbuffered:
 def test_text_that_a_full_disk_does_not_take_is_no_traceback(
     words: list[str], unbuffered: str
 ):
-    with open("/dev/full", "wb") as full:
-        made = subprocess.run(
-            [sys.executable, "-m", "parpass", *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-        )
     told = "Error: cannot write: No space left on device\n"
-    assert (made.returncode, made.stderr) == (2, told)
+    assert written_to("/dev/full", "wb", unbuffered, *words) == (2, told)
 
 
 def test_ctrl_c_is_quiet_while_the_command_still_loads():
@@ -162,14 +162,6 @@ def test_a_pass_that_fails_in_a_folder_that_is_gone_is_told(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_standard_output_that_is_not_for_writing_is_told(tmp_path: Path):
-    with open(__file__, "rb") as unfit:
-        made = subprocess.run(
-            [sys.executable, "-m", "parpass", "--version"],
-            stdout=unfit,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+def test_a_standard_output_that_is_not_for_writing_is_told():
     told = "Error: cannot write: Bad file descriptor\n"
-    assert (made.returncode, made.stderr) == (2, told)
+    assert written_to(__file__, "rb", "", "--version") == (2, told)

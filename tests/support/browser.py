@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_COLOURS = 256
+_COLOURS = 256  # of pictures that are kept
 LIMIT = 120_000  # milliseconds until what a test waits for counts as hanging
 
 

@@ -172,14 +172,15 @@ def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
         InputError: The IR has none.
     """
     load_dialects()
-    name, known = "" if adapter is None else adapter.ir_name, registered_passes()
-    if adapter is not None and name in known and is_of(adapter, known[name]):
-        return name
-    if adapter is not None and not is_of(adapter, known["DefaultPipeline"]):
-        raise InputError(
-            "-O stands for the pipeline that is registered under the name of an IR, "
-            f"and none is for IR '{name}'; name passes by -p"
-        )
+    if adapter is not None:
+        name, known = adapter.ir_name, registered_passes()
+        if name in known and is_of(adapter, known[name]):
+            return name
+        if not is_of(adapter, known["DefaultPipeline"]):
+            raise InputError(
+                "-O stands for the pipeline that is registered under the name of an "
+                f"IR, and none is for IR '{name}'; name passes by -p"
+            )
     return f"DefaultPipeline{{opt-level={level}}}"
 
 

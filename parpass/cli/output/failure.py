@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -173,11 +174,8 @@ def _is_user_file(file: str) -> bool:
 
 
 def _frame(file: str, line: object, name: str) -> str:
-    try:
+    below = file
+    # The folder may be gone, or the file on another drive.
+    with contextlib.suppress(OSError, ValueError):
         below = os.path.relpath(file)
-    except (
-        OSError,
-        ValueError,
-    ):  # there is no such folder any more, or it is elsewhere
-        below = file
     return f"{file if below.startswith(os.pardir) else below}:{line}, in {name}"

@@ -86,7 +86,7 @@ class StageInProgress(msgspec.Struct, frozen=True):
     module: StoredModule
     outcomes: StageOutcomes
     began: float
-    was_warm: bool = True
+    was_warm: bool
     is_probed: bool = False
     cache: StageCache | None = None
 
