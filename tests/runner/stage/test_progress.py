@@ -121,17 +121,17 @@ def test_a_callback_that_raises_is_one_warning_and_changes_nothing():
 
 def test_a_run_whose_progress_nobody_asked_for_starts_no_thread():
     with warnings.catch_warnings(), PassContext():
-        before = threading.active_count()
-        seen: list[int] = []
+        before = {*threading.enumerate()}
+        seen: list[set[threading.Thread]] = []
 
         class Count(Add):
             def transform_function(
                 self, func: Fn, mod: Program, ctx: PassContext
             ) -> Fn:
-                seen.append(threading.active_count())
+                seen.append({*threading.enumerate()} - before)
                 return func
 
         run_pipeline_sync(PROGRAM, Count(), workers=0)
-        assert set(seen) == {before}
+        assert seen == [set()] * len(PROGRAM.functions)
         run_pipeline_sync(PROGRAM, Count(), workers=0, progress=lambda _: None)
-        assert threading.active_count() == before
+        assert {*threading.enumerate()} - before == set()
