@@ -30,7 +30,7 @@ from bench.measure import Setting, clocked
 from bench.work import PAIRS, USE_WORKERS, Heavy, Nothing, Swap, Work, no_pass
 from parpass import IRModule, PassContext, open_runner
 from parpass.runner import Runner, RunReport
-from parpass.runner.pool.loky_executor import LokyExecutor
+from parpass.runner.pool.worker_pool import Pool
 
 SMALL, LARGE = 10, 300  # nodes of a function
 _FEW, _MANY = 1000, 4000  # functions
@@ -38,6 +38,16 @@ _JOB_SECONDS = 0.004  # of work on a function, of which the scheduler makes a jo
 _PLANNED_WORKERS = 16  # for which it makes them, so that there are many
 _DASK_JOBS = 1000  # sent at once
 _ROUND_TRIPS = 100
+
+
+class _PlannedPool(Pool):
+    """Has one worker; the scheduler plans for `planned`."""
+
+    planned = 1
+
+    @property
+    def workers(self) -> int:
+        return self.planned
 
 
 class _Submits(Protocol):
@@ -69,7 +79,7 @@ def measured_costs(setting: Setting) -> Costs:
     nothing, work = Nothing(), Heavy(_JOB_SECONDS)
     small, large = functions_of(SMALL, few), functions_of(LARGE, max(10, few // 10))
     with (
-        contextlib.closing(LokyExecutor(1)) as executor,
+        contextlib.closing(_PlannedPool(1)) as executor,
         open_runner(executor=executor) as runner,
     ):
 
@@ -83,10 +93,10 @@ def measured_costs(setting: Setting) -> Costs:
             observed(small, Swap(PAIRS)),
             observed(large, Swap(PAIRS)),
         ]
-        executor.workers = _PLANNED_WORKERS
+        executor.planned = _PLANNED_WORKERS
         part = functions_of(SMALL, max(20, few // 4))
         runs += [observed(part, work, _JOB_SECONDS)]
-        executor.workers = 1
+        executor.planned = 1
         way = round_trip(executor) / 2
     return replace(solved(runs), way=way)
 

@@ -12,9 +12,9 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from parpass.integrations.cluster.cluster_workers import (
-    ClusterWorker,
-    ClusterWorkers,
+from parpass.integrations.dask.dask_workers import (
+    DaskWorker,
+    DaskWorkers,
     RoundTripEstimate,
 )
 from parpass.runner.pool.scheduler import Scheduler
@@ -143,7 +143,7 @@ class _Queue:
 
 
 class _Worker:
-    def __init__(self, place: ClusterWorker) -> None:
+    def __init__(self, place: DaskWorker) -> None:
         self.place = place
         self.queue = _Queue()
         self.jobs: set[int] = set()
@@ -166,7 +166,7 @@ class _Simulation:
         self.now = 0.0
         self.random = random.Random(cluster.seed)
         self.coordinator, self.scheduler = _Queue(), _Queue()
-        self.places, self.cost = ClusterWorkers(), RoundTripEstimate(0.05)
+        self.places, self.cost = DaskWorkers(), RoundTripEstimate()
         self.workers: dict[str, _Worker] = {}
         self.jobs: dict[int, _Job] = {}
         self.waiting: list[SubmitJob] = []

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parpass import IRModule
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.module_adapter import IRModuleAdapter
-from parpass.ir.typed_expr import BaseFunc
 from parpass.transform import BlobSink, Source
 
 _RECORD = struct.Struct("<qqq")  # bytes encoded, bytes decoded, functions decoded

@@ -19,7 +19,7 @@ import numpy as np
 from examples.real_networks import load, network_paths
 from parpass import IRModule, relay
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.transform import default_pipeline
 
 LEVELS = (0, 1, 2, 3)

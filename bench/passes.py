@@ -28,7 +28,7 @@ from bench.table import Machine
 from bench.work import generated_function
 from parpass import IRModule, relay, tir
 from parpass.ir.node import count_nodes
-from parpass.ir.op_registration import TempOpAttr
+from parpass.ir.op.op_registration import TempOpAttr
 from parpass.relay import transform
 from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
 from parpass.tir import transform as tir_transform
@@ -71,10 +71,6 @@ def loops(nodes: int) -> tir.PrimFunc:
     return generated_loops(0, nodes // 12)
 
 
-def _for_a_processor(func: tir.PrimFunc) -> tir.PrimFunc:
-    return func.with_attr({"global_symbol": "main", "target": "llvm"})
-
-
 def _as_it_is(func: tir.PrimFunc) -> tir.PrimFunc:
     return func
 
@@ -89,21 +85,12 @@ _ON_NETWORKS = {
 }
 _ON_LETS = {"DeadCodeElimination", "ToGraphNormalForm"}
 _WITH_OPTIONS: dict[str, Callable[[], Pass]] = {
-    "AnnotateTarget": lambda: transform.AnnotateTarget("test"),
     "ConvertLayout": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC"]}),
     "Apply": lambda: tir_transform.Apply(_as_it_is),
-    "NarrowDataType": lambda: tir_transform.NarrowDataType(32),
 }
 _PREPARED: dict[str, Callable[[], Sequence[Pass]]] = {
     "DefuseOps": lambda: [transform.FuseOps()],
     "FunctionsFromFusion": lambda: [transform.FuseOps()],
-    "MergeCompilerRegions": lambda: [transform.AnnotateTarget("test")],
-    "PartitionGraph": lambda: [transform.AnnotateTarget("test")],
-    "UnCPS": lambda: [transform.ToCPS()],
-    **dict.fromkeys(
-        ("MakePackedAPI", "MakeUnpackedAPI", "VerifyMemory"),
-        lambda: [tir_transform.Apply(_for_a_processor)],
-    ),
 }
 
 

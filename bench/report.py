@@ -29,9 +29,9 @@ REASONS = Path(__file__).with_name("reasons.toml")
 
 # Pages that have the tables of rows as they are, after a mark with the rows' names.
 FIGURES_ON = {
-    "executors.md": ("dask", "ray", "engines"),
+    "executors.md": ("engines",),
     "incremental.md": ("incremental",),
-    "with-numba.md": ("numba", "numba_more"),
+    "with-dask.md": ("dask",),
     "with-tvm.md": ("tvm_build",),
 }
 # What it is good at: rows, each with what its line on the README compares. Of several

@@ -66,7 +66,6 @@ def main(largest: int) -> None:
     table = Table(title="Microseconds for each node")
     for heading in ("program", "nodes", "text", "print", "parse"):
         table.add_column(heading, justify="left" if heading == "program" else "right")
-    relay.parse("")  # prepares the grammar
     for kind in KINDS:
         size = 1000
         while size <= largest:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from parpass import IRModule, relay
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
 
 UNARY = ("negative", "abs", "exp", "tanh", "sigmoid", "sqrt")
@@ -118,6 +118,8 @@ class Swap(FunctionPass):
         pairs: The names that are exchanged.
     """
 
+    cacheable = True
+
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.pass_info = PassInfo(0, "Swap")
         self.pairs = pairs
@@ -197,6 +199,7 @@ class Nothing(FunctionPass):
     """A pass that does nothing."""
 
     pass_info = PassInfo(0, "Nothing")
+    cacheable = True
 
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext

@@ -3,7 +3,6 @@
 # DaCe reads these functions as its own language.
 # pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 # pyright: reportCallIssue=false
-# ruff: noqa: D103
 
 import dace
 import numpy as np

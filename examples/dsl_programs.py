@@ -80,6 +80,8 @@ class Programs:
 class ProgramsAdapter(ModuleAdapter):
     """What parpass asks of programs; they are pickled."""
 
+    mutability = None  # a step makes a new program
+
     def functions(self, mod: Programs) -> Mapping[str, Program]:
         """Return the programs."""
         return mod.programs

@@ -7,7 +7,6 @@ on each side.
 # GT4Py reads these functions as its own language.
 # pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 # pyright: reportCallIssue=false
-# ruff: noqa: D103
 
 import gt4py.next as gtx
 from gt4py.next import maximum, minimum, sqrt, where

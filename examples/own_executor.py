@@ -22,7 +22,13 @@ from typing import Any
 
 import parpass
 from parpass import relay
-from parpass.runner import JobCancelledError, JobLostError, NoWorkersError, begin_worker
+from parpass.runner import (
+    Executor,
+    JobCancelledError,
+    JobLostError,
+    NoWorkersError,
+    begin_worker,
+)
 
 Run = Callable[[bytes], bytes]
 _start = multiprocessing.get_context("spawn")
@@ -72,7 +78,7 @@ class Worker:
         self.executor.has_gone(self)
 
 
-class ProcessExecutor:
+class ProcessExecutor(Executor):
     """Some workers; see `parpass.runner.Executor` for what each method promises.
 
     Args:
@@ -80,11 +86,16 @@ class ProcessExecutor:
     """
 
     def __init__(self, workers: int) -> None:
-        self.workers = workers
+        self._workers = workers
         self._jobs: deque[tuple[Run, bytes, Future[bytes]]] = deque()
         self._staff: set[Worker] = set()
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run at once."""
+        return self._workers
 
     @property
     def is_warm(self) -> bool:
@@ -94,10 +105,17 @@ class ProcessExecutor:
     def start(self, seconds: float = 60.0) -> None:
         """Start the workers that are missing."""
         with self._changed:
-            while len(self._staff) < self.workers and not self._closed:
+            while len(self._staff) < self._workers and not self._closed:
                 self._staff.add(Worker(self))
 
-    def submit(self, run: Run, job: bytes, seconds: float = math.inf) -> Future[bytes]:
+    def submit(
+        self,
+        run: Run,
+        job: bytes,
+        seconds: float = math.inf,
+        *,
+        owner: object = None,
+    ) -> Future[bytes]:
         """Have a worker call `run(job)`."""
         answer: Future[bytes] = Future()
         with self._changed:
@@ -113,13 +131,6 @@ class ProcessExecutor:
             for worker in [one for one in self._staff if one.answer is answer]:
                 worker.process.kill()
         settle(answer.set_exception, JobCancelledError())
-
-    def kill(self) -> None:
-        """End all jobs and all workers."""
-        with self._changed:
-            running = [one.answer for one in self._staff if one.answer is not None]
-            for answer in [*running, *(job[2] for job in self._jobs)]:
-                self.end(answer)
 
     def close(self) -> None:
         """Let the workers finish."""

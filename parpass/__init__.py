@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
+from parpass.tvm_paths import attach_tvm_paths
 
 if TYPE_CHECKING:
     from parpass import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         remove_global_func,
     )
     from parpass.instrument import PassInstrument, pass_instrument
+    from parpass.ir.global_var import GlobalVar
     from parpass.ir.module import IRModule
     from parpass.ir.serialization import load_json, save_json
     from parpass.ir.structural import (
@@ -46,13 +48,13 @@ if TYPE_CHECKING:
         structural_equal,
         structural_hash,
     )
-    from parpass.ir.typed_expr import GlobalVar
     from parpass.relay.tvm_names import parser
     from parpass.runner import (
         Executor,
         FunctionCache,
         Runner,
         RunReport,
+        freeze_support,
         open_runner,
         propagate,
         run_pipeline,
@@ -111,6 +113,7 @@ __all__ = [
     "device",
     "error",
     "errors",
+    "freeze_support",
     "function_pass",
     "get_global_func",
     "instrument",
@@ -144,7 +147,7 @@ __all__ = [
     "transform",
 ]
 
-_ROOMS = {
+_SUBMODULES = {
     **{
         name: f"parpass.{name}"
         for name in (
@@ -162,14 +165,11 @@ _ROOMS = {
             *("target", "te", "tir", "transform"),
         )
     },
-    "arith": "parpass.tir.arith",
-    "error": "parpass.errors",
     "nd": "parpass.runtime.ndarray",
-    "parser": "parpass.relay.tvm_names.parser",
 }
 
 # The registry's names come by way of `ir`, which makes the shipped passes known.
-_HOME = homes(
+_DEFINING_MODULES = defining_modules(
     {
         "errors": "ParpassError TVMError",
         "target": "build",
@@ -180,15 +180,15 @@ _HOME = homes(
             remove_global_func GlobalVar IRModule load_json save_json
             assert_structural_equal structural_equal structural_hash""",
         "runner": """
-            Executor FunctionCache RunReport Runner open_runner propagate run_pipeline
-            run_pipeline_sync""",
+            Executor FunctionCache RunReport Runner freeze_support open_runner propagate
+            run_pipeline run_pipeline_sync""",
     }
 )
 
 __getattr__, __dir__ = attach_lazy(
     __name__,
-    {name: _HOME.get(name, "parpass.transform") for name in __all__},
-    submodules=_ROOMS,
+    {name: _DEFINING_MODULES.get(name, "parpass.transform") for name in __all__},
+    submodules=_SUBMODULES,
     hints={
         "open_runner_sync": (
             "open_runner is for both: 'with open_runner() as runner: "
@@ -196,3 +196,5 @@ __getattr__, __dir__ = attach_lazy(
         )
     },
 )
+
+attach_tvm_paths(__name__)

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import msgspec
 
@@ -33,67 +33,21 @@ class SourceName(str):
         return str(self)
 
 
-class _SpanFields(msgspec.Struct, frozen=True, gc=False):
+class Span(msgspec.Struct, frozen=True, gc=False):
+    """A range of source text; lines and columns count from 1, ends are exclusive."""
+
     source_name: str
     line: int
     end_line: int
     column: int
     end_column: int
 
-
-class Span(_SpanFields, frozen=True, gc=False):
-    """A range of source text; lines and columns count from 1, ends are exclusive.
-
-    Reads of its lines are counted, by `PlaceCounter`.
-    """
-
     def same_as(self, other: object) -> bool:
         """Return whether this is the object `other` (identity)."""
         return self is other
 
-    def moved(self, lines: int) -> Span:
-        """Return the same place in a text that has so many more lines above it."""
-        line, end = lines_of(self)
-        columns = self.column, self.end_column
-        return Span(self.source_name, line + lines, end + lines, *columns)
-
     def __str__(self) -> str:
         return f"{self.source_name}:{self.line}:{self.column}"
-
-    def __repr__(self) -> str:
-        name, names = type(self).__name__, type(self).__struct_fields__
-        return f"{name}({', '.join(f'{one}={getattr(self, one)!r}' for one in names)})"
-
-
-class PlaceCounter:
-    """The number of times that this process read the line of a span.
-
-    If it is the same after some code as before, no line of a span is in what that made.
-    """
-
-    count: ClassVar[int] = 0
-
-
-_line_of = cast("Any", _SpanFields).line.__get__
-_end_line_of = cast("Any", _SpanFields).end_line.__get__
-
-
-def lines_of(span: Span) -> tuple[int, int]:
-    """Return the first and the last line of a span, which is not counted."""
-    return _line_of(span), _end_line_of(span)
-
-
-def _counted(read: Callable[[Span], int]) -> property:
-    def get(span: Span) -> int:
-        PlaceCounter.count += 1
-        return read(span)
-
-    return property(get)
-
-
-# Constructors stay those of a struct, so that spans are made as fast as before.
-Span.line = _counted(_line_of)  # pyright: ignore[reportAttributeAccessIssue]
-Span.end_line = _counted(_end_line_of)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class DiagnosticLevel(enum.IntEnum):

@@ -1,8 +1,9 @@
-"""IRs and executors that distributions declare as entry points.
+"""IRs, executors and layers of caches that distributions declare as entry points.
 
 `parpass.irs` has an `IR` record for each IR whose adapter is loaded on demand, and
 `parpass.executors`, for each scheme of an executor's URL, a function from the URL to
-a context manager that opens the executor. The groups are looked up when a name is asked
+a context manager that opens the executor. `parpass.cache_layers` has the same for URLs
+of layers of a function cache. The groups are looked up when a name is asked
 for that parpass does not ship: `importlib.metadata` takes a tenth of a second to load,
 and milliseconds to look. The shipped ones are in `SHIPPED`, which `pyproject.toml`
 repeats for other tools, so that they are known in a source tree without metadata. A
@@ -12,7 +13,6 @@ shipped name is not replaced; of several installed ones the first on `sys.path` 
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from parpass.errors import AdapterWarning, EntryPointError
 from parpass.errors.core import did_you_mean
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
+from parpass.lazy_loader import load_module
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 IRS, EXECUTORS = "parpass.irs", "parpass.executors"
+LAYERS = "parpass.cache_layers"
 
 SHIPPED: Mapping[str, Mapping[str, str]] = {
     IRS: {
@@ -35,9 +36,10 @@ SHIPPED: Mapping[str, Mapping[str, str]] = {
         "relay": "parpass.ir.embedded:RELAY",
         "tir": "parpass.ir.embedded:TIR",
     },
-    EXECUTORS: {
-        "dask": "parpass.integrations.dask.dask_executor:open_executor",
-        "ray": "parpass.integrations.ray.ray_executor:open_executor",
+    EXECUTORS: {"dask": "parpass.integrations.dask.dask_executor:open_executor"},
+    LAYERS: {
+        "http": "parpass.integrations.http.http_layer:HttpLayer",
+        "https": "parpass.integrations.http.http_layer:HttpLayer",
     },
 }
 
@@ -139,6 +141,31 @@ def open_executor(url: str) -> AbstractContextManager[Any]:
     return cast("ExecutorFactory", factory)(url)
 
 
+def open_cache_layer(url: str, *, is_writable: bool = False) -> Any:
+    """Return the layer of a function cache that a URL names.
+
+    Args:
+        url: `SCHEME://...`, of which the scheme is the name of an entry point.
+        is_writable: Whether results are put there, too.
+
+    Raises:
+        EntryPointError: There is none of that name, or it cannot be loaded.
+    """
+    scheme = url.partition("://")[0]
+    value = _value(LAYERS, scheme)
+    if value is None:
+        names = sorted({*SHIPPED[LAYERS], *installed(LAYERS)})
+        raise EntryPointError(
+            "expected a URL such as https://HOST/PATH for a layer of a cache, got "
+            f"'{url}'{did_you_mean(scheme, names)}; known are {', '.join(names)}"
+        )
+    requirement = "parpass[http]" if scheme in SHIPPED[LAYERS] else ""
+    make = _load(LAYERS, scheme, value, requirement)
+    if not callable(make):
+        raise _unfit(LAYERS, scheme, value, "a function from a URL", make)
+    return make(url, is_writable=is_writable)
+
+
 def _extra(scheme: str) -> str:
     """Return the requirement that installs a shipped executor's library, else ""."""
     return f"parpass[{scheme}]" if scheme in SHIPPED[EXECUTORS] else ""
@@ -184,9 +211,8 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 def _installed_on(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     """Return the installed entry points of a group, looked up once for each path."""
     del path
-    with fork_lock:
-        # Most programs name nothing that is not shipped, and do without.
-        import importlib.metadata as metadata
+    # Most programs name nothing that is not shipped, and do without.
+    import importlib.metadata as metadata
 
     found: dict[str, EntryPoint] = {}
     for one in metadata.entry_points(group=group):
@@ -208,8 +234,7 @@ def _load(group: str, name: str, value: str, requirement: str = "") -> Any:
 def _import(module: str, what: str, requirement: str) -> Any:
     """Return a module, imported for something that messages are about."""
     try:
-        with fork_lock:
-            return importlib.import_module(module)
+        return load_module(module)
     except ModuleNotFoundError as error:
         hint = f"install '{requirement}'" if requirement else "it is not installed"
         raise EntryPointError(f"{what} needs {error.name}: {hint}") from error

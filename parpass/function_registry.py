@@ -1,19 +1,19 @@
 """The global function registry, and PackedFunc: callables under names.
 
-Every shipped pass is here under `relay._transform.NAME`, and what a user registers is
-found in the same way: by `get_global_func`, in `required`, in pipeline text.
+Every pass is here under its key, such as `relay._transform.NAME`, and what a user
+registers is found in the same way: by `get_global_func`, in `required`, in pipeline
+text.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, cast, overload, runtime_checkable
 
 from parpass.errors import ArgumentError, UnknownFunctionError
-from parpass.fork_safety import fork_lock
+from parpass.lazy_loader import load_module
 from parpass.replicated_tables import ReplicatedTable
 
 _functions: ReplicatedTable[str, PackedFunc] = ReplicatedTable("function")
@@ -191,6 +191,5 @@ def declare_functions(module_name: str) -> None:
 
 def import_declared() -> None:
     """Import the modules that were declared, if that has not been done yet."""
-    with fork_lock:
-        for name in tuple(DECLARED):
-            importlib.import_module(name)
+    for name in tuple(DECLARED):
+        load_module(name)

@@ -10,7 +10,13 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
+
+
+def load_module(name: str) -> Any:
+    """Import a module by its name, and return it; a fork waits meanwhile."""
+    with forks_wait():
+        return importlib.import_module(name)
 
 
 def attach_lazy(
@@ -55,13 +61,11 @@ def attach_lazy(
 
     def __getattr__(name: str) -> Any:  # noqa: N807 -- the hook's name in PEP 562
         if name in modules:
-            with fork_lock:
-                return importlib.import_module(modules[name])
+            return load_module(modules[name])
         module = defining_module(name)
         if before_lookup is not None:
             before_lookup()
-        with fork_lock:
-            value = getattr(importlib.import_module(module), name)
+        value = getattr(load_module(module), name)
         setattr(sys.modules[package], name, value)  # later accesses do not come here
         return value
 
@@ -73,7 +77,7 @@ def attach_lazy(
     return __getattr__, __dir__
 
 
-def homes(names: Mapping[str, str]) -> dict[str, str]:
+def defining_modules(names: Mapping[str, str]) -> dict[str, str]:
     """Return the defining module of each name, the first argument of `attach_lazy`.
 
     Args:
@@ -87,5 +91,4 @@ def homes(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _all_of(module: str) -> list[str]:
-    with fork_lock:
-        return importlib.import_module(module).__all__
+    return load_module(module).__all__

@@ -14,7 +14,6 @@ import functools
 import hashlib
 import os
 import sqlite3
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,8 +37,6 @@ from parpass.trusted_paths import UntrustedPathError
 
 _MOST_BYTES = 1 << 30
 _WAITING_SECONDS = 2.0  # for other processes, in one build
-_ELSEWHERE = "PARPASS_CACHE_DIR may name another folder"
-_ANEW = "'parpass cache --clear' begins a new one"
 _DAMAGE = "objects of earlier builds that the disk, or another program, has damaged"
 _MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
@@ -310,24 +307,36 @@ class ObjectStore:
             self._has_warned = True
             warn(message, SlowerRunWarning)
 
+    def _is_default(self) -> bool:
+        """Return whether it is the user's folder, and none that a program has named."""
+        try:
+            return self._folder is None or self._folder == default_folder()
+        except OSError:  # there is no such folder
+            return False
+
     def _problem(self, error: Exception) -> str:
         """Return why it is not used, and what to do."""
+        elsewhere = "PARPASS_CACHE_DIR may name another folder"
+        anew = "'parpass cache --clear' begins a new one"
+        if not self._is_default():
+            elsewhere = "give another folder"
+            anew = f"remove '{file_of(self.folder)}' to begin a new one"
         if isinstance(error, UntrustedPathError):
             remedy = f"{error.remedy}, or " if error.remedy else ""
-            return f"{error}; {remedy}{_ELSEWHERE}"
+            return f"{error}; {remedy}{elsewhere}"
         try:
             where = f"'{file_of(self.folder)}'"
         except OSError:
             return f"it cannot be used ({error})"
         if isinstance(error, OSError):
-            return f"{where} cannot be used ({error}); {_ELSEWHERE}"
+            return f"{where} cannot be used ({error}); {elsewhere}"
         is_sqlite = isinstance(error, sqlite3.Error)
         if is_sqlite and error_code(error) == sqlite3.SQLITE_BUSY:
             return (
                 f"another process has had {where} locked for "
-                f"{_WAITING_SECONDS:.0f} seconds; end it if it is stopped. {_ANEW}"
+                f"{_WAITING_SECONDS:.0f} seconds; end it if it is stopped; {anew}"
             )
-        return f"{where} cannot be used ({error}); {_ANEW}, and {_ELSEWHERE}"
+        return f"{where} cannot be used ({error}); {anew}, or {elsewhere}"
 
 
 def default_folder() -> Path:
@@ -341,16 +350,15 @@ def default_folder() -> Path:
     given = os.environ.get("PARPASS_CACHE_DIR")
     if given:
         return Path(given)
-    try:
-        if sys.platform == "win32":
-            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Caches"
-        else:
-            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError as error:  # an account that systems make up has none
-        raise FileNotFoundError(f"{error} PARPASS_CACHE_DIR may name one") from None
-    return Path(base) / "parpass"
+    # Only where no folder is given.
+    import platformdirs
+
+    found = Path()
+    with contextlib.suppress(RuntimeError):
+        found = platformdirs.user_cache_path("parpass", appauthor=False)
+    if not found.is_absolute():  # an account that systems make up has no home
+        raise FileNotFoundError("you have no home; PARPASS_CACHE_DIR may name a folder")
+    return found
 
 
 def find_objects(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.trusted_paths import (
     has_trusted_file,
     make_private_file,
@@ -212,7 +212,7 @@ class ObjectTable:
         """Give a connection that has its lock; what is not committed is undone."""
         path = "/" + self.path.as_posix().removeprefix("/")  # "C:/" has none
         address = f"file://{quote(os.fsencode(path))}?mode={mode}"
-        with fork_lock:
+        with forks_wait():
             with patience.spent() as seconds:
                 table = _opened(address, begin, seconds)
             with closing(table):

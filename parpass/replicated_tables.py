@@ -10,20 +10,19 @@ be replicated is missing in the worker, which is an error only if a pass looks i
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple, TypeVar
 
-from parpass.fork_safety import fork_lock
+from parpass.lazy_loader import load_module
+from parpass.program_modules import is_found_by_name
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
 _tables: dict[str, ReplicatedTable[Any, Any]] = {}  # by kind of entry
-_missing_entries: list[tuple[str, str]] = []
+_missing: list[tuple[str, str]] = []
 _last_change = object()  # replaced at each change of any table
 _entries: tuple[object, tuple[Entry, ...]] = None, ()  # the entries after a change
 _declared: Sequence[Entry] | None = None  # foreign entries that are in force
@@ -108,7 +107,7 @@ class ReplicatedTable(dict[KeyT, ValueT]):
             if why is None:
                 self.missing.pop(key, None)
             else:
-                _missing_entries.append((f"the {entry}", why))
+                record_missing(f"the {entry}", why)
 
     def state_of(self, key: KeyT) -> Any:
         """Return the state that is sent for an entry."""
@@ -258,13 +257,11 @@ def declare_all(entries: Sequence[Entry]) -> None:
         return
     unload_foreign()
     for entry in entries:
-        with fork_lock:
-            importlib.import_module(entry.table_module)
+        load_module(entry.table_module)
         table, key = _tables[entry.table], local_key(entry)
         if entry.module is not None:
             if key in table and table.added.get(key) != entry.module:
-                with fork_lock:  # its import replaces parpass's own entry
-                    importlib.import_module(entry.module)
+                load_module(entry.module)  # its import replaces parpass's own entry
             if key not in table:
                 table.missing[_portable_key(key)] = entry
             continue
@@ -287,24 +284,28 @@ def unload_foreign() -> None:
     """Remove the foreign entries of all tables."""
     global _declared
     _declared = None
-    _missing_entries.clear()
+    _missing.clear()
     for table in _tables.values():
         if table.shadowed or table.missing:
             table.unload()
 
 
+def record_missing(what: str, why: str) -> None:
+    """Record what a pass asks for and this process, a worker, cannot give."""
+    _missing.append((what, why))
+
+
 def take_missing() -> tuple[str, str] | None:
-    """Return and clear the first failed lookup of a missing entry, and its reason."""
-    found = _missing_entries[0] if _missing_entries else None
-    _missing_entries.clear()
+    """Return and clear what a pass asked for first and did not get, and why."""
+    found = _missing[0] if _missing else None
+    _missing.clear()
     return found
 
 
 def _import_problem(entry: Entry, table: ReplicatedTable[Any, Any]) -> str | None:
     assert entry.module is not None
     try:
-        with fork_lock:
-            importlib.import_module(entry.module)
+        load_module(entry.module)
     except Exception as error:  # noqa: BLE001 -- importing user code may raise anything
         return f"{type(error).__name__}: {error}"
     if local_key(entry) in table:
@@ -329,33 +330,9 @@ def _importing() -> str | None:
 
 def importable(module: str | None) -> str | None:
     """Return a module's name if other processes import that module by it, else None."""
-    if module is None or module == "__main__":
+    if module is None:
         return None
-    with fork_lock:
-        from cloudpickle import list_registry_pickle_by_value
+    from cloudpickle import list_registry_pickle_by_value
 
-    spec = getattr(sys.modules.get(module), "__spec__", None)
-    if spec is None or module in list_registry_pickle_by_value():
-        return None
-    known = _found.get(module)
-    if known is None or known[0] is not spec:
-        known = _found[module] = spec, _is_found(module, spec)
-    return module if known[1] else None
-
-
-_found: dict[str, tuple[Any, bool]] = {}  # spec and `_is_found` by module
-
-
-def _is_found(module: str, spec: ModuleSpec) -> bool:
-    """Return whether a process without the module would import it from that origin.
-
-    A finder that returns the identical spec has only looked it up in `sys.modules`.
-    """
-    package = sys.modules.get(module.rpartition(".")[0])
-    path = getattr(package, "__path__", None)
-    for finder in sys.meta_path:
-        with fork_lock:
-            found = finder.find_spec(module, path)
-        if found is not None and found is not spec:
-            return found.origin == spec.origin
-    return False
+    is_by_value = module in list_registry_pickle_by_value()
+    return module if not is_by_value and is_found_by_name(module) else None

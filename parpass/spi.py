@@ -20,7 +20,8 @@ Executor
 
 Worker
     What the processes of an executor call: `begin_worker` once, then `run_job` for each
-    job; or `serve`, which does both over a connection.
+    job; or `serve`, which does both over a connection. `worker_command` starts such a
+    process, also where the program is frozen.
 
 Shared directory
     What a run shares with its workers, for an executor whose workers have another file
@@ -32,15 +33,14 @@ Tables
     `dumps` and `warn` are pickling by value and warnings as passes have them,
     `did_you_mean` names what is near a name that is unknown, `check_version` warns of a
     foreign package's version that was not tested, `atomic_write` replaces a file in one
-    step, `attach_lazy` defers the imports of a package, and `fork_lock` is held by what
-    imports late.
+    step, and `attach_lazy` defers the imports of a package.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
 
 if TYPE_CHECKING:
     from parpass.atomic_files import atomic_write
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from parpass.errors.core import did_you_mean
     from parpass.errors.tested_versions import check_version
     from parpass.errors.warning import warn
-    from parpass.fork_safety import fork_lock
     from parpass.replicated_tables import ReplicatedTable, importable
     from parpass.runner import (
         Executor,
@@ -58,13 +57,12 @@ if TYPE_CHECKING:
         begin_worker,
     )
     from parpass.runner.cores import usable_cores
-    from parpass.runner.executor import DEFAULT_START_SECONDS, worker_env
+    from parpass.runner.executor import DEFAULT_START_SECONDS
+    from parpass.runner.follow.environment import worker_env
     from parpass.runner.ipc.batch import EncodedFunction
-    from parpass.runner.ipc.blob_server import BlobServer, socket_path
     from parpass.runner.ipc.blobs import (
         WorkerBlobStore,
         blob_file_name,
-        mark_fetch_all,
     )
     from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
     from parpass.runner.ipc.messages import (
@@ -76,18 +74,19 @@ if TYPE_CHECKING:
         spec_file_name,
     )
     from parpass.runner.ipc.shared_dir import (
+        FAULT_PREFIX,
         Extent,
         FileWriter,
         SharedDirectory,
         StorageError,
     )
     from parpass.runner.ipc.status_board import (
-        FAULT_PREFIX,
-        Activity,
         Phase,
+        Status,
         StatusBoard,
         StatusSlot,
     )
+    from parpass.runner.worker.frozen import worker_command
     from parpass.runner.worker.jobs import run_job
     from parpass.runner.worker.main import decode_result, encode_call, serve
     from parpass.transform import (
@@ -96,12 +95,11 @@ if TYPE_CHECKING:
         LargeValue,
         ModuleAdapter,
         Mutability,
-        PlacedCodec,
-        PortableCodec,
         ProgramFormat,
         ProgramSlice,
         ReductionPattern,
         Source,
+        StoreCodec,
         register_adapter,
         register_programs,
         register_wrapping,
@@ -114,10 +112,8 @@ __all__ = [
     "DEFAULT_START_SECONDS",
     "FAULT_PREFIX",
     "IR",
-    "Activity",
     "BatchCodec",
     "BatchFile",
-    "BlobServer",
     "BlobSink",
     "EncodedFunction",
     "Executor",
@@ -133,17 +129,17 @@ __all__ = [
     "Mutability",
     "NoWorkersError",
     "Phase",
-    "PlacedCodec",
-    "PortableCodec",
     "ProgramFormat",
     "ProgramSlice",
     "ReductionPattern",
     "ReplicatedTable",
     "SharedDirectory",
     "Source",
+    "Status",
     "StatusBoard",
     "StatusSlot",
     "StorageError",
+    "StoreCodec",
     "WorkerBlobStore",
     "atomic_write",
     "attach_lazy",
@@ -157,21 +153,19 @@ __all__ = [
     "encode_call",
     "encode_message",
     "first_difference",
-    "fork_lock",
     "function_file_name",
     "importable",
     "index_file_name",
-    "mark_fetch_all",
     "register_adapter",
     "register_programs",
     "register_wrapping",
     "run_job",
     "serve",
     "skip_reasons",
-    "socket_path",
     "spec_file_name",
     "usable_cores",
     "warn",
+    "worker_command",
     "worker_env",
 ]
 
@@ -179,35 +173,36 @@ _SECTIONS = {
     # IR
     "entry_points": "IR",
     "transform": "BatchCodec BlobSink LargeValue ModuleAdapter Mutability "
-    "PlacedCodec PortableCodec ProgramSlice Source register_adapter register_wrapping",
+    "StoreCodec ProgramSlice Source register_adapter register_wrapping",
     # Program format
     "transform.program_format": "ProgramFormat ReductionPattern first_difference "
     "register_programs",
     # Executor
     "runner.cores": "usable_cores",
     "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
-    "NoWorkersError worker_env",
+    "NoWorkersError",
+    "runner.follow.environment": "worker_env",
     # Worker
+    "runner.worker.frozen": "worker_command",
     "runner.worker.jobs": "begin_worker run_job",
     "runner.worker.main": "decode_result encode_call serve",
     # Shared directory
     "runner.ipc.batch": "EncodedFunction",
-    "runner.ipc.blob_server": "BlobServer socket_path",
-    "runner.ipc.blobs": "WorkerBlobStore blob_file_name mark_fetch_all",
+    "runner.ipc.blobs": "WorkerBlobStore blob_file_name",
     "runner.ipc.function_file": "BatchFile FunctionIndex IndexEntry",
     "runner.ipc.messages": "Job decode_message encode_message function_file_name "
     "index_file_name spec_file_name",
-    "runner.ipc.shared_dir": "Extent FileWriter SharedDirectory StorageError",
-    "runner.ipc.status_board": "FAULT_PREFIX Activity Phase StatusBoard StatusSlot",
+    "runner.ipc.shared_dir": "FAULT_PREFIX Extent FileWriter SharedDirectory "
+    "StorageError",
+    "runner.ipc.status_board": "Status Phase StatusBoard StatusSlot",
     # Tables
     "atomic_files": "atomic_write",
     "errors.core": "did_you_mean",
     "errors.tested_versions": "check_version",
     "errors.warning": "warn",
-    "fork_safety": "fork_lock",
     "replicated_tables": "ReplicatedTable importable",
     "transform.budget": "skip_reasons",
     "transform.code_pickler": "dumps",
 }
 
-__getattr__, __dir__ = attach_lazy(__name__, homes(_SECTIONS))
+__getattr__, __dir__ = attach_lazy(__name__, defining_modules(_SECTIONS))

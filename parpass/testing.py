@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import AdapterError, LawError
-from parpass.fork_safety import fork_lock
 from parpass.runner import Runner, open_runner
 from parpass.runner.check.codec_check import (
     CODEC,
@@ -27,7 +26,13 @@ from parpass.runner.check.codec_check import (
     difference_of,
     round_trip_fault,
 )
-from parpass.runner.ipc.pickling import pickle_by_value
+from parpass.runner.check.copies_check import (
+    change_fault,
+    member_fault,
+    shared_part_fault,
+)
+from parpass.runner.check.methods_check import checked_result
+from parpass.runner.follow.pickling import pickle_by_value
 from parpass.transform import (
     BatchCodec,
     LargeValue,
@@ -39,9 +44,19 @@ from parpass.transform import (
     adapter_of,
     as_pass,
 )
-from parpass.transform.adapter import keep_inline, round_trip_all
-from parpass.transform.checked_adapter import adapter_name, take_violations
+from parpass.transform.adapter import keep_inline
+from parpass.transform.checked_adapter import (
+    FUNCTION,
+    adapter_name,
+    for_run,
+    take_violations,
+)
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from parpass.transform.function_copies import (
+    attaches_functions,
+    own_module,
+    round_trip_all,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,6 +65,7 @@ __all__ = [
     "assert_allclose",
     "check_adapter",
     "check_codec",
+    "check_copies",
     "check_methods",
     "check_parallel",
     "check_passes",
@@ -67,8 +83,7 @@ def assert_allclose(
     Raises:
         AssertionError: They do not; the message shows where.
     """
-    with fork_lock:
-        import numpy as np  # the kit is for IRs that need no numpy
+    import numpy as np  # the kit is for IRs that need no numpy
 
     found, wanted = np.asanyarray(actual), np.asanyarray(desired)
     if found.shape != wanted.shape:
@@ -80,7 +95,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
-    """Run all checks: methods, codec, its invisibility to passes, a parallel run.
+    """Run all checks: methods, codec, copies, what passes see, a parallel run.
 
     Args:
         mod: A module, best with functions of every kind that the IR has.
@@ -92,6 +107,7 @@ def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
     """
     check_methods(mod)
     check_codec(mod)
+    check_copies(mod, pipeline)
     check_passes(mod, pipeline)
     check_parallel(mod, pipeline)
 
@@ -102,14 +118,24 @@ def check_methods(mod: Any) -> None:
     Raises:
         AdapterError: A method returns a value that it must not.
     """
-    adapter = adapter_of(mod, "check_methods")
+    adapter = for_run(adapter_of(mod, "check_methods"))
+    for function in adapter.functions(mod).values():
+        if adapter.mutability is not None:
+            given = adapter.mutability.to_change(function)
+            is_function = given is function or adapter.is_function(given)
+            _expect(adapter, "mutability.to_change", FUNCTION, given, is_function)
+    mod = own_module(adapter, mod)
     functions = adapter.functions(mod)
     for name, function in functions.items():
         _expect(adapter, "functions", "names that are str", name, type(name) is str)
         is_function = adapter.is_function(function)
         _expect(adapter, "is_function", "True of each function", False, is_function)
-        adapter.kind_of(function)
+        kind = adapter.kind_of(function)
+        if kind is not None:
+            checked_result(adapter, "restoring_pass", kind)
         adapter.is_skipped(function)
+        checked_result(adapter, "faults", function, mod)
+        checked_result(adapter, "difference", function, function)
         small = adapter.size(function, 1)
         adapter.size(function, 1_000_000)
         expected = f"at most the limit of 1 for function '{name}'"
@@ -120,6 +146,11 @@ def check_methods(mod: Any) -> None:
         _expect(adapter, "keeps_signature", expected, is_kept, is_kept)
     for violation in take_violations(adapter):
         raise violation
+    programs = checked_result(adapter, "programs", mod)
+    for method in ("astext", "module_size"):
+        checked_result(adapter, method, mod, of=programs)
+    checked_result(adapter, "reduction_patterns", of=programs)
+    checked_result(adapter, "program_slice", mod, None)
     for name, build in _MODULES.items():
         _check_module(adapter, name, build, mod)
     shown = adapter.functions(adapter.replace_functions(mod, {}))
@@ -141,7 +172,11 @@ def _check_module(adapter: ModuleAdapter, method: str, build: _Build, mod: Any) 
     given = _Lazy(before)
     made = build(adapter, mod, given)
     expected = "a module that keeps the mapping it is given, and loads none of it"
-    _expect(adapter, method, expected, "one that copies it", not given.loaded)
+    sets_members = method == "with_functions" and attaches_functions(adapter, mod)
+    is_kept = sets_members or not given.loaded
+    if not is_kept and attaches_functions(adapter, mod):
+        expected += "; override it, as 'with_functions' looks at functions"
+    _expect(adapter, method, expected, "one that copies it", is_kept)
     shown = adapter.functions(made)
     expected = "a module with the functions it is given"
     _expect(adapter, method, expected, list(shown), _are_identical(before, shown))
@@ -195,9 +230,9 @@ def check_codec(mod: Any) -> None:
         LawError: A decoded value differs from the encoded one.
         Exception: Exceptions of the codec.
     """
-    adapter = adapter_of(mod, "check_codec")
+    adapter = for_run(adapter_of(mod, "check_codec"))
     unpickled: ModuleAdapter = pickle.loads(pickle_by_value(adapter))
-    shell = _round_trip_shell(adapter, unpickled, mod)
+    shell = _round_trip_shell(adapter, unpickled, own_module(adapter, mod))
     functions = dict(adapter.functions(mod))
     if adapter.round_trip_between_passes:
         functions = dict(adapter.functions(round_trip_all(adapter, mod)))
@@ -290,6 +325,33 @@ def _check_unchanged(
         )
 
 
+def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
+    """Check that functions can be copied, and that passes change no others in place.
+
+    Each function must own what can be changed of it, and know its own module alone; and
+    if the adapter says that functions are values, passes must change none.
+
+    Raises:
+        LawError: Functions share a part, lead to each other or to another module, or a
+            pass changes a function that it must not.
+    """
+    adapter = for_run(adapter_of(mod, "check_copies"))
+    for fault in (shared_part_fault(adapter, mod), member_fault(adapter, mod)):
+        if fault is not None:
+            raise fault
+    if adapter.consumes_functions:
+        return
+    for one in _passes(as_pass(pipeline)):
+        (body,) = (step for step in one.passes if step is not None)
+        # A copy in any case: a pass may change what the adapter says is a value.
+        fault = change_fault(adapter, body, round_trip_all(adapter, mod))
+        if fault is not None:
+            raise fault
+        mod, error = _result(one, round_trip_all(adapter, mod))
+        if error is not None:
+            raise error
+
+
 def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
     """Check that no pass can observe that functions were encoded and decoded.
 
@@ -301,7 +363,7 @@ def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
         LawError: The results of a pass differ.
         Exception: An exception that a pass raises on both.
     """
-    adapter = adapter_of(mod, "check_passes")
+    adapter = for_run(adapter_of(mod, "check_passes"))
     direct, decoded = mod, mod
     for one in _passes(as_pass(pipeline)):
         decoded = round_trip_all(adapter, decoded)
@@ -316,7 +378,7 @@ def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
         _compare(adapter, name, direct, decoded)
 
 
-def _passes(root: Pass) -> Iterator[Pass]:
+def _passes(root: Pass) -> Iterator[Sequential]:
     """Yield the passes of a pipeline, each in a `Sequential`.
 
     So optimization levels and required passes apply to each.

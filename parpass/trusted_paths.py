@@ -16,8 +16,6 @@ import os
 import stat
 from pathlib import Path
 
-from parpass.fork_safety import fork_lock
-
 _ROOT = 0
 _ACL = "system.posix_acl_access"
 
@@ -194,8 +192,8 @@ def _is_private_group(found: os.stat_result) -> bool:
 
     Many systems give each user such a group, and make new files writable by it.
     """
-    with fork_lock:
-        import grp  # exists on POSIX alone
+    import grp  # exists on POSIX alone
+
     try:
         group = grp.getgrgid(found.st_gid)
     except KeyError:
@@ -205,8 +203,8 @@ def _is_private_group(found: os.stat_result) -> bool:
 
 
 def _user_name(number: int) -> str:
-    with fork_lock:
-        import pwd  # exists on POSIX alone
+    import pwd  # exists on POSIX alone
+
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:

@@ -7,7 +7,8 @@
 * `--cached VERIFY` gives the shared runners one function cache, of which so large a
   share is verified: with 1 each result of an earlier run is computed again, and
   compared, with 0 all are used.
-* `--update` has what cases of case files expect written anew (`tests/test_cases.py`).
+* `--update` has what cases of case files expect written anew
+  (`tests/cases/test_cases.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,16 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from parpass import object_store
 from parpass.replicated_tables import program_entries
 from parpass.runner import FunctionCache, Runner, open_runner
-from tests.support import case_updates
+from tests.support.cases import updates as case_updates
 from tests.support.profiles import HUNT, profile_of, register_profiles
-from tests.support.registering import all_registered, take_out_but
+from tests.support.registering import (
+    all_registered,
+    nothing_registered,
+    take_out_but,
+)
 
 RunnerOf = Callable[[int], Runner]
 
@@ -118,7 +124,7 @@ def runner_of(pytestconfig: pytest.Config) -> Iterator[RunnerOf]:
         runner.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def runner(runner_of: RunnerOf) -> Runner:
     """Give a runner with two workers."""
     return runner_of(2)
@@ -142,8 +148,12 @@ def _nothing_stays_registered(
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_cache_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Have objects be kept in a folder of the tests' own."""
+    """Have objects be kept in a folder of the tests' own.
+
+    Workers that use it at once wait for each other, however busy the machine is.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(object_store, "_WAITING_SECONDS", 100.0)
         patch.setenv("PARPASS_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
         yield
 
@@ -161,4 +171,11 @@ def _no_kernel_leaves_its_buffers() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tir_config, "CHECKS_BOUNDS", True)
+        yield
+
+
+@pytest.fixture
+def no_program() -> Iterator[None]:
+    """Take out what tests registered, so that no key of a cache has their code."""
+    with nothing_registered():
         yield

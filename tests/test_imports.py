@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ SHARED = {
     "interpreter": "of programs, and of the passes of a stage",
     "parser": "of programs, and of pipelines",
     "printer": "of programs, and of pipelines",
+    "testing": "of adapters, and of passes on expressions, as in TVM",
 }
 
 
@@ -136,71 +138,19 @@ def test_an_import_inside_of_a_function_says_why():
     assert not unexplained
 
 
-# The command is a process of its own, in which nobody forks beside it.
-# Nor does anybody where Numba's functions are compiled.
-UNFORKED = (
-    "parpass.cli",
-    "parpass.integrations.numba.child",
-    "parpass.integrations.numba.units",
+# It looks at that of others, and lists that are made at once.
+LIBRARYS_PROPERTY = (
+    "parpass.runner.cache.value_digest",
+    "parpass.integrations.codemod",
 )
-
-
-def loads_of(node: ast.AST, *, has_calls: bool = True) -> Iterator[int]:
-    """Yield the lines of imports inside of functions for which no fork waits.
-
-    Both statements and calls of `importlib` count.
-
-    Args:
-        node: The tree.
-        has_calls: Whether its expressions, which are most of it, may have such calls.
-    """
-    parts = [(node, False, False)]
-    while parts:
-        part, is_late, is_waited_for = parts.pop()
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_late, is_waited_for = True, False
-        elif isinstance(part, ast.With):
-            names = [ast.unparse(item.context_expr) for item in part.items]
-            is_waited_for = is_waited_for or "fork_lock" in names
-        is_import = isinstance(part, ast.Import | ast.ImportFrom) or (
-            isinstance(part, ast.Call) and ast.unparse(part.func) in IMPORTERS
-        )
-        if is_import and is_late and not is_waited_for:
-            yield getattr(part, "lineno", 0)
-        parts += [
-            (inner, is_late, is_waited_for)
-            for inner in ast.iter_child_nodes(part)
-            if has_calls or not isinstance(inner, ast.expr)
-        ]
-
-
-IMPORTERS = ("importlib.import_module", "importlib.reload", "importlib.util.find_spec")
-
-
-def test_a_fork_waits_for_all_that_is_loaded_late():
-    found = [
-        f"{path.relative_to(ROOT)}:{line}"
-        for name, path in modules().items()
-        if not name.startswith(UNFORKED)
-        for line in loads_of(parsed(path), has_calls="importlib" in path.read_text())
-    ]
-    assert not found
-
-
-def test_a_late_import_that_no_fork_waits_for_would_be_found():
-    text = "import a\ndef f():\n  import b\n  with fork_lock:\n    import c"
-    assert [*loads_of(ast.parse(text))] == [3]
-    assert [*loads_of(ast.parse(text), has_calls=False)] == [3]
-    called = ast.parse("import importlib\ndef f():\n  x = importlib.import_module('b')")
-    assert [*loads_of(called)] == [3]
 
 
 def test_no_lock_of_the_librarys_is_in_a_cached_property():
     # Before Python 3.12 it has one, in which a child may wait for ever.
     found = [
-        str(path)
-        for path in modules().values()
-        if "functools.cached_property" in path.read_text()
-        and path.stem != "fork_safety"
+        name
+        for name, path in modules().items()
+        if not name.startswith(LIBRARYS_PROPERTY)
+        if re.search(r"functools(\.| import .*)cached_property", path.read_text())
     ]
     assert not found

@@ -11,8 +11,8 @@ from typing import Any
 from parpass import IRModule, notebook_html, relay
 from parpass.notebook_html import folded_texts, mime_bundle, preformatted
 from parpass.relay.transform import FoldConstant, InferType
+from parpass.report.html.page import Recording
 from parpass.runner import open_runner
-from parpass.runner.report.html.page import Recording
 from parpass.transform import Sequential
 from parpass.transform.capture.change import FunctionChange
 

@@ -154,7 +154,7 @@ def test_a_damaged_schema_costs_all_objects(tmp_path: Path, text: bytes, other: 
     assert whole.count(text) == 1
     path.write_bytes(whole.replace(text, other))
     store = ObjectStore(tmp_path)
-    assert "'parpass cache --clear' begins a new one" in store.state().problem
+    assert "to begin a new one" in store.state().problem
     with pytest.warns(SlowerRunWarning, match="damaged") as caught:
         assert store.get(OBJECTS) == {}
     store.put(OBJECTS)
@@ -203,7 +203,7 @@ def test_a_store_that_cannot_be_used_is_as_good_as_an_empty_one(
     (one,) = caught
     message = str(one.message)
     assert message.startswith("objects are not kept between builds: ")
-    assert "PARPASS_CACHE_DIR may name another folder" in message
+    assert "PARPASS_CACHE_DIR" not in message  # which the program did not set
     assert message.endswith(ObjectStore(tmp_path).state().problem)
     assert str(tmp_path) in message
 
@@ -245,7 +245,7 @@ def test_what_belongs_to_another_user_is_not_linked(
 ):
     ObjectStore(tmp_path / "theirs").put({"a": b"1"})
     given_to_another_user(tmp_path / "theirs" / which, monkeypatch)
-    told = r"belongs to another user .*; PARPASS_CACHE_DIR may name another folder"
+    told = r"belongs to another user .*; give another folder"
     with pytest.warns(SlowerRunWarning, match=told):
         assert is_as_empty(ObjectStore(tmp_path / "theirs"))
 
@@ -277,7 +277,7 @@ def test_it_is_waited_for_others_once_in_a_build(
         assert time.monotonic() - begin < 30  # 50, if each one waited
     (one,) = caught
     assert "another process has had" in str(one.message)
-    assert "'parpass cache --clear' begins a new one" in str(one.message)
+    assert "to begin a new one" in str(one.message)
     assert ObjectStore(tmp_path).get("ab") == {"a": b"1"}
 
 
@@ -302,11 +302,9 @@ def test_what_a_build_waits_for_its_workers_wait_in_all(
 
 
 NO_HOME = """
-import os, pathlib, sys, warnings
+import os, warnings
 from parpass.object_store import ObjectStore
-def no_home():
-    raise RuntimeError("Could not determine home directory.")
-pathlib.Path.home = no_home  # as for a number that is no user's, without HOME
+os.path.expanduser = str  # as for a number that is no user's, without HOME
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     store = ObjectStore()
@@ -319,17 +317,19 @@ print(*{str(one.message) for one in caught})
 def test_who_has_no_home_builds_without():
     env = {"PATH": "", "PYTHONPATH": str(ROOT)}
     said = subprocess.check_output(
-        [sys.executable, "-c", NO_HOME], text=True, cwd=ROOT, env=env, timeout=60
+        [sys.executable, "-c", NO_HOME], text=True, cwd=ROOT, env=env, timeout=200
     )
-    assert "PARPASS_CACHE_DIR may name one" in said
+    assert "PARPASS_CACHE_DIR may name a folder" in said
     assert said.startswith("objects are not kept between builds")
 
 
 WRITES = """
 import sys
 from pathlib import Path
+from parpass import object_store
 from parpass.object_store import ObjectStore
-for at in range(20):
+object_store._WAITING_SECONDS = 60.0  # each gets its turn, also on a busy machine
+for at in range(int(sys.argv[3])):
     store = ObjectStore(Path(sys.argv[1]))  # as another build does
     store.put({f"{sys.argv[2]}{at}": bytes(1000)})
     store.get([f"0{at}", f"1{at}"])
@@ -341,14 +341,14 @@ for at in range(20):
 def test_processes_may_use_it_at_once_and_be_killed(tmp_path: Path):
     command = [sys.executable, "-c", WRITES, str(tmp_path)]
     running = [
-        subprocess.Popen([*command, str(at)], cwd=ROOT, stdout=subprocess.PIPE)
-        for at in range(3)
+        subprocess.Popen([*command, *words], cwd=ROOT, stdout=subprocess.PIPE)
+        for words in (("0", "20"), ("1", "20"), ("2", "1000000"))
     ]
     victim = running[2]
     assert victim.stdout is not None
     victim.stdout.readline()  # it has written one
     victim.kill()
-    assert [one.wait(timeout=60) for one in running] == [0, 0, -9]
+    assert [one.wait(timeout=200) for one in running] == [0, 0, -9]
     for one in running:
         one.communicate()
     store = ObjectStore(tmp_path)

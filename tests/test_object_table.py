@@ -106,7 +106,7 @@ def test_what_cannot_be_read_either_is_told(
 ):
     ObjectStore(tmp_path).put({"a": b"1"})
     may_do_nothing(monkeypatch)
-    with pytest.warns(SlowerRunWarning, match=r"Permission denied: '.*sqlite'\); PARP"):
+    with pytest.warns(SlowerRunWarning, match=r"Permission denied: '.*sqlite'\); give"):
         assert ObjectStore(tmp_path).get("a") == {}
 
 
@@ -170,4 +170,4 @@ def test_a_store_that_was_shipped_is_read_by_each_user(how: str):
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # which all can enter
         Path(folder).chmod(0o755)
         command = [sys.executable, "-c", SHIPPED, folder, how.format(folder)]
-        subprocess.run([*unshare, *command], check=True, cwd=ROOT, timeout=60)
+        subprocess.run([*unshare, *command], check=True, cwd=ROOT, timeout=200)

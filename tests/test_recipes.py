@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.core_alone import NOT_COPIED
-from tests.support.docs import Edit, steps
+from tests.support.docs.steps import Edit, steps
 
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 3  # besides tests, which are called so
@@ -108,8 +108,9 @@ def test_the_recipes_are_there() -> None:
         "A pass on loop programs",
         "An operator",
         "An instrument",
-        "An executor",
-        "An IR",
+        "A placement rule",
+        "An observer of runs",
+        "A figure of runs",
     ]
 
 

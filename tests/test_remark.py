@@ -11,8 +11,8 @@ from parpass.diagnostic import Span
 from parpass.errors import ArgumentError
 from parpass.remark import MAX_TEXT_CHARS, Remark, RemarkKind
 from parpass.transform import PassContext
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add
 from tests.support.watching import Log, RemarkLog
 
 SPAN = Span("source", 3, 3, 5, 9)

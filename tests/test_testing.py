@@ -37,9 +37,10 @@ from parpass.transform import (
     create_pass,
     register_adapter,
 )
-from tests.support.box_ir import box_program
-from tests.support.careless import UsesProcess
-from tests.support.counting_ir import (
+from tests.support.registering import registering_for_a_while
+from tests.support.toy.box_ir import box_program
+from tests.support.toy.careless import UsesProcess
+from tests.support.toy.counting_ir import (
     Counted,
     Drop,
     DropAll,
@@ -50,10 +51,16 @@ from tests.support.counting_ir import (
     Shown,
     ShownAdapter,
 )
-from tests.support.faulty_ir import RAISES, Faulty, FaultyAdapter, Fun, Increase, Same
-from tests.support.registering import registering_for_a_while
-from tests.support.toy_ir import RunProgram, checked_program, program
-from tests.support.toy_passes import Add, AddFrom, FailOn
+from tests.support.toy.faulty_ir import (
+    RAISES,
+    Faulty,
+    FaultyAdapter,
+    Fun,
+    Increase,
+    Same,
+)
+from tests.support.toy.ir import RunProgram, checked_program, program
+from tests.support.toy.passes import Add, AddFrom, FailOn
 
 
 def test_arrays_that_are_close_pass() -> None:
@@ -249,6 +256,14 @@ class Stating(FaultyAdapter):
             FaultyAdapter("functions", {1: Fun(1)}),
             "names that are str from 'functions'",
         ),
+        (FaultyAdapter("is_skipped"), "from 'is_skipped', got None; 'return' may be m"),
+        (FaultyAdapter("faults", "none"), "a sequence of str from 'faults', got str"),
+        (FaultyAdapter("difference", 5), "a str or None from 'difference', got int 5"),
+        (FaultyAdapter("astext"), "a str from 'astext', got None"),
+        (FaultyAdapter("programs"), "a ProgramFormat from 'programs', got None"),
+        (FaultyAdapter("module_size", 1), "a tuple of int from 'module_size', got"),
+        (FaultyAdapter("program_slice", ""), "a ProgramSlice from 'program_slice'"),
+        (FaultyAdapter("reduction_patterns", 1), "patterns from 'reduction_patterns'"),
     ],
 )
 def test_methods_that_give_what_they_must_not_are_found(
@@ -258,6 +273,25 @@ def test_methods_that_give_what_they_must_not_are_found(
     with pytest.raises(AdapterError) as failure:
         check_methods(Faulty({"f": Fun(1)}))
     assert told in str(failure.value)
+
+
+class WrongMutability:
+    """Gives what is no function to be changed."""
+
+    def fingerprint(self, function: Fun) -> Any:
+        return function.value
+
+    def to_change(self, function: Fun) -> Any:
+        return function.value
+
+
+@pytest.mark.usefixtures("_as_it_was")
+def test_what_is_given_to_be_changed_is_a_function():
+    adapter = FaultyAdapter()
+    adapter.mutability = WrongMutability()
+    register_adapter(Faulty, adapter)
+    with pytest.raises(AdapterError, match=r"'mutability\.to_change', got int 1"):
+        check_methods(Faulty({"f": Fun(1)}))
 
 
 @pytest.mark.usefixtures("_as_it_was")

@@ -27,7 +27,7 @@ _FILES = {
     "siblings": ("siblings",),
     "interactive": ("interactive",),
     "service": ("service",),
-    "cluster": ("dask", "ray", "engines"),
+    "cluster": ("dask", "engines"),
     "scale": ("scale",),
     "cold_start": ("cold",),
     "infrastructure": ("infrastructure",),
@@ -47,7 +47,6 @@ _FILES = {
     "codemods": ("codemods", "codemods_again"),
     "alternatives": ("alternatives",),
     "tvm_build": ("tvm_build",),
-    "numba_start": ("numba", "numba_more"),
     "dsl_compilers": ("gt4py", "dace"),
 }
 

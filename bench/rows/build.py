@@ -16,7 +16,7 @@ from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS
 from parpass import IRModule, PassContext, Sequential, relay
 from parpass.object_store import ObjectStore
-from parpass.relay.backend.lowering.lower_te import LowerTE
+from parpass.relay.backend.lowering.lower_to_tir import LowerToTIR
 from parpass.relay.build_module import network_pipeline
 from parpass.runner import Runner
 from parpass.runtime.graph_executor import GraphModule
@@ -74,7 +74,7 @@ class Kernels(Convolutions):
 
 
 def _to_machine_code() -> Sequential:
-    return Sequential([LowerTE(_TARGET), lowering(_TARGET)])
+    return Sequential([LowerToTIR(_TARGET), lowering(_TARGET)])
 
 
 def _compiled_here(mod: IRModule) -> Any:

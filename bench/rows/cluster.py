@@ -1,8 +1,8 @@
-"""Rows `dask`, `ray` and `engines`: workers of a cluster, held against loky's here.
+"""Rows `dask` and `engines`: workers of a Dask cluster, held against loky's here.
 
-The clusters are on this machine, too, so their own processes, and those in which their
-workers run jobs, share the cores with the work. They are as they come: that Dask looks
-at itself less often, as `docs/with-dask.md` advises, is for its own variables to say.
+The cluster is on this machine, too, so its own processes, and those in which its
+workers run jobs, share the cores with the work. It is as it comes: that Dask looks at
+itself less often, as `docs/with-dask.md` advises, is for its own variables to say.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +23,6 @@ from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS, Work, heavier_pass
 from examples.own_executor import ProcessExecutor
 from parpass import PassContext, Sequential, open_runner
-from parpass.entry_points import open_executor
 
 _WORKERS = (2, 4)
 
@@ -48,16 +46,6 @@ def _dask(workers: int) -> Generator[Any]:
 
 
 @contextlib.contextmanager
-def _ray(workers: int) -> Generator[Any]:
-    """Give an executor on a Ray cluster of one node, which is this machine."""
-    import_module("ray")  # a row says that it is not installed by this error
-    opened = open_executor(f"ray://local?cpus={workers}")
-    logging.getLogger("ray").setLevel(logging.ERROR)
-    with opened as executor:
-        yield executor
-
-
-@contextlib.contextmanager
 def _own(workers: int) -> Generator[Any]:
     """Give the executor of `examples/own_executor.py`."""
     executor = ProcessExecutor(workers)
@@ -75,7 +63,6 @@ _ENGINES: Mapping[str, Engine] = {
     "loky": _loky,
     "own": _own,
     "dask": _dask,
-    "ray": _ray,
 }
 
 
@@ -85,20 +72,14 @@ def _runner(given: Any) -> Any:
     return open_runner(executor=given)
 
 
-def _against_loky(name: str, what: str, setting: Setting) -> Iterator[Line]:
-    """Yield a line for each number of workers: on a cluster, and with loky's.
-
-    Args:
-        name: The engine.
-        what: What it is called in the table.
-        setting: How it is measured.
-    """
-    compares = f"parallel run on a {what} : with as many loky workers"
+def _against_loky(setting: Setting) -> Iterator[Line]:
+    """Yield a line for each number of workers: on a Dask cluster, and with loky's."""
+    compares = "parallel run on a Dask cluster : with as many loky workers"
     for workers in _WORKERS:
         work = Work(setting.scaled(5000, 8 * workers), 30, heavier_pass)
         told = f"one pass of 20 ms on {work.functions:,} functions, {workers} workers"
-        times = _throughput(work, workers, setting.fewer, (name, "loky"))
-        figure = ratio(times, name, "loky")
+        times = _throughput(work, workers, setting.fewer, ("dask", "loky"))
+        figure = ratio(times, "dask", "loky")
         yield Line(told, compares, figure, Goal(1.15), times=times)
 
 
@@ -173,7 +154,6 @@ def _unique_bytes(process: psutil.Process) -> int:
 
 
 ROWS = (
-    Row("dask", partial(_against_loky, "dask", "Dask cluster"), needs="distributed"),
-    Row("ray", partial(_against_loky, "ray", "Ray cluster"), needs="ray"),
+    Row("dask", _against_loky, needs="distributed"),
     Row("engines", _engines),
 )

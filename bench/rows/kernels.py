@@ -12,10 +12,10 @@ from threadpoolctl import ThreadpoolController
 from bench.measure import Figure, Setting, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from parpass import IRModule, relay, te, tir
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.op.nn.conv import Conv2DAttrs
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.runtime.ndarray import array
 from parpass.target import Target, lowering
 from parpass.target.build_library import linked

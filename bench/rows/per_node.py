@@ -22,7 +22,7 @@ from bench.work import (
     random_program,
 )
 from parpass import IRModule, PassContext, Sequential, relay
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.transform import adapter_of
 
 _NODES = 300

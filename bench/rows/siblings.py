@@ -12,7 +12,7 @@ from bench.measure import Figure, Setting
 from bench.table import Goal, Line, Row
 from bench.work import PAIRS, USE_WORKERS, Swap, Work, no_pass
 from parpass import FunctionPass, IRModule, PassContext, PassInfo, Sequential, relay
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.transform import register_adapter
 
 
@@ -44,9 +44,7 @@ def _siblings(setting: Setting) -> Iterator[Line]:
         parpass.assert_structural_equal(runner.run_sync(mod, passes), passes(mod))
         counts = adapter.counts()
     del counts[os.getpid()]
-    whole = sum(
-        len(function_codec.encode(one)) for one in mod.functions_by_name.values()
-    )
+    whole = sum(len(wire.encode(one)) for one in mod.functions_by_name.values())
     most = max(counts.values(), key=lambda one: one.decoded_bytes)
     yield Line(
         f"a light pass, and one that reads all {functions:,} functions through mod",

@@ -14,13 +14,13 @@ from bench.measure import Figure, Setting
 from bench.table import Line, Row
 from bench.work import USE_WORKERS, Work, light_pass, light_passes, no_pass
 from parpass import IRModule, Pass, PassContext
-from parpass.runner.pool.loky_executor import LokyExecutor
+from parpass.runner.pool.worker_pool import Pool
 from parpass.transform import register_adapter
 
 _NODES = 300
 
 
-class _CountingExecutor(LokyExecutor):
+class _CountingExecutor(Pool):
     """Counts the messages to and from its workers."""
 
     def __init__(self, workers: int) -> None:

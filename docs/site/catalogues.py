@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from docs.site.error_cases import CASES
 from docs.site.pass_catalogue import pass_page
 from docs.site.reference import indented, separated, title
-from parpass.cli.commands.listing import config_options
 from parpass.cli.commands.topics import (
     ENVIRONMENT,
     error_classes,
@@ -22,6 +21,7 @@ from parpass.cli.commands.topics import (
     option_meaning,
 )
 from parpass.cli.operations.error_advice import ADVICE
+from parpass.cli.options.listing import config_options
 
 
 def catalogue_pages() -> dict[str, str]:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 import click
 
 from docs.site.reference import title
-from parpass.cli.commands.option_syntax import Option
 from parpass.cli.group import SHIPPED, main
+from parpass.cli.options.syntax import Option
 
 _FOLDER = "commands"
 _OTHER = "Other"

@@ -12,8 +12,8 @@ from parpass.errors import ParpassError
 from parpass.instrument import RemarksInstrument
 from parpass.remark import Remark
 from parpass.transform import PassContext, PassInfo
-from tests.support.case_files import CaseFileError, read_cases
-from tests.support.cases import run_case
+from tests.support.cases.files import CaseFileError, read_cases
+from tests.support.cases.running import run_case
 
 
 @dataclass

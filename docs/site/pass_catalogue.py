@@ -16,24 +16,18 @@ from typing import Any
 
 from docs.site.observed_passes import Observed, observed_passes
 from docs.site.reference import indented, title
-from parpass.cli.commands.listing import described_passes, pass_facts
-from parpass.function_registry import global_func_names
-from parpass.transform import registered_passes
-from tests.support.case_files import Case, read_cases
+from parpass.cli.options.listing import (
+    PassOrigin,
+    described_passes,
+    pass_facts,
+    pass_origin,
+)
+from parpass.transform import pass_keys, registered_passes
+from tests.support.cases.files import Case, read_cases
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CASES = _ROOT / "tests/cases"
 COSTS = _ROOT / "docs/passes.json"
-
-# Passes that TVM does not have, and what it has for them; all others bear its names.
-# Checked against the passes that the sources of TVM 0.8.0 make, in C++ and in Python.
-OWN = {
-    "DefaultPipeline": "",
-    "Defunctionalize": "a function for it, ``Defunctionalization``",
-    "FunctionsFromFusion": "",
-    "InlineSegments": "",
-    "OutlineSegments": "",
-}
 
 
 def shipped_passes() -> Mapping[str, Callable[..., Any]]:
@@ -54,19 +48,22 @@ def shipped_passes() -> Mapping[str, Callable[..., Any]]:
 
 def pass_page() -> Iterator[str]:
     """Yield the lines of the page, in reStructuredText."""
-    shipped, keys, cases = shipped_passes(), _keys(), _first_cases()
+    shipped, keys, cases = shipped_passes(), pass_keys(), _first_cases()
     costs = json.loads(COSTS.read_text("utf-8"))
     seen = observed_passes(_CASES)
     yield from title("Passes", "=")
     yield from _introduction(costs)
-    yield from (" · ".join(f":ref:`{name} <pass-{name}>`" for name in shipped), "")
+    for origin in (PassOrigin.TVM, PassOrigin.PARPASS):
+        of_these = [name for name in shipped if pass_origin(keys[name]) is origin]
+        links = " · ".join(f":ref:`{name} <pass-{name}>`" for name in of_these)
+        yield from (f"{origin.value}: {links}", "")
     for name, factory in shipped.items():
         yield from (f".. _pass-{name}:", "", *title(name, "-"))
         kind, options = pass_facts(name)
         yield from (f"{kind[:1].upper()}{kind[1:]}.", "")
         found = seen.get(_own_name(name, factory), Observed())
         rows = [
-            *_names(name, keys[name]),
+            ("Registered as", f"``{keys[name]}``"),
             *_facts(factory, options, found),
             ("Remarks", _remarks(found)),
             ("Cost", _cost(costs, name)),
@@ -85,7 +82,9 @@ def _introduction(costs: Mapping[str, Any]) -> Iterator[str]:
     yield (
         "The passes that are shipped: level, options, what they read and keep, what "
         "they say, and a program before and after, from the cases by which they are "
-        "tested. Analyses and remarks are those of these cases."
+        "tested. Analyses and remarks are those of these cases. A pass that TVM has, "
+        "too, is registered under TVM's key; the keys of the others begin with "
+        "``parpass.``."
     )
     yield ""
     yield (
@@ -102,18 +101,6 @@ def _own_name(name: str, factory: Callable[..., Any]) -> str:
     """Return the name under which a pass makes its remarks."""
     info = getattr(factory, "pass_info", None)
     return name if info is None else info.name
-
-
-def _names(name: str, key: str) -> Iterator[tuple[str, str]]:
-    yield "TVM's name", _tvm_name(name)
-    yield "Registered as", f"``{key}``"
-
-
-def _tvm_name(name: str) -> str:
-    if name not in OWN:
-        return f"``{name}``"
-    instead = OWN[name]
-    return f"none: TVM has {instead}" if instead else "none: TVM does not have it"
 
 
 def _facts(
@@ -145,12 +132,6 @@ def _cost(costs: Mapping[str, Any], name: str) -> str:
     if figures is None:
         return "not measured: it needs arguments, or a target"
     return " and ".join(f"{one:.1f}" for one in figures) + " us a node"
-
-
-def _keys() -> Mapping[str, str]:
-    """Return the whole keys of passes by their names."""
-    found = sorted(global_func_names(lambda _: True), key=lambda key: "transf" in key)
-    return {key.rpartition(".")[2]: key for key in found}
 
 
 def _first_cases() -> Mapping[str, Case]:

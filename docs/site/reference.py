@@ -1,8 +1,8 @@
 """The reference's pages: each public name on one of them, from docstrings and types.
 
 A module is public if `parpass` exports it, or a public module does; integrations are,
-too. The home of what several of them export is the one that is nearest to where it is
-defined; the others refer to it.
+too. Of the names of one object the canonical one is that of the module that is nearest
+to where it is defined; the pages of others refer to it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def exported_names(module: types.ModuleType) -> list[Name]:
     return [one for one in found if not isinstance(one.value, types.ModuleType)]
 
 
-def homes() -> Mapping[str, Name]:
+def canonical_names() -> Mapping[str, Name]:
     """Return, by the path of a public name, the name that documents its object."""
     by_object: dict[Any, list[Name]] = {}
     for module in public_modules().values():
@@ -137,10 +137,10 @@ def _distance(one: Name) -> tuple[int, bool, bool, int, str]:
 
 def reference_pages() -> dict[str, str]:
     """Return the pages by document, in reStructuredText: a list, and one a module."""
-    at_home = homes()
+    canonical = canonical_names()
     pages: dict[str, str] = {}
     for name, module in public_modules().items():
-        pages[f"reference/{name}"] = "\n".join(_page(module, at_home))
+        pages[f"reference/{name}"] = "\n".join(_page(module, canonical))
     pages["reference/index"] = "\n".join(_index(pages))
     return pages
 
@@ -156,13 +156,13 @@ def _index(pages: Mapping[str, str]) -> Iterator[str]:
     yield ""
 
 
-def _page(module: types.ModuleType, at_home: Mapping[str, Name]) -> Iterator[str]:
+def _page(module: types.ModuleType, canonical: Mapping[str, Name]) -> Iterator[str]:
     name = module.__name__
     yield from title(name)
     yield from (f".. automodule:: {name}", "   :no-members:", "   :no-index:", "")
     yield from (f".. py:module:: {name}", "")
     names = sorted(exported_names(module), key=lambda one: one.name.lower())
-    here = [one for one in names if at_home[one.path].path == one.path]
+    here = [one for one in names if canonical[one.path].path == one.path]
     elsewhere = [one for one in names if one not in here]
     if len(here) > _FEW:
         yield from (" · ".join(f"`{one.name} <{one.path}>`" for one in here), "")
@@ -171,8 +171,8 @@ def _page(module: types.ModuleType, at_home: Mapping[str, Name]) -> Iterator[str
     if elsewhere:
         yield from title("Documented elsewhere", "-")
         for one in elsewhere:
-            home = at_home[one.path]
-            yield f"* `{one.name} <{home.path}>`, in `{home.module}`"
+            named = canonical[one.path]
+            yield f"* `{one.name} <{named.path}>`, in `{named.module}`"
         yield ""
 
 

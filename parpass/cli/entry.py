@@ -7,16 +7,20 @@ module, and are delayed by what it imports. So it imports next to nothing.
 from __future__ import annotations
 
 import atexit
+import codecs
 import contextlib
 import gc
+import io
 import os
 import sys
+
+from parpass.cli.interrupts import INTERRUPTED, ignore_interrupts
 
 # The process is the command's own; what it loads, 100,000 objects, stays to its end.
 _GC_THRESHOLDS = 200_000, 5, 100
 # In which passes run in this process that may crash it; who replays a crash wants it.
 _SUPERVISED = ("opt", "bisect", "codemod")
-_INTERRUPTED = 130  # the exit code of shells for SIGINT
+_NAMES_AS_BYTES = "parpass.names_as_bytes"  # how standard error encodes
 
 
 def run() -> None:
@@ -25,26 +29,58 @@ def run() -> None:
     Garbage collection at exit is avoided: it takes a tenth of a second and more.
     """
     gc.set_threshold(*_GC_THRESHOLDS)
-    atexit.register(_ignore_interrupts)
+    atexit.register(ignore_interrupts)
     atexit.register(gc.freeze)
+    try:
+        _run()
+    except KeyboardInterrupt:  # before there is a group that ends so, or as it ended
+        ignore_interrupts()
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
     try:
         if sys.argv[1:2] == ["mlir-opt"]:  # which has no part in what click would load
             from parpass.cli.mlir_opt import run_mlir_opt
 
             run_mlir_opt(sys.argv[2:])
             return
+        _write_names_as_bytes()
         with _supervised():
             from parpass.cli.group import main
 
             main(prog_name="parpass")
-    except KeyboardInterrupt:  # before there is a group that ends so
-        sys.exit(_INTERRUPTED)
     except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            _ignore_interrupts()  # a signal to the process group may arrive twice
+        if end.code == INTERRUPTED:
+            ignore_interrupts()
         if end.code:
             _drop_unwritten()
         raise
+
+
+def _write_names_as_bytes() -> None:
+    """Write names of files as the bytes they are, where they are no text.
+
+    Python reads such bytes as lone surrogates. It refuses to write these to standard
+    output, and writes their numbers to standard error.
+    """
+    codecs.register_error(_NAMES_AS_BYTES, _escaped)
+    for stream, usual, ours in (
+        (sys.stdout, "strict", "surrogateescape"),
+        (sys.stderr, "backslashreplace", _NAMES_AS_BYTES),
+    ):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == usual:
+            stream.reconfigure(errors=ours)
+
+
+def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write one character that has no encoding: the byte that it was, or its number."""
+    assert isinstance(error, UnicodeEncodeError)
+    error.end = error.start + 1
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeEncodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _drop_unwritten() -> None:
@@ -58,14 +94,6 @@ def _drop_unwritten() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _ignore_interrupts() -> None:
-    """Keep the exit code: while Python ends, SIGINT would kill the process."""
-    import signal
-
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _supervised() -> contextlib.AbstractContextManager[None]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parpass import __version__
+from parpass.cli.interrupts import INTERRUPTED
 from parpass.cli.output.failure import InputError, command_text
 from parpass.entry_points import installed
 
@@ -41,7 +42,6 @@ SHIPPED = {
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
     "mlir-opt": "Do what xdsl-opt does, on every core.",
     "new": "Make a small compiler of your own, which runs, to begin with.",
-    "numba": "Compile what modules have Numba compile, on every core.",
     "opt": "Run PASSES on models and write the module that comes out.",
     "reduce": "Make the program of a reproducer smaller while it still fails.",
     "replay": "Run the pipeline of a reproducer on its program, in this process.",
@@ -159,7 +159,7 @@ class _Group(click.Group):
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
-                ctx.exit(130)
+                ctx.exit(INTERRUPTED)
 
 
 def _is_of_output(error: OSError) -> bool:

@@ -8,20 +8,25 @@ workers instead, as `--isolate` does, takes a third of a second; to run again af
 crash needs the input again, perhaps from a pipe.
 
 Signals to the parent are forwarded to the child, and if the parent is killed the child
-is. That needs Linux; on other systems only `faulthandler` reports a crash.
+is. SIGINT waits for half a second before: sent to the process group, it reached the
+child already, and a second one would interrupt what the first one began. That needs
+Linux; on other systems only `faulthandler` reports a crash.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import math
 import mmap
 import os
+import re
 import signal
 import struct
 import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -30,9 +35,10 @@ if TYPE_CHECKING:
 
 _LENGTH = struct.Struct("<H")
 _NO_BODY = _LENGTH.pack(0)
-_MAX_CONTENT = mmap.PAGESIZE - _LENGTH.size
+_MAX_CHARACTERS = (mmap.PAGESIZE - _LENGTH.size) // 4
 _PIPE_CAPACITY = 1 << 16  # bytes, which is what a pipe holds
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_INTERRUPT_DELAY = 0.5  # seconds
 _FROM_TERMINAL = 0  # codes above it are of signals that the whole group was sent
 
 
@@ -71,7 +77,7 @@ def fork_supervised(*, shows_all: bool) -> AbstractContextManager[None]:
         return contextlib.nullcontext()
     if child:
         status = _wait_for(child, {*passed_on, signal.SIGCHLD})
-        _exit_like(status, _read(trail), _read_pipe(heard), shows_all=shows_all)
+        _exit_like(status, read_body(trail), _read_pipe(heard), shows_all=shows_all)
     _kill_with_parent(own)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     faulthandler.enable(told)
@@ -84,12 +90,12 @@ def _publishing_bodies(trail: mmap.mmap) -> Generator[None]:
         observing_bodies,  # the parent loads little
     )
 
-    with observing_bodies(lambda place: _write(trail, place)):
+    with observing_bodies(lambda place: write_body(trail, place)):
         try:
             yield
         finally:
             # An interrupt as a body begins leaves it published, but it is no crash.
-            _write(trail, None)
+            write_body(trail, None)
 
 
 def _kill_with_parent(parent: int) -> None:
@@ -101,18 +107,25 @@ def _kill_with_parent(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _write(trail: mmap.mmap, place: ActiveBody | None) -> None:
+def write_body(trail: mmap.mmap, place: ActiveBody | None) -> None:
+    """Publish the body that this process is in; None for none."""
     if place is None:
         trail[: _LENGTH.size] = _NO_BODY
         return
-    content = f"{place[0]}\0{place[1] or ''}".encode()[:_MAX_CONTENT]
+    text = f"{place[0]}\0{place[1] or ''}"[:_MAX_CHARACTERS]
+    content = text.encode(errors="surrogatepass")  # a name of a file may be no text
     trail[: _LENGTH.size + len(content)] = _LENGTH.pack(len(content)) + content
 
 
-def _read(trail: mmap.mmap) -> ActiveBody | None:
+def read_body(trail: mmap.mmap) -> ActiveBody | None:
+    """Return the body that the child is in, or was when it ended."""
     (length,) = _LENGTH.unpack(trail[: _LENGTH.size])
     content = trail[_LENGTH.size : _LENGTH.size + length]
-    pass_name, _, function = content.decode(errors="replace").partition("\0")
+    try:
+        text = content.decode(errors="surrogatepass")
+    except UnicodeDecodeError:  # it was killed as it wrote
+        text = content.decode(errors="replace")
+    pass_name, _, function = text.partition("\0")
     return (pass_name, function or None) if pass_name else None
 
 
@@ -125,15 +138,25 @@ def _read_pipe(heard: int) -> str:
 
 def _wait_for(child: int, signals: set[signal.Signals]) -> int:
     """Return how a child ended; pass on what this process is sent meanwhile."""
+    interrupt_at = math.inf
     while True:
-        info = signal.sigwaitinfo(signals)
-        if info.si_signo != signal.SIGCHLD:
-            if info.si_code <= _FROM_TERMINAL:
+        if interrupt_at == math.inf:
+            info = signal.sigwaitinfo(signals)
+        else:
+            left = max(0.0, interrupt_at - time.monotonic())
+            info = signal.sigtimedwait(signals, left)
+        if info is None:
+            interrupt_at = math.inf
+            os.kill(child, signal.SIGINT)
+        elif info.si_signo == signal.SIGCHLD:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+        elif info.si_code <= _FROM_TERMINAL:
+            if info.si_signo != signal.SIGINT:
                 os.kill(child, info.si_signo)
-            continue
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
+            elif interrupt_at == math.inf:
+                interrupt_at = time.monotonic() + _INTERRUPT_DELAY
 
 
 def _exit_like(
@@ -186,11 +209,20 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     lines = [f"pass '{pass_name}' on {where} ended the process: {cause}"]
     if frame := innermost_frame(told):
         lines.append(f"where: {frame}; --traceback shows all")
+    without = ", without -j0," if _has_no_workers(sys.argv[1:]) else ""
     if function is not None and sys.argv[1:2] == ["codemod"]:
-        lines.append("give --isolate, without -j0, to go on with the other files")
+        lines.append(f"give --isolate{without} to go on with the other files")
     elif function is not None:
         lines.append(
-            "try parpass opt, without -j0, with --reproducer PATH to have it written "
+            f"try parpass opt{without} with --reproducer PATH to have it written "
             "down, or with --on-failure=skip to go on without this pass on it"
         )
     return "\n  ".join(lines)
+
+
+def _has_no_workers(arguments: Sequence[str]) -> bool:
+    """Return whether arguments have `-j0`, in one of its spellings."""
+    from parpass.cli.options.syntax import ALIASES  # as rare as crashes
+
+    spelled = "\0".join(ALIASES.get(one, one) for one in arguments)
+    return re.search(r"\0(-j\0?|--jobs[\0=])0(\0|$)", spelled) is not None

@@ -63,7 +63,7 @@
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
 `BudgetWarning`, `BlockedLoopWarning`, `AdapterWarning`, `TraceWarning`,
-`ProgressWarning`, `CacheMismatchWarning`.
+`ProgressWarning`, `CacheMismatchWarning`, `PassNameWarning`.
 
 Every error keeps its values as attributes and survives pickling, because workers send
 errors to the coordinator. Errors and warnings have `hints`: keys of the phrases in

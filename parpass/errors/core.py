@@ -48,13 +48,15 @@ _CUTOFF = 0.5  # least likeness of two names: matching characters as a share of 
 _CUTOFF_SPAN = 0.1  # names are shown besides the nearest if at most so much less like
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
+def nearest(
+    name: str, known: Iterable[str], *, least_alike: float = _CUTOFF
+) -> list[str]:
     """Return the known name most like `name` and those nearly as near, best first.
 
-    They are three at most; case is ignored.
+    They are three at most, at least so much alike; case is ignored.
     """
     by_folded = {candidate.lower(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=_CUTOFF)
+    found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=least_alike)
     if not found:
         return []
     matcher = difflib.SequenceMatcher(b=name.lower())
@@ -221,9 +223,10 @@ class ContractError(PassError):
 
 
 class PreservedAnalysisError(PassError):
-    """A pass changed what it says that it preserves: see `transform.analysis`.
+    """A pass changed what it says that it preserves, or a result: `transform.analysis`.
 
-    Detected under the option `parpass.check_analyses`.
+    Detected under the option `parpass.check_analyses`; a result of an analysis that the
+    pass was given and changed under `parpass.check_contract`, too.
     """
 
 

@@ -86,14 +86,18 @@ def _limit_message(pass_name: str, function: str, reason: str) -> str:
 
 
 class FunctionTimeoutError(FunctionFailure, TimeoutError):
-    """A pass took longer on a function than `function_timeout`; `limit` in seconds.
+    """A pass took more time on a function than it may, such as `function_timeout`.
 
     It is raised after twice the limit at most, not counting other work, however many
     functions the pass hangs on.
+
+    Attributes:
+        limit: The limit, in seconds; `reason` says which.
     """
 
-    def __init__(self, *, pass_name: str, function: str, limit: float) -> None:
-        reason = f"it took longer than its function_timeout of {limit:g} s"
+    def __init__(
+        self, *, pass_name: str, function: str, limit: float, reason: str
+    ) -> None:
         super().__init__(
             _limit_message(pass_name, function, reason),
             pass_name=pass_name,
@@ -104,10 +108,11 @@ class FunctionTimeoutError(FunctionFailure, TimeoutError):
 
 
 class MemoryLimitError(MemoryError, FunctionFailure):
-    """A pass took more memory on a function than `memory_limit`; `limit` in bytes."""
+    """A pass took more memory on a function than it may; `limit` in bytes."""
 
-    def __init__(self, *, pass_name: str, function: str, limit: int) -> None:
-        reason = f"it took more memory than its memory_limit of {limit:,} bytes"
+    def __init__(
+        self, *, pass_name: str, function: str, limit: int, reason: str
+    ) -> None:
         # Called by name: MemoryError is first in the bases and has its own constructor.
         FunctionFailure.__init__(
             self,

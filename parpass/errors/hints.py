@@ -15,7 +15,7 @@ from typing import Any, Self
 class Hint(enum.Enum):
     """The key of a phrase; its value is the phrase for callers in Python.
 
-    `{}` in a phrase is the place of the subject, for hints that have one.
+    `{0}` and so on in a phrase are the places of subjects, for hints that have some.
     """
 
     SKIP_FUNCTION = "set on_failure='skip' to go on without this pass on this function"
@@ -35,13 +35,23 @@ class Hint(enum.Enum):
     KEEP_WORKERS = "keep them for several runs, with open_runner"
     START_TIMEOUT = "set the option parpass.start_timeout"
     OPSET = "give it as opset="
-    INPUT_SHAPE = "give one: shape={{'{}': (...)}}"
-    OPEN_DIMENSIONS = "give the open dimensions of the model's inputs by shape={...}"
+    # The example is given twice, as Python has it, and as the command has it.
+    OPEN_SHAPES = (
+        "give from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
+        "{0}"
+    )
     SHAPE_PARAMETER = "shape="
+    DIM_PARAMETER = "dim="
+    CONST_PARAMETER = "const="
+    READ_SHAPES = (
+        "give from_onnx shape= or dim= when a model is read, or run the program by "
+        "relay.create_executor"
+    )
+    INTERPRET = "run it by relay.create_executor"
 
 
-# Text, a hint, or a hint with its subject.
-MessagePart = str | Hint | tuple[Hint, str]
+# Text, a hint, or a hint with its subjects.
+MessagePart = str | Hint | tuple[Hint, *tuple[str, ...]]
 
 
 class HintedMessage(str):

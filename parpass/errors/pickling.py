@@ -2,38 +2,35 @@
 
 `pickle` keeps an exception's class, `args` and attributes, and calls the class with
 `args`. Constructors may take other arguments, so exceptions are reconstructed here
-without calling their class's own constructor.
+without calling their class's own constructor. What a class says of its own pickling may
+lose some of that, so it is for exceptions alone that cannot be pickled otherwise.
 """
 
 from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from parpass.errors.core import safe_getattr
 
 
-def reduce_exception(error: BaseException, *, use_custom: bool = True) -> Any:
+def reduce_exception(error: BaseException, *, use_custom: bool) -> Any:
     """Return the reduction of an exception, in the form of `__reduce_ex__`.
 
     Args:
         error: The exception.
         use_custom: Use the reduction that its class defines or that is registered for
-            it in `copyreg`. Without one, or if False, the reduction has the arguments
-            and attributes.
+            it in `copyreg`, which may drop what the exception has. If False, the
+            reduction has all arguments and attributes.
     """
     kind = type(error)
     if use_custom:
         registered = copyreg.dispatch_table.get(kind)
         if registered is copyreg.dispatch_table.get(BaseException):
             registered = None  # for all exceptions, by a library such as tblib
-        found: Any = registered(error) if registered else error.__reduce_ex__(5)
-        if _customizes_pickling(kind) or found[0] is not kind:
-            return found
-    else:
-        found = _builtin_base(kind).__reduce__(error)
-    _, args, *rest = found
+        return registered(error) if registered else error.__reduce_ex__(5)
+    _, args, *rest = cast("Any", _builtin_base(kind).__reduce__(error))
     state = dict(rest[0] or {}) if rest else {}
     state |= {name: getattr(error, name) for name in _slot_names(kind, error)}
     return _construct, (kind, *args), state, None, None, set_attributes
@@ -43,13 +40,6 @@ def set_attributes(error: BaseException, state: dict[str, Any]) -> None:
     """Set the attributes of an exception, which may be frozen."""
     for name, value in state.items():
         object.__setattr__(error, name, value)
-
-
-def _customizes_pickling(kind: type) -> bool:
-    return any(
-        next(one for one in kind.__mro__ if name in vars(one)).__module__ != "builtins"
-        for name in ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
-    )
 
 
 def _builtin_base(kind: type[BaseException]) -> type[BaseException]:

@@ -8,13 +8,13 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from parpass.errors.hints import Hinted
-from parpass.fork_safety import fork_lock
 
 __all__ = [
     "AdapterWarning",
     "BlockedLoopWarning",
     "BudgetWarning",
     "CacheMismatchWarning",
+    "PassNameWarning",
     "PassStateWarning",
     "ProgressWarning",
     "SlowerRunWarning",
@@ -25,6 +25,10 @@ __all__ = [
 
 class UnpicklablePassWarning(Hinted, RuntimeWarning):
     """A pass cannot be pickled for the workers, so it runs in this process."""
+
+
+class PassNameWarning(Hinted, RuntimeWarning):
+    """A context requires or disables a pass by a name that no pass has."""
 
 
 class PassStateWarning(Hinted, RuntimeWarning):
@@ -110,8 +114,7 @@ class warn_at_call_site:  # noqa: N801 -- used like a function, as contextlib's 
 
 
 def _user_call_site() -> _CallSite | None:
-    with fork_lock:
-        import inspect  # it takes long to load, and warnings are rare
+    import inspect  # it takes long to load, and warnings are rare
 
     frame: FrameType | None = inspect.currentframe()
     while frame is not None:

@@ -1,7 +1,4 @@
-"""Instruments that print the module around passes, or what these changed in it.
-
-DumpIR: the module after each pass, in a file of its own.
-"""
+"""Instruments that print or write the module around passes, or what passes changed."""
 
 from __future__ import annotations
 

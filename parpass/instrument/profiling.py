@@ -1,7 +1,4 @@
-"""PassStatisticsInstrument: what passes counted, as a table.
-
-PassTimingInstrument: how long each pass took, as a tree of nested passes.
-"""
+"""Instruments that measure passes: time as a tree, and what passes counted."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parpass.ir.dialect import declare_dialect, load_dialects
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
+from parpass.tvm_paths import attach_tvm_paths
 
 if TYPE_CHECKING:
     from parpass.diagnostic import (
@@ -32,18 +33,20 @@ if TYPE_CHECKING:
     from parpass.ir import diagnostics, instrument, transform
     from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
     from parpass.ir.attrs import Attrs, DictAttrs
+    from parpass.ir.base_func import BaseFunc
+    from parpass.ir.global_var import GlobalVar
     from parpass.ir.module import IRModule
     from parpass.ir.node import Node
-    from parpass.ir.op_registration import register_op_attr
-    from parpass.ir.op_table import Op
+    from parpass.ir.op.op_registration import register_op_attr
+    from parpass.ir.op.op_table import Op
+    from parpass.ir.op.type_relation import EnvFunc, TypeConstraint, TypeRelation
+    from parpass.ir.relay_expr import RelayExpr
     from parpass.ir.serialization import load_json, make_node, save_json
     from parpass.ir.structural import (
         assert_structural_equal,
         structural_equal,
         structural_hash,
     )
-    from parpass.ir.type_relation import EnvFunc, TypeConstraint, TypeRelation
-    from parpass.ir.typed_expr import BaseFunc, GlobalVar, RelayExpr
     from parpass.ir.types import (
         FuncType,
         IncompleteType,
@@ -125,36 +128,39 @@ __all__ = [
     "transform",
 ]
 
-_ROOMS = {
+_SUBMODULES = {
     name: f"parpass.ir.{name}" for name in ("diagnostics", "instrument", "transform")
 }
-_ROOMS["expr"] = __name__  # whose names are a part of this package's
 
-_HOME = homes(
+_DEFINING_MODULES = defining_modules(
     {
         "ir.attrs": "Attrs DictAttrs",
-        "ir.typed_expr": "BaseFunc GlobalVar RelayExpr",
+        "ir.base_func": "BaseFunc",
         "ir.adt": "Constructor GlobalTypeVar TypeCall TypeData",
         "diagnostic": "Diagnostic DiagnosticContext DiagnosticLevel SourceName Span",
-        "ir.type_relation": "EnvFunc TypeConstraint TypeRelation",
+        "ir.op.type_relation": "EnvFunc TypeConstraint TypeRelation",
         "ir.types": """
             FuncType IncompleteType PointerType PrimType RelayRefType TensorType
             TupleType Type TypeKind TypeVar""",
+        "ir.global_var": "GlobalVar",
         "ir.module": "IRModule",
         "transform": "ModulePass Pass PassContext PassInfo Sequential module_pass",
         "ir.node": "Node",
-        "ir.op_table": "Op",
+        "ir.op.op_table": "Op",
         "function_registry": """
             PackedFunc convert get_global_func list_global_func_names register_func
             remove_global_func""",
         "instrument": "PassInstrument pass_instrument",
+        "ir.relay_expr": "RelayExpr",
         "tir": "PrimExpr Range",  # above, so by name alone; as TVM's
         "ir.structural": "assert_structural_equal structural_equal structural_hash",
         "ir.serialization": "load_json make_node save_json",
-        "ir.op_registration": "register_op_attr",
+        "ir.op.op_registration": "register_op_attr",
     }
 )
 
 __getattr__, __dir__ = attach_lazy(
-    __name__, _HOME, submodules=_ROOMS, before_lookup=load_dialects
+    __name__, _DEFINING_MODULES, submodules=_SUBMODULES, before_lookup=load_dialects
 )
+
+attach_tvm_paths(__name__)

@@ -17,9 +17,9 @@ from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.errors.core import quoted
 from parpass.ir.node import FieldKind, reflected
-from parpass.ir.type_structure import TypeKind, TypeVar, type_vars_in
-from parpass.ir.typed_expr import RelayExpr
-from parpass.ir.types import ComposedType, FuncType, Type
+from parpass.ir.relay_expr import RelayExpr
+from parpass.ir.types import ComposedType, FuncType, Type, TypeKind, TypeVar
+from parpass.ir.types.type_structure import type_vars_in
 
 
 class GlobalTypeVar(Type, frozen=True):

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError, SizeLimitError, UnknownAttrError
-from parpass.ir.type_structure import MAX_NESTING, Type
+from parpass.ir.types import Type
+from parpass.ir.types.type_structure import MAX_NESTING
 
 _MAX_COPIES = 2**15  # of values that are shared, which they are no more
 INTS = range(-(2**63), 2**64)  # that attributes may have

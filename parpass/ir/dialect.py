@@ -8,12 +8,12 @@ by its name.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from parpass.errors import IRTypeError, ModuleError
-from parpass.fork_safety import fork_lock
+from parpass.ir.reduction_rules import ReductionRules
+from parpass.lazy_loader import load_module
 
 if TYPE_CHECKING:
     from parpass.transform import Pass
@@ -40,10 +40,9 @@ def load_dialects(of: str | None = None) -> None:
     """
     prefixes = {prefix for prefix in _modules.values() if prefix}
     own = next((one for one in prefixes if of is not None and of.startswith(one)), "")
-    with fork_lock:
-        for name, prefix in _modules.items():
-            if of is None or prefix == own:
-                importlib.import_module(name)
+    for name, prefix in _modules.items():
+        if of is None or prefix == own:
+            load_module(name)
 
 
 Annotate = Callable[[Any], str]
@@ -184,6 +183,10 @@ class Dialect:
         """Return violations of the IR's rules in a function of `mod`, as phrases."""
         del function, mod
         return ()
+
+    def reduction_rules(self) -> ReductionRules:
+        """Return what the IR adds to its nodes' fields for `parpass reduce`."""
+        return ReductionRules()
 
     def _refused(self, what: str, *nodes: Any) -> IRTypeError:
         kinds = " and ".join(type(node).__name__ for node in nodes)

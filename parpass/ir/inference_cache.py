@@ -1,8 +1,8 @@
 """Cache of InferType's results: functions that need no second inference.
 
 A function and its nodes are immutable, so a function object stays typed as long as the
-global functions and types that it refers to are unchanged. `function_codec` encodes the
-entry with the function, so that it is valid in other processes too.
+global functions and types that it refers to are unchanged. The entry is encoded
+with the function, for wire and store, so that it is valid in other processes too.
 """
 
 from __future__ import annotations

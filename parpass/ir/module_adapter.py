@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from parpass.errors import StructuralMismatchError
-from parpass.fork_safety import fork_lock
-from parpass.ir import function_codec
+from parpass.ir import wire
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.dialect import Dialect, dialect_of, dialects, load_dialects
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.inference_cache import cached_inference
 from parpass.ir.module import IRModule
+from parpass.ir.module.reachability import extract_reachable
 from parpass.ir.node import count_nodes
-from parpass.ir.reachability import extract_reachable
-from parpass.ir.type_structure import digest, is_complete
-from parpass.ir.typed_expr import BaseFunc, GlobalVar
 from parpass.ir.types import Type
+from parpass.ir.types.type_structure import digest, is_complete
 from parpass.transform import (
     BlobSink,
     ModuleAdapter,
@@ -31,11 +31,13 @@ from parpass.transform import (
     register_adapter,
     registered_programs,
 )
-from parpass.transform.codecs import PlacedCodec
+from parpass.transform.codecs import StoreCodec
 
 
 class IRModuleAdapter(ModuleAdapter):
     """Module adapter of `IRModule`; see `parpass.transform.ModuleAdapter`."""
+
+    mutability = None  # nodes are frozen
 
     def functions(self, mod: IRModule) -> Mapping[str, BaseFunc]:
         """Return all functions by name."""
@@ -126,9 +128,8 @@ class IRModuleAdapter(ModuleAdapter):
 
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, with both sides."""
-        with fork_lock:
-            # Only runs that are checked compare functions.
-            from parpass.ir.structural import assert_structural_equal
+        # Only runs that are checked compare functions.
+        from parpass.ir.structural import assert_structural_equal
 
         try:
             assert_structural_equal(before, after)
@@ -138,25 +139,25 @@ class IRModuleAdapter(ModuleAdapter):
 
     def encode_function(self, function: BaseFunc, blob_sink: BlobSink) -> bytes:
         """Encode a function as bytes."""
-        return function_codec.encode(function, blob_sink)
+        return wire.encode(function, blob_sink)
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: IRModule
     ) -> Any:
         """Decode a function, its references bound to the global variables of `mod`."""
-        return function_codec.decode(
+        return wire.decode(
             encoded, sources, mod.global_vars_by_name, mod.types.constructors
         )
 
     def open_encoder(self, blob_sink: BlobSink) -> Callable[[BaseFunc], bytes | None]:
         """Return an encoder of the functions of a batch."""
-        return function_codec.open_encoder(blob_sink)
+        return wire.open_encoder(blob_sink)
 
     def open_decoder(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: IRModule
     ) -> Callable[[], Any]:
         """Return a decoder of a batch; references are bound as in `decode_function`."""
-        return function_codec.open_decoder(
+        return wire.open_decoder(
             encoded, sources, mod.global_vars_by_name, mod.types.constructors
         )
 
@@ -165,7 +166,7 @@ class IRModuleAdapter(ModuleAdapter):
     ) -> bytes:
         """Encode a function, and what its references show of others."""
         names: set[str] = set()
-        encoded = function_codec.encode(function, blob_sink, names)
+        encoded = wire.encode(function, blob_sink, names)
         if not names:
             return encoded
         shown = [(name, self.encode_reference(mod, name)) for name in sorted(names)]
@@ -188,22 +189,25 @@ class IRModuleAdapter(ModuleAdapter):
         var = mod.global_vars_by_name.get(name)
         if var is None:
             return b"?"
-        if var.span is None and var.checked_type_ is None:
+        known = var.checked_type_
+        if var.span is None and known is None:
             return b""
-        return pickle.dumps((var.span, var.checked_type_), protocol=5)
+        place = repr(var.span).encode(errors="surrogatepass")
+        if known is not None and is_complete(known):
+            return digest(known) + place
+        return pickle.dumps((known, place), protocol=5)
 
     def encode_context(self, mod: IRModule) -> bytes:
         """Encode types and attributes."""
         types = tuple(mod.types.by_name.values())
         return pickle.dumps((mod.attrs, types), protocol=5)
 
-    def portable_codec(self, mod: IRModule) -> PlacedCodec:
+    def store_codec(self, mod: IRModule) -> StoreCodec:
         """Return a codec whose functions name no code."""
-        with fork_lock:
-            # Only for stores on disk.
-            from parpass.ir.portable import IRPortableCodec
+        # Only for stores on disk.
+        from parpass.ir.serialization.store_codec import IRStoreCodec
 
-        return IRPortableCodec(mod)
+        return IRStoreCodec(mod)
 
     def bound_objects(self, mod: IRModule) -> Mapping[str, Any]:
         """Return global variables and constructors: functions refer to those."""

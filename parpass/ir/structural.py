@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import StructuralMismatchError
 from parpass.ir.adt import TypeData
-from parpass.ir.canonical import Canonical, Mismatch, first_mismatch, value_bytes
 from parpass.ir.dialect import dialect_of
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
+from parpass.ir.structural_hashing import (
+    Canonical,
+    Mismatch,
+    first_mismatch,
+    value_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,20 +1,15 @@
 """TVM's options of loop passes, registered for contexts of any IR.
 
-Options with fields are read by the passes of `parpass.tir.transform`; a user's pass
-finds all of them in `ctx.config`, converted and with TVM's defaults. They are here and
-not in `parpass.tir`, as Relay registers them too, and `import parpass.tir` loads all of
-it.
+A user's pass finds all of them in `ctx.config`, converted and with TVM's defaults; some
+are of passes that are not shipped, and are for such passes alone. They are here and not
+in `parpass.tir`, as Relay registers them too, and `import parpass.tir` loads all of it.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
 import msgspec
 
 from parpass.transform import PassContext, register_config_option
-
-ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
 
 
 class UnrollLoopConfig(msgspec.Struct, frozen=True):
@@ -45,14 +40,9 @@ class LoopPartitionConfig(msgspec.Struct, frozen=True):
     no_unroll_loop_with_extent_one: bool = False
 
 
-def loop_option(ctx: PassContext, kind: type[ConfigT]) -> ConfigT:
-    """Return the settings of a pass in a context, or TVM's defaults.
-
-    Args:
-        ctx: The context.
-        kind: The type of the option, such as `UnrollLoopConfig`.
-    """
-    return ctx.config.get(_KEYS[kind]) or kind()
+def unroll_loop_option(ctx: PassContext) -> UnrollLoopConfig:
+    """Return when loops are unrolled in a context; by TVM's defaults, if not said."""
+    return ctx.config.get(_UNROLL_LOOP) or UnrollLoopConfig()
 
 
 CHECKS_BOUNDS = False  # where a context does not say; the tests have all checked
@@ -64,12 +54,8 @@ def checks_bounds(ctx: PassContext) -> bool:
 
 
 _CHECK_BOUNDS = "tir.instrument_bound_checkers"
-_KEYS: dict[type[Any], str] = {
-    UnrollLoopConfig: "tir.UnrollLoop",
-    HoistIfThenElseConfig: "tir.HoistIfThenElse",
-    InjectDoubleBufferConfig: "tir.InjectDoubleBuffer",
-    LoopPartitionConfig: "tir.LoopPartition",
-}
+_OWN = "for passes of your own"  # as none that is shipped reads it
+_UNROLL_LOOP = "tir.UnrollLoop"
 
 
 def _register() -> None:
@@ -82,10 +68,10 @@ def _register() -> None:
         ("tir.is_entry_func", bool, "the function is the entry of its module"),
         ("tir.debug_keep_trivial_loop", bool, "keep loops that run once"),
         ("tir.add_lower_pass", list, "pairs of a phase and a pass to run in it"),
-        ("tir.UnrollLoop", UnrollLoopConfig, "when loops are unrolled"),
-        ("tir.HoistIfThenElse", HoistIfThenElseConfig, "how conditions are hoisted"),
-        ("tir.InjectDoubleBuffer", InjectDoubleBufferConfig, "how loops are split"),
-        ("tir.LoopPartition", LoopPartitionConfig, "which loops are partitioned"),
+        (_UNROLL_LOOP, UnrollLoopConfig, "when loops are unrolled"),
+        ("tir.HoistIfThenElse", HoistIfThenElseConfig, f"{_OWN}: hoisting"),
+        ("tir.InjectDoubleBuffer", InjectDoubleBufferConfig, f"{_OWN}: splitting"),
+        ("tir.LoopPartition", LoopPartitionConfig, f"{_OWN}: loops to partition"),
     ):
         register_config_option(key, kind, doc)
 

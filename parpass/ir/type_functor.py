@@ -10,8 +10,8 @@ from typing import Generic, TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.node_functor import visits
-from parpass.ir.type_relation import TypeRelation
+from parpass.ir.node.node_functor import visits
+from parpass.ir.op.type_relation import TypeRelation
 from parpass.ir.types import (
     FuncType,
     IncompleteType,

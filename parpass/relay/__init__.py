@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from parpass.diagnostic import SourceName, Span
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
+from parpass.ir.op.type_relation import TypeConstraint, TypeRelation
 from parpass.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
-from parpass.ir.type_relation import TypeConstraint, TypeRelation
 from parpass.ir.types import (
     Any,
     FuncType,
@@ -26,7 +26,7 @@ from parpass.ir.types import (
     TypeVar,
     scalar_type,
 )
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -62,6 +62,7 @@ from parpass.relay.functor import (
     post_order_rewrite,
 )
 from parpass.relay.scope_builder import ScopeBuilder
+from parpass.tvm_paths import attach_tvm_paths
 
 RefType = RelayRefType  # as TVM calls it here
 
@@ -72,12 +73,12 @@ if TYPE_CHECKING:
         analysis,
         backend,
         build_module,
-        data_dep_optimization,
         dataflow_pattern,
         frontend,
         op,
         prelude,
         scope_builder,
+        testing,
         transform,
     )
     from parpass.relay.build_module import build, build_async, build_config, optimize
@@ -149,7 +150,6 @@ __all__: list[str] = [
     "build_module",
     "const",
     "create_executor",
-    "data_dep_optimization",
     "dataflow_pattern",
     "fromtext",
     "frontend",
@@ -165,6 +165,7 @@ __all__: list[str] = [
     "save_param_dict",
     "scalar_type",
     "scope_builder",
+    "testing",
     "transform",
     "var",
 ]
@@ -172,13 +173,12 @@ __all__: list[str] = [
 if TYPE_CHECKING:  # they are public here, too; loaded when one is asked for
     __all__ += op.__all__
 
-_ROOMS = {
+_SUBMODULES = {
     "backend": "parpass.relay.backend",
     "_transform": "parpass.relay.tvm_names._transform",
     "adt": "parpass.relay.adt",
     "analysis": "parpass.relay.analysis",
     "build_module": "parpass.relay.build_module",
-    "data_dep_optimization": "parpass.relay.data_dep_optimization",
     "dataflow_pattern": "parpass.relay.dataflow_pattern",
     "frontend": "parpass.relay.frontend",
     "ir_pass": "parpass.relay.tvm_names.ir_pass",
@@ -186,10 +186,11 @@ _ROOMS = {
     "op": "parpass.relay.op",
     "prelude": "parpass.relay.prelude",
     "scope_builder": "parpass.relay.scope_builder",
+    "testing": "parpass.relay.testing",
     "transform": "parpass.relay.transform",
 }
 
-_HOME = homes(
+_DEFINING_MODULES = defining_modules(
     {
         "relay.prelude": "Prelude",
         "ir.module": "Module",
@@ -202,9 +203,14 @@ _HOME = homes(
 )
 
 __getattr__, __dir__ = attach_lazy(
-    __name__, _HOME, submodules=_ROOMS, reexport_from="parpass.relay.op"
+    __name__,
+    _DEFINING_MODULES,
+    submodules=_SUBMODULES,
+    reexport_from="parpass.relay.op",
 )
 
 importlib.import_module("parpass.relay.plugin")  # dialect, formats, wrapping, options
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules
 importlib.import_module("parpass.ir.tir_config")  # declares the options of loop passes
+
+attach_tvm_paths(__name__)

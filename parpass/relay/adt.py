@@ -17,8 +17,8 @@ from parpass.errors import IRTypeError, SizeLimitError
 from parpass.errors.core import describe_kind
 from parpass.ir.adt import Constructor, TypeData
 from parpass.ir.node import FieldKind, Node, reflected
-from parpass.ir.type_structure import MAX_NESTING
 from parpass.ir.types import Type
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.expr import Expr, Var
 
 
@@ -178,7 +178,7 @@ def _check_parts(pattern: PatternConstructor | PatternTuple) -> None:
 
 @reflected(
     is_graph=True,
-    scopes=1,
+    scopes=("rhs",),
     structure=lambda clause: [clause.lhs.shape],
     lhs=FieldKind.PATTERN,
     rhs=FieldKind.CHILD,

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.errors.core import describe_kind, did_you_mean
-from parpass.fork_safety import fork_lock
 from parpass.ir.node import Node, bindings, children, post_order, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType
 from parpass.relay.expr import (
     Call,
@@ -48,9 +47,8 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
         IRTypeError: A key is neither, a name means none or several of the variables, or
             a value cannot be an expression.
     """
-    with fork_lock:
-        # Analyses are loaded when first used, which is not by importing relay.
-        from parpass.relay.analysis import free_vars
+    # Analyses are loaded when first used, which is not by importing relay.
+    from parpass.relay.analysis import free_vars
 
     free = free_vars(expr)
     params = expr.params if isinstance(expr, Function) else ()

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
 from parpass.object_store import ObjectStore
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
+from parpass.relay.backend.graph_executor_codegen import check_parameter_shapes
 from parpass.relay.backend.network_library import PipelineRun, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
@@ -70,7 +71,7 @@ def build(
     executor: str = "graph",
     workers: int | None = None,
     runner: Runner | None = None,
-    cache: bool | FunctionCache = True,
+    cache: bool | FunctionCache | str | os.PathLike[str] = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
     """Compile a network to a library, on every core, and wait for it.
@@ -141,7 +142,7 @@ async def build_async(
     executor: str = "graph",
     workers: int | None = None,
     runner: Runner | None = None,
-    cache: bool | FunctionCache = True,
+    cache: bool | FunctionCache | str | os.PathLike[str] = True,
     report: _Report | None = None,
 ) -> GraphExecutorFactoryModule:
     """Compile a network to a library, on every core; await it under trio or asyncio.
@@ -200,6 +201,8 @@ def network_runs(
     if not mod_name.isidentifier():
         raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
+    if "main" in mod and isinstance(mod["main"], Function):
+        check_parameter_shapes(mod["main"])
     what = "simplifying the network, and fusing its operators"
     if kernel_map is None:
         fused = yield PipelineRun(mod, network_pipeline(), what)
@@ -215,23 +218,15 @@ def network_runs(
 
 
 def _function_cache(
-    cache: bool | FunctionCache, runner: Runner | None
-) -> FunctionCache | None:
-    """Return the function cache that is given, if one is.
+    cache: bool | FunctionCache | str | os.PathLike[str], runner: Runner | None
+) -> FunctionCache | str | os.PathLike[str] | None:
+    """Return the function cache that is given, or its folder, if one is.
 
     Raises:
-        ArgumentError: It is something else, or the runner that is given has its own.
+        ArgumentError: The runner that is given has its own.
     """
     if isinstance(cache, bool):
         return None
-    with fork_lock:
-        # Most builds do without.
-        from parpass.runner import FunctionCache
-
-    if not isinstance(cast("object", cache), FunctionCache):
-        raise ArgumentError(
-            f"expected True, False or a FunctionCache for cache, got {cache!r}"
-        )
     if runner is not None:
         raise ArgumentError(
             "expected True or False for cache beside a runner, got a FunctionCache; "

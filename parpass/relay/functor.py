@@ -1,6 +1,6 @@
 """Visitors and mutators of Relay's expressions, under TVM's names.
 
-The traversal without recursion is described in `ir/node_functor.py`.
+The traversal without recursion is described in `ir/node/node_functor.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from parpass.ir.adt import Constructor
-from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
-from parpass.ir.op_table import Op
+from parpass.ir.node.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
+from parpass.ir.op.op_table import Op
 from parpass.relay.adt import Clause, Match
 from parpass.relay.expr import (
     Call,
@@ -109,12 +109,3 @@ class _PostOrderRewriter(ExprMutator):
         return ExprMutator.visit_default(
             self, cast("Any", clause)
         )  # it is no expression
-
-
-def let_chain(let: Expr) -> tuple[list[Let], Expr]:
-    """Return a chain of nested `let`s as a list, outermost first, and the last body."""
-    chain: list[Let] = []
-    while isinstance(let, Let):
-        chain.append(let)
-        let = let.body
-    return chain, let

@@ -4,8 +4,8 @@ Programs of Relay and of loops share one text, in which functions of both kinds 
 stand. A program's format follows from its file's suffix and its first function. A pass
 may be called on a Relay expression, which is wrapped in a module for that.
 
-Options: FuseOps, Inline, DefuseOps and ToMixedPrecision read TVM's, FoldConstant and
-OutlineSegments options that TVM has not. No shipped pass reads the others: in TVM they
+Options: FuseOps, Inline and DefuseOps read TVM's, FoldConstant and OutlineSegments
+options that TVM has not. No shipped pass reads the others: in TVM they
 steer the code generator. They are declared so that TVM's contexts are accepted, and a
 user's pass finds them in `ctx.config`, converted and with TVM's defaults.
 """
@@ -13,15 +13,14 @@ user's pass finds them in `ctx.config`, converted and with TVM's defaults.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import Any
 
-from parpass.fork_safety import fork_lock
 from parpass.function_registry import declare_functions
 from parpass.ir.dialect import Annotate, Dialect, FunctionPrinter, register_dialect
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
-from parpass.ir.typed_expr import GlobalVar
+from parpass.ir.op.op_table import Op
+from parpass.ir.reduction_rules import ReductionRules
 from parpass.relay.expr import Call, Expr, Function, as_expr, eta_expanded
 from parpass.relay.text.brief import brief
 from parpass.transform import (
@@ -48,15 +47,13 @@ class RelayDialect(Dialect):
         annotate: Annotate | None = None,
     ) -> str:
         """Return an expression in Relay's text format."""
-        with fork_lock:
-            from parpass.relay.text.printer import astext  # workers print nothing
+        from parpass.relay.text.printer import astext  # workers print nothing
 
         return astext(node, show_meta_data=show_meta_data, annotate=annotate)
 
     def printer(self, annotate: Annotate | None = None) -> FunctionPrinter:
         """Return a printer of functions in Relay's text format."""
-        with fork_lock:
-            from parpass.relay.text.printer import RelayPrinter  # workers print nothing
+        from parpass.relay.text.printer import RelayPrinter  # workers print nothing
 
         return RelayPrinter(annotate)
 
@@ -72,9 +69,8 @@ class RelayDialect(Dialect):
 
     def closed(self, node: Expr) -> Function:
         """Return a function over an expression's free variables and type variables."""
-        with fork_lock:
-            # Analyses are loaded when first used, which is not by importing relay.
-            from parpass.relay.analysis import free_type_vars, free_vars
+        # Analyses are loaded when first used, which is not by importing relay.
+        from parpass.relay.analysis import free_type_vars, free_vars
 
         types = tuple(free_type_vars(node))
         return Function(tuple(free_vars(node)), node, None, types)
@@ -89,15 +85,13 @@ class RelayDialect(Dialect):
 
     def cast(self, node: Expr, dtype: str) -> Call:
         """Return a cast."""
-        with fork_lock:
-            from parpass.relay.op import cast  # operators load when first used
+        from parpass.relay.op import cast  # operators load when first used
 
         return cast(node, dtype)
 
     def library(self, file_name: str) -> IRModule:
         """Return a file of the standard library as a module."""
-        with fork_lock:
-            from parpass.relay.std import library  # few programs use it
+        from parpass.relay.std import library  # few programs use it
 
         return library(file_name)
 
@@ -125,9 +119,8 @@ class RelayDialect(Dialect):
 
     def restoring_pass(self) -> Pass:
         """Return InferType, which restores the types of rewritten functions."""
-        with fork_lock:
-            # An import at the top would load it in each worker, needed or not.
-            from parpass.relay.transform.infer_type import InferType
+        # An import at the top would load it in each worker, needed or not.
+        from parpass.relay.transform.infer_type import InferType
 
         return InferType()
 
@@ -137,15 +130,21 @@ class RelayDialect(Dialect):
 
     def faults(self, function: Function, mod: IRModule) -> list[str]:
         """Return the violations of Relay's rules on variables, globals and types."""
-        with fork_lock:
-            from parpass.relay.analysis import function_faults  # for checks only
+        from parpass.relay.analysis import function_faults  # for checks only
 
         return function_faults(function, mod)
 
+    def reduction_rules(self) -> ReductionRules:
+        """Return the rules by which programs of Relay are reduced."""
+        # For reductions alone.
+        from parpass.relay.relay_reduction_rules import RelayReductionRules
+
+        return RelayReductionRules()
+
 
 register_dialect("relay", RelayDialect())
-declare_functions("parpass.relay.transform.shipped")
-declare_functions("parpass.relay.backend.lowering.lower_te")
+declare_functions("parpass.relay.transform.all_passes")
+declare_functions("parpass.relay.backend.lowering.lower_to_tir")
 
 
 class RelayPrograms(ProgramFormat):
@@ -156,8 +155,7 @@ class RelayPrograms(ProgramFormat):
 
     def parse(self, text: str, source_name: str) -> IRModule:
         """Parse a text as a module."""
-        with fork_lock:
-            from parpass.relay.text.parser import parse  # workers read no text
+        from parpass.relay.text.parser import parse  # workers read no text
 
         return parse(text, source_name)
 
@@ -169,25 +167,16 @@ class RelayPrograms(ProgramFormat):
         return mod.text(show_meta_data=show_meta_data, annotate=lambda _: "")
 
     def reduction_patterns(self) -> Sequence[ReductionPattern]:
-        """Return the reduction patterns on functions of Relay and of loops."""
-        with fork_lock:
-            from parpass.relay.reducer import reductions  # for reductions alone
-            from parpass.tir.tir_reduction_patterns import (
-                loop_reductions,  # for reductions alone
-            )
+        """Return the reduction patterns on the functions of all IRs."""
+        from parpass.ir import reduction_patterns  # for reductions alone
 
-        return (*reductions(), *loop_reductions())
+        return reduction_patterns.reduction_patterns()
 
     def module_size(self, mod: IRModule) -> tuple[int, ...]:
         """Return the numbers of functions, of nodes by kind, and of attributes."""
-        with fork_lock:
-            from parpass.relay.reducer import size  # for reductions alone
-            from parpass.tir.tir_reduction_patterns import (
-                loop_size,  # for reductions alone
-            )
+        from parpass.ir import reduction_patterns  # for reductions alone
 
-        both = zip_longest(size(mod), loop_size(mod), fillvalue=0)
-        return tuple(map(sum, both))
+        return reduction_patterns.module_size(mod)
 
 
 class LoopPrograms(RelayPrograms):
@@ -224,11 +213,6 @@ def _register() -> None:
         ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
         ("relay.OutlineSegments.min_nodes", int, "from which on a function is cut"),
-        (
-            "relay.ToMixedPrecision.keep_orig_output_dtype",
-            bool,
-            "cast a function's result back",
-        ),
         ("relay.max_copied_nodes", int, "that passes put in the place of calls"),
     ):
         register_config_option(key, kind, doc)

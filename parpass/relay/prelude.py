@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.module import IRModule
-from parpass.ir.typed_expr import GlobalVar
 
 
 class Prelude:

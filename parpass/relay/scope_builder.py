@@ -1,14 +1,25 @@
-"""ScopeBuilder: programs with `let`s and `if`s, written in the order of evaluation."""
+"""ScopeBuilder: programs with `let`s and `if`s, written in the order of evaluation.
+
+And loops, which are functions that call themselves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from parpass.errors import IRTypeError, ScopeBuilderError
-from parpass.fork_safety import fork_lock
 from parpass.ir.types import Type
-from parpass.relay.expr import Expr, If, Let, Operand, Var, as_expr
+from parpass.relay.expr import (
+    Expr,
+    Function,
+    If,
+    Let,
+    Operand,
+    Tuple,
+    Var,
+    as_expr,
+)
 
 
 class _Scope:
@@ -88,9 +99,8 @@ class ScopeBuilder:
         """
         if isinstance(expr, Var) and expr.type_annotation is not None:
             return expr.type_annotation
-        with fork_lock:
-            # Inference is loaded when first used, which is not by importing relay.
-            from parpass.relay.typing.infer import infer_type
+        # Inference is loaded when first used, which is not by importing relay.
+        from parpass.relay.type_inference.infer import infer_type
 
         return infer_type(expr).checked_type
 
@@ -123,6 +133,40 @@ class ScopeBuilder:
 
     def _close(self) -> Expr:
         return _expression(self._scopes.pop())
+
+
+def while_loop(
+    cond: Callable[..., Operand],
+    loop_vars: Sequence[Expr],
+    loop_bodies: Callable[..., Sequence[Operand]],
+) -> Let:
+    """Return a function that repeats a body while a condition holds.
+
+    Call it with the first values. Its result is the tuple of the last ones::
+
+        i = relay.var("i", shape=(), dtype="int32")
+        is_small = lambda i: relay.less(i, relay.const(9))
+        loop = while_loop(is_small, [i], lambda i: [i + 1])
+        nine = loop(relay.const(0))
+
+    Args:
+        cond: Returns the condition, given the variables of the loop.
+        loop_vars: For each variable an expression of its type; of a `Var` it has the
+            name, too.
+        loop_bodies: Returns the values for the next round, given the variables.
+
+    Raises:
+        DiagnosticError: An expression of `loop_vars` has no type.
+    """
+    builder = ScopeBuilder()
+    variables = [
+        Var(one.name_hint if isinstance(one, Var) else f"arg{i}", builder.type_of(one))
+        for i, one in enumerate(loop_vars)
+    ]
+    loop = Var("while_loop")
+    again = loop(*map(as_expr, loop_bodies(*variables)))
+    body = If(as_expr(cond(*variables)), again, Tuple(variables))
+    return Let(loop, Function(variables, body), loop)
 
 
 def _expression(scope: _Scope) -> Expr:

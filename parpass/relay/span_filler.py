@@ -32,6 +32,19 @@ def with_span(expr: Expr, span: Span | None, kept: Iterable[Expr]) -> Expr:
     return filler.filled(expr, span)
 
 
+def with_span_of(replaced: Expr, expr: Expr) -> Expr:
+    """Return an expression; a call or a projection without span has that of another.
+
+    Args:
+        replaced: The expression whose place the other takes.
+        expr: The other.
+    """
+    span: Span | None = getattr(replaced, "span", None)
+    if span is None or not isinstance(expr, Call | TupleGetItem) or expr.span:
+        return expr
+    return msgspec.structs.replace(expr, span=span)
+
+
 class SpanFiller(ExprMutator):
     """Gives spans to what has none, except to what was there before."""
 

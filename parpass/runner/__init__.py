@@ -1,7 +1,8 @@
 """The same pipeline in parallel: function passes over a pool of processes.
 
 Names load when they are first used: the workers import this package too, and must stay
-light (no trio, no loky).
+light (no trio, no loky). Those of `parpass.api` and `parpass.report` are named here for
+users alone: nothing of this package imports them.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ from typing import TYPE_CHECKING
 from parpass.lazy_loader import attach_lazy
 
 if TYPE_CHECKING:
-    from parpass.runner.api import (
+    from parpass.api import (
         Runner,
         end_idle_workers,
         open_runner,
         run_pipeline,
         run_pipeline_sync,
     )
+    from parpass.report.notebook_progress import NotebookProgress
+    from parpass.report.progress import (
+        Progress,
+        WorkerActivity,
+        watching_progress,
+    )
+    from parpass.report.report import RunReport
     from parpass.runner.cache.function_cache import FunctionCache
-    from parpass.runner.cache.http_layer import HttpLayer
     from parpass.runner.cache.layers import CacheLayer
     from parpass.runner.executor import (
         Executor,
@@ -27,21 +34,14 @@ if TYPE_CHECKING:
         JobLostError,
         NoWorkersError,
     )
-    from parpass.runner.ipc.propagation import propagate
-    from parpass.runner.report.notebook_progress import NotebookProgress
-    from parpass.runner.report.report import RunReport
-    from parpass.runner.stage.progress import (
-        Progress,
-        WorkerActivity,
-        watching_progress,
-    )
+    from parpass.runner.follow.propagation import propagate
+    from parpass.runner.worker.frozen import freeze_support
     from parpass.runner.worker.jobs import begin_worker
 
 __all__ = [
     "CacheLayer",
     "Executor",
     "FunctionCache",
-    "HttpLayer",
     "JobCancelledError",
     "JobLostError",
     "NoWorkersError",
@@ -52,6 +52,7 @@ __all__ = [
     "WorkerActivity",
     "begin_worker",
     "end_idle_workers",
+    "freeze_support",
     "open_runner",
     "propagate",
     "run_pipeline",
@@ -61,23 +62,23 @@ __all__ = [
 
 
 _HOMES = {
-    "CacheLayer": "cache.layers",
-    "Executor": "executor",
-    "FunctionCache": "cache.function_cache",
-    "HttpLayer": "cache.http_layer",
-    "JobCancelledError": "executor",
-    "JobLostError": "executor",
-    "NoWorkersError": "executor",
+    "CacheLayer": "runner.cache.layers",
+    "Executor": "runner.executor",
+    "FunctionCache": "runner.cache.function_cache",
+    "JobCancelledError": "runner.executor",
+    "JobLostError": "runner.executor",
+    "NoWorkersError": "runner.executor",
     "NotebookProgress": "report.notebook_progress",
-    "Progress": "stage.progress",
+    "Progress": "report.progress",
     "RunReport": "report.report",
-    "WorkerActivity": "stage.progress",
-    "begin_worker": "worker.jobs",
-    "propagate": "ipc.propagation",
-    "watching_progress": "stage.progress",
+    "WorkerActivity": "report.progress",
+    "begin_worker": "runner.worker.jobs",
+    "freeze_support": "runner.worker.frozen",
+    "propagate": "runner.follow.propagation",
+    "watching_progress": "report.progress",
 }
 
 __getattr__, __dir__ = attach_lazy(
     __name__,
-    {name: f"parpass.runner.{_HOMES.get(name, 'api')}" for name in __all__},
+    {name: f"parpass.{_HOMES.get(name, 'api')}" for name in __all__},
 )

@@ -6,7 +6,7 @@ import signal
 
 from parpass.errors import Hint, HintedMessage, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.ipc.file_lock import HAS_LOCKS
 
 _UNCHECKED_WORKERS = 32  # workers, that may be had even where there are few cores
@@ -31,7 +31,7 @@ def usable_cores() -> int:
     Raises:
         RuntimeError: Called at exit, and loky was not imported before.
     """
-    with fork_lock:
+    with forks_wait():
         import loky  # imported late: it takes longer than a run that needs no workers
 
     return loky.cpu_count()

@@ -1,97 +1,70 @@
-"""The executor protocol: where jobs run."""
+"""The abstract class of executors: where jobs run."""
 
 from __future__ import annotations
 
 import math
-import os
-import sys
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
-# Constants are folded with one native thread in every process, so that results are
-# equal to the bit, and W workers do not run W threads each on W cores.
-ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "RAYON_NUM_THREADS",  # of libraries written in Rust
-)
-WORKER_VARIABLES = ("PYTHONHASHSEED", *ONE_THREAD)  # set for workers
+if TYPE_CHECKING:  # workers begin with this module
+    from parpass.runner.ipc.shared_dir import KeptDirectories
+    from parpass.runner.ipc.status_board import Status
 
 DEFAULT_START_SECONDS = 60.0  # limit for a worker to start, and to load a stage
 
 
-class Executor(Protocol):
+class Executor(ABC):
     """A pool of workers that run jobs, for one run or several concurrent ones.
 
     Jobs are independent: a worker that dies, or is killed, loses the job that it was
     running, and no other.
 
-    The methods are called from several threads. Only `submit` and `end` are called on
-    event loops, so they must not block.
+    A subclass defines `workers`, `submit` and `end`. The other members are abilities
+    that it may have; the defaults are those of an executor without them.
+
+    The methods are called from several threads. `submit`, `end` and `withdraw` are
+    called on event loops, too, so they must not block.
 
     Jobs name files in the directory of their run. An executor whose workers do not see
     this directory transfers the files.
 
-    An executor with workers on other machines has a method `dump_tracebacks`, like that
-    of `runner.ipc.status_board.StatusBoard`: it returns the tracebacks of workers that
-    hang.
-
-    An executor with a queue has a method `withdraw(answer)`: it removes a job that is
-    not assigned to a worker, without completing its future, and returns whether it did.
-    It is called on event loops, too. Without it, queued jobs run before more urgent
-    ones after a pass has failed: the error of a function that hangs is found later, by
-    the time limit of a function.
-
-    An executor whose jobs have an overhead of milliseconds has an attribute
-    `least_job_seconds`: functions are grouped into jobs of at least this expected time,
-    even if workers are idle.
+    A run does not close its executor: the code that opened it does.
     """
 
     @property
+    @abstractmethod
     def workers(self) -> int:
         """The number of jobs that run at once."""
-        ...
 
-    @property
-    def is_warm(self) -> bool:
-        """Whether workers have been started."""
-        ...
-
-    def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Start all workers, without waiting for them.
-
-        Args:
-            seconds: The time limit for a worker to be ready.
-
-        Raises:
-            RuntimeUseError: The executor is closed.
-        """
-        ...
-
+    @abstractmethod
     def submit(
-        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = math.inf
+        self,
+        run: Callable[[bytes], bytes],
+        job: bytes,
+        seconds: float = math.inf,
+        *,
+        owner: object = None,
     ) -> Future[bytes]:
         """Submit a call of `run(job)` in a worker; return the future of its result.
 
         The future fails with the exception that the call raised; with `JobLostError` if
-        the worker died; with `JobCancelledError` if `end` or `kill` cancelled the job;
-        and with `NoWorkersError` if no worker can be started.
+        the worker died; with `JobCancelledError` if `end` cancelled the job; and with
+        `NoWorkersError` if no worker can be started.
 
         Args:
             run: A function that a worker can import.
             job: The argument of the call.
             seconds: The expected time of the call; infinite if not known.
+            owner: The run that the job belongs to: one object for all of its jobs. An
+                executor that runs share gives each of them as many workers as it can.
 
         Raises:
             RuntimeUseError: The executor is closed.
         """
-        ...
 
+    @abstractmethod
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
         """Cancel a job: its future fails now, its worker is killed.
 
@@ -100,84 +73,59 @@ class Executor(Protocol):
             at_once: Whether the worker must be killed. If not, it may finish a job that
                 takes less time than starting another worker; the result is dropped.
         """
-        ...
 
-    def kill(self) -> None:
-        """Kill all workers, which cancels all jobs; `submit` starts new ones."""
-        ...
+    @property
+    def is_warm(self) -> bool:
+        """Whether workers have been started; by default they are always there."""
+        return True
 
-    def close(self) -> None:
-        """Let workers finish their jobs, and end them; no more jobs are accepted."""
-        ...
+    @property
+    def least_job_seconds(self) -> float:
+        """The least expected time of a job; by default 0.
 
+        Where a job has an overhead of milliseconds, functions are grouped into jobs of
+        at least this time, even if workers are idle.
+        """
+        return 0.0
 
-def worker_env(hash_seed: int | None = None) -> dict[str, str]:
-    """Return the variables that workers have set in their environment.
+    @property
+    def directories(self) -> KeptDirectories | None:
+        """The shared directories that runs use one after the other; by default None.
 
-    Options of this interpreter (`-O`, `-X utf8`) are options of the workers. All have
-    one hash seed, so that no result depends on which worker ran a function:
-    `hash_seed`; by default that of this process if it is set, else 0.
-    """
-    seed = os.environ.get("PYTHONHASHSEED", "random")
-    if hash_seed is not None:
-        seed = str(hash_seed)
-    env = {"PYTHONHASHSEED": seed if seed.isdecimal() else "0"}
-    return env | dict.fromkeys(ONE_THREAD, "1") | _interpreter_options()
+        An executor on this machine may keep them: small runs need not wait for a new
+        one. By default each run has a directory of its own.
+        """
+        return None
 
+    def start(  # noqa: B027 -- by default there is nothing to start
+        self, seconds: float = DEFAULT_START_SECONDS
+    ) -> None:
+        """Start all workers, without waiting for them; by default do nothing.
 
-def _interpreter_options() -> dict[str, str]:
-    flags = sys.flags
-    return {
-        "PYTHONOPTIMIZE": str(flags.optimize),
-        "PYTHONUTF8": str(flags.utf8_mode),
-        "PYTHONDEVMODE": "1" if flags.dev_mode else "",
-        "PYTHONWARNDEFAULTENCODING": "1" if flags.warn_default_encoding else "",
-    }
-
-
-class DirectExecutor:
-    """Base class of executors in which a thread can wait for one job by itself.
-
-    No other thread takes part, since waking one takes as long as a small job.
-    """
-
-    def wake_worker(self) -> None:
-        """Announce a small job, so that a worker is awake when it arrives."""
-
-    def submit_and_wait(
-        self, run: Callable[[bytes], bytes], job: bytes
-    ) -> bytes | None:
-        """Run `run(job)` in a worker and wait; return its result, None if it failed.
-
-        If this is interrupted, the job is cancelled.
+        Args:
+            seconds: The time limit for a worker to be ready.
 
         Raises:
             RuntimeUseError: The executor is closed.
         """
-        raise NotImplementedError
 
+    def withdraw(self, answer: Future[bytes]) -> bool:
+        """Remove a job that no worker has begun; return whether it was removed.
 
-async def submit_and_wait(
-    executor: Executor,
-    run: Callable[[bytes], bytes],
-    job: bytes,
-    wait: Callable[[Future[Any]], Awaitable[None]],
-) -> bytes | None:
-    """Return the result of `run(job)` in a worker; None if it failed.
+        Its future is not completed. By default none is removed: queued jobs run before
+        more urgent ones after a pass has failed, and the error of a function that hangs
+        is found later, by the time limit of a function.
+        """
+        del answer
+        return False
 
-    Args:
-        executor: The executor.
-        run: A function that a worker can import.
-        job: The argument of the call.
-        wait: Waits for the future; if it is interrupted the job is cancelled.
-    """
-    answer = executor.submit(run, job)
-    try:
-        await wait(answer)
-    finally:
-        if not answer.done():
-            executor.end(answer)
-    return None if answer.exception() is not None else answer.result()
+    def dump_tracebacks(self, works: Collection[Status]) -> dict[str, str] | None:
+        """Return the tracebacks of workers that hang, by owner of the slot.
+
+        By default None: the workers are processes of this machine, which a signal asks.
+        """
+        del works
+        return None
 
 
 class JobLostError(Exception):
@@ -220,6 +168,9 @@ class NoWorkersError(Exception):
     """
 
     def __init__(self, why: Literal["none", "end", "hang"], cause: str) -> None:
-        super().__init__(cause)
+        super().__init__(why, cause)  # pickled with both, by clusters
         self.why = why
         self.cause = cause
+
+    def __str__(self) -> str:
+        return self.cause

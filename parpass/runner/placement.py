@@ -19,7 +19,7 @@ from parpass.runner.cores import usable_cores
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL, SLOWDOWN, SpeedupModel
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
-from parpass.runner.report.figures import LocalReason
+from parpass.runner.observers import LocalReason
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, any_limited
 from parpass.transform.config import (

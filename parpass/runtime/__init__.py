@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
+from parpass.tvm_paths import attach_tvm_paths
 
 if TYPE_CHECKING:
     from parpass.function_registry import PackedFunc, convert
-    from parpass.runtime import graph_executor
+    from parpass.runtime import container, graph_executor
     from parpass.runtime.compiled_module import Module, load_module
     from parpass.runtime.devices import Device, cpu, device
     from parpass.runtime.dtypes import DataType, DataTypeCode
@@ -22,6 +23,7 @@ __all__ = [
     "Module",
     "NDArray",
     "PackedFunc",
+    "container",
     "convert",
     "cpu",
     "device",
@@ -31,7 +33,7 @@ __all__ = [
     "save_param_dict",
 ]
 
-_HOME = homes(
+_DEFINING_MODULES = defining_modules(
     {
         "runtime.dtypes": "DataType DataTypeCode",
         "runtime.devices": "Device cpu device",
@@ -42,6 +44,10 @@ _HOME = homes(
     }
 )
 
-_ROOMS = {"graph_executor": "parpass.runtime.graph_executor"}
+_SUBMODULES = {
+    name: f"parpass.runtime.{name}" for name in ("container", "graph_executor")
+}
 
-__getattr__, __dir__ = attach_lazy(__name__, _HOME, submodules=_ROOMS)
+__getattr__, __dir__ = attach_lazy(__name__, _DEFINING_MODULES, submodules=_SUBMODULES)
+
+attach_tvm_paths(__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib
 import os
 import tempfile
 import weakref
@@ -19,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from parpass.errors import ArgumentError, LibraryError, UnknownFunctionError
-from parpass.fork_safety import cached_property, fork_lock
+from parpass.fork_safety import cached_property, forks_wait
 from parpass.function_registry import PackedFunc
+from parpass.lazy_loader import load_module as import_module
 from parpass.runtime.graph_executor import check_device
 from parpass.runtime.graph_json import read_graph
 from parpass.runtime.graph_runner import GraphRunner
@@ -50,8 +50,9 @@ class SharedObject:
     def __init__(self, code: bytes) -> None:
         file = _in_memory(code)
         try:
-            # The system's loader has a lock, which a child would find held.
-            with _path_of(file, code) as path, fork_lock:
+            # The system's loader has a lock, and so have names of temporary files,
+            # which a child would find held.
+            with forks_wait(), _path_of(file, code) as path:
                 self._library = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except (OSError, AttributeError, UntrustedPathError) as error:
             if file is not None:
@@ -94,9 +95,7 @@ def _path_of(file: int | None, code: bytes) -> Generator[str]:
         # The number is taken for as long as the library is loaded.
         yield f"/proc/{os.getpid()}/fd/{file}"
         return
-    with fork_lock:  # the library's names of temporary files are locked
-        made = tempfile.NamedTemporaryFile(prefix="parpass-", suffix=".so")  # noqa: SIM115 -- below
-    with made as stream:
+    with tempfile.NamedTemporaryFile(prefix="parpass-", suffix=".so") as stream:
         check_above(Path(stream.name))  # the loader opens it once more, by its name
         stream.write(code)
         stream.flush()
@@ -107,7 +106,7 @@ def _unload(handle: int, file: int | None) -> None:
     if hasattr(os, "RTLD_NOW"):  # elsewhere libraries stay
         unload = ctypes.CDLL(None).dlclose
         unload.argtypes = [ctypes.c_void_p]
-        with fork_lock:
+        with forks_wait():
             unload(handle)
     if file is not None:
         os.close(file)
@@ -165,8 +164,7 @@ class Module:
         if image.manifest.format == "so":
             return SharedObject(image.code)
         # By name: a program that needs no LLVM does not load what needs it.
-        with fork_lock:
-            loader = importlib.import_module("parpass.target.object_loader")
+        loader = import_module("parpass.target.object_loader")
         symbols = [one.symbol for one in image.manifest.functions.values()]
         return loader.LoadedObjects(image.code, symbols)
 
@@ -206,8 +204,7 @@ class Module:
         said = self.manifest
         if name in said.numpy_functions:
             # By name: only what is not machine code needs what computes it.
-            with fork_lock:
-                loader = importlib.import_module(_NUMPY_FUNCTION)
+            loader = import_module(_NUMPY_FUNCTION)
             return PackedFunc(loader.NumpyFunction.restored(said.numpy_functions[name]))
         signature = said.functions[name]
         address = self._code.address(signature.symbol)

@@ -261,4 +261,4 @@ def _copied(memory: Any, out: NDArray | None) -> NDArray:
                 f"expected an NDArray of shape {wanted} to copy a result to, got {got}"
             )
         out.writable()[...] = memory
-    return NDArray(np.array(memory))
+    return NDArray.owning(np.array(memory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,13 @@ from parpass.source import Source
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device"]  # TVM's `nd` has these
 
-_HASH_CHUNK = 1 << 20  # elements hashed at a time, so that uniform arrays stay small
+_CHUNK = 1 << 16  # bytes that are compared at a time
 
 _HASH_SAMPLE = 256
+
+
+class _GivenUp(np.ndarray[Any, Any]):
+    """Memory that is a constant's own: its maker has given it up."""
 
 
 class NDArray:
@@ -31,9 +35,11 @@ class NDArray:
     strides, so that it takes no memory and no transfer, however large its shape is. A
     large array in a worker is fetched when its values are read.
 
+    The memory is its own, and no flag of an array makes it writable.
+
     Args:
-        array: The values. The array is copied only if its elements are in another
-            order, so it must not be written to later.
+        array: The values. They are copied, unless they are in row-major order in memory
+            that is read-only, such as `bytes` or a file that is mapped to read.
 
     Attributes:
         source: The source of the values, if they are in another process.
@@ -45,17 +51,21 @@ class NDArray:
     __slots__ = ("__weakref__", "_array", "_dtype", "_own", "_shape", "source")
 
     def __init__(self, array: npt.ArrayLike) -> None:
-        view = as_number_array(array, "an array").view()
-        if not view.dtype.isnative:
-            view = view.astype(view.dtype.newbyteorder("="))
-        if not _repeats_one_value(view):
-            view = np.ascontiguousarray(view).reshape(-1).reshape(view.shape)
-        view.flags.writeable = False
-        self._array: npt.NDArray[Any] | None = view
+        self._take(_locked(as_number_array(array, "an array"), is_given_up=False))
+
+    def _take(self, array: npt.NDArray[Any]) -> None:
+        self._array: npt.NDArray[Any] | None = array
         self._own: npt.NDArray[Any] | None = None
-        self._shape = view.shape
-        self._dtype = view.dtype
+        self._shape = array.shape
+        self._dtype = array.dtype
         self.source: Source | None = None
+
+    @classmethod
+    def owning(cls, array: npt.NDArray[Any]) -> NDArray:
+        """Return an array that has the memory of one that the caller gives up."""
+        made = cls.__new__(cls)
+        made._take(_locked(array, is_given_up=True))  # noqa: SLF001 -- its own class
+        return made
 
     @classmethod
     def from_source(cls, source: Source, shape: tuple[int, ...], dtype: str) -> NDArray:
@@ -124,8 +134,7 @@ class NDArray:
         """
         if self._own is None:
             self._own = np.array(self.numpy())
-            self._array = self._own.view()
-            self._array.flags.writeable = False
+            self._array = _locked(self._own, is_given_up=True)
             self.source = None
         return self._own
 
@@ -151,12 +160,8 @@ class NDArray:
         """Return a digest of shape, dtype and values, the same in every process."""
         array = self.numpy()
         state = hashlib.blake2b(f"{array.shape}{array.dtype.str}".encode())
-        if self.is_uniform:
-            chunk = np.repeat(array.flat[0], min(array.size, _HASH_CHUNK)).tobytes()
-            whole, rest = divmod(array.size, _HASH_CHUNK)
-            for _ in range(whole):
-                state.update(chunk)
-            state.update(chunk[: rest * array.dtype.itemsize])
+        if _is_one_value(array):  # also one that is written out, as they are equal
+            state.update(array.flat[0].tobytes())
         else:
             state.update(_bits(array, "u1").data)
         return state.digest()
@@ -177,7 +182,7 @@ class NDArray:
         if self.is_uniform:
             value = self.numpy().flat[0]
             return _uniform, (np.asarray(value), self._shape)
-        return NDArray, (self.numpy(),)
+        return _owned, (self.numpy(),)
 
     def __repr__(self) -> str:
         return f"NDArray(shape={self.shape}, dtype={self.dtype})"
@@ -194,7 +199,7 @@ def array(arr: npt.ArrayLike | NDArray, device: Device | None = None) -> NDArray
         raise ArgumentError(f"expected device cpu(0), got {device}")
     if isinstance(arr, NDArray):
         return arr
-    return NDArray(np.array(as_number_array(arr, "an array")))
+    return NDArray.owning(np.array(as_number_array(arr, "an array")))
 
 
 @functools.cache
@@ -202,12 +207,67 @@ def _name(dtype: np.dtype[Any]) -> str:
     return dtype.name  # which numpy works out anew each time
 
 
+def _owned(array: npt.NDArray[Any]) -> NDArray:
+    return NDArray.owning(array)
+
+
 def _uniform(value: npt.NDArray[Any], shape: tuple[int, ...]) -> NDArray:
     return NDArray(np.broadcast_to(value, shape))
 
 
+def _locked(array: npt.NDArray[Any], *, is_given_up: bool) -> npt.NDArray[Any]:
+    """Return a read-only array of these values, in native byte order.
+
+    It is in row-major order, or repeats one value. numpy makes an array writable whose
+    memory is that of another array; so the memory is given as a buffer to be read.
+
+    Args:
+        array: The values.
+        is_given_up: Whether the caller gives up the array, so that its memory does.
+    """
+    if not array.dtype.isnative:
+        array, is_given_up = array.astype(array.dtype.newbyteorder("=")), True
+    shape, dtype = array.shape, array.dtype
+    if _repeats_one_value(array):
+        return np.ndarray(shape, dtype, array.flat[0].tobytes(), strides=array.strides)
+    if not array.flags.c_contiguous:
+        array, is_given_up = np.ascontiguousarray(array), True
+    if not _can_be_written(array):
+        # Such strides go by the shape alone.
+        return array.reshape(-1).reshape(shape)
+    if not (is_given_up and array.size):
+        return np.ndarray(shape, dtype, array.tobytes())
+    memory = _bits(array, "u1").view(_GivenUp).data.toreadonly()
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+def _can_be_written(array: npt.NDArray[Any]) -> bool:
+    """Return whether the memory of an array can be made writable, by any flag."""
+    memory: Any = array
+    while isinstance(memory, np.ndarray | memoryview):
+        if isinstance(memory, _GivenUp):
+            return False
+        # A view to read may be of what can be written.
+        above = "obj" if isinstance(memory, memoryview) else "base"
+        memory = getattr(cast("Any", memory), above)
+    try:
+        return memory is None or not memoryview(memory).readonly
+    except (TypeError, BufferError):  # a library told numpy the address alone
+        return True
+
+
 def _repeats_one_value(array: npt.NDArray[Any]) -> bool:
     return array.size > 1 and not any(array.strides)
+
+
+def _is_one_value(array: npt.NDArray[Any]) -> bool:
+    """Return whether all values are the same, bit by bit."""
+    if array.size < 2 or _repeats_one_value(array):
+        return array.size > 1
+    raw, size = _bits(array, "u1"), array.dtype.itemsize
+    here, next_ones = raw[:-size], raw[size:]
+    chunks = [slice(at, at + _CHUNK) for at in range(0, here.size, _CHUNK)]
+    return all(np.array_equal(here[one], next_ones[one]) for one in chunks)
 
 
 def _address(array: npt.NDArray[Any]) -> int:

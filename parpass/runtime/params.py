@@ -108,7 +108,7 @@ class _Reader:
         if min(shape, default=0) < 0 or length != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"{length} bytes for shape {tuple(shape)}")
         array = np.frombuffer(self._bytes(length), dtype).reshape(shape)
-        return NDArray(array.copy())
+        return NDArray.owning(array.copy())
 
     def _expect(self, magic: int) -> None:
         found, _ = self._numbers("<QQ")

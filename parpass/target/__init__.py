@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.lazy_loader import attach_lazy, defining_modules
 
 if TYPE_CHECKING:
     from parpass.target.build_library import build, lowering
@@ -23,7 +23,7 @@ __all__ = [
     "lowering",
 ]
 
-_HOME = homes(
+_DEFINING_MODULES = defining_modules(
     {
         "target.code_gen": "CodeGen",
         "target.compiled_func": "CompiledFunc",
@@ -32,4 +32,4 @@ _HOME = homes(
     }
 )
 
-__getattr__, __dir__ = attach_lazy(__name__, _HOME)
+__getattr__, __dir__ = attach_lazy(__name__, _DEFINING_MODULES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from parpass.target.target import Target
 from parpass.tir.function import PrimFunc
 from parpass.tir.transform import (
     FlattenBuffer,
-    InjectDoubleBuffer,
     InstrumentBoundCheckers,
     RewriteUnsafeSelect,
     StorageFlatten,
@@ -53,7 +53,6 @@ def lowering(target: Any = None, kept: CompiledFuncCache | None = None) -> Seque
         StorageFlatten(create_bound_attribute=True) if checks else FlattenBuffer(),
         LowerElementary(),
         VectorizeLoop(enable_vectorize=not context.config.get(_DISABLE_VECTORIZE)),
-        InjectDoubleBuffer(),
         UnrollLoop(),
         RewriteUnsafeSelect(),
         *([InstrumentBoundCheckers()] if checks else []),
@@ -70,7 +69,7 @@ def build(
     name: str = "default_function",
     *,
     workers: int | None = None,
-    cache: FunctionCache | None = None,
+    cache: FunctionCache | str | os.PathLike[str] | None = None,
 ) -> Module:
     """Compile PrimFuncs, and return them as a module whose functions can be called.
 

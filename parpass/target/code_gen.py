@@ -21,7 +21,7 @@ LARGE_TEXT = 60_000
 _LONG_KERNEL = "characters of "  # begins the counters of what has more
 
 
-@register_pass("target.CodeGen")
+@register_pass("parpass.CodeGen")
 class CodeGen(PrimFuncPass):
     """Compile each PrimFunc to an object of its own: a `CompiledFunc`.
 
@@ -36,6 +36,7 @@ class CodeGen(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "target.CodeGen")
+    cacheable = True
     cost_follows_size = False  # but what the loops unroll to
 
     def __init__(self, target: Any = None) -> None:

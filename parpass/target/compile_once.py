@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_digest
 from parpass.ir.tir_config import checks_bounds
-from parpass.ir.typed_expr import BaseFunc
 from parpass.object_store import ObjectStore
 from parpass.target.compiled_func import CompiledFuncCache
 from parpass.target.llvm_object import llvmlite_version

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.dialect import Dialect, register_dialect
 from parpass.ir.node import Node, reflected
-from parpass.ir.typed_expr import BaseFunc
 from parpass.ir.types import FuncType, TensorType
 from parpass.object_store import ObjectStore
 from parpass.runtime.signature import Signature

@@ -9,18 +9,17 @@ version of LLVM alone.
 from __future__ import annotations
 
 import functools
+import threading
 from importlib import metadata
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.target.target import Target
 
 LLVM_NEEDED = "machine code needs llvmlite: pip install 'parpass[llvm]'"
 
-# Held by whoever calls LLVM. llvmlite has a lock of its own, so no time is lost by it;
-# a fork waits for this one, and a child finds both free.
-llvm_lock = ForkSafeLock()
+llvm_lock = threading.RLock()  # held, where forks wait, by whoever calls LLVM
 
 
 def object_code(text: str, target: Target, symbol: str = "") -> bytes:
@@ -34,7 +33,7 @@ def object_code(text: str, target: Target, symbol: str = "") -> bytes:
     Raises:
         CodeGenError: llvmlite is not installed, or does not accept the text.
     """
-    with llvm_lock:
+    with forks_wait(), llvm_lock:
         return _object_code(text, target, symbol)
 
 
@@ -87,13 +86,12 @@ def llvm_binding() -> Any:
     Raises:
         CodeGenError: llvmlite is not installed.
     """
-    try:
-        with fork_lock:
+    with forks_wait(), llvm_lock:
+        try:
             # It takes a quarter of a second to load, and is an extra.
             import llvmlite.binding as llvm
-    except ImportError:
-        raise CodeGenError(LLVM_NEEDED) from None
-    with llvm_lock:
+        except ImportError:
+            raise CodeGenError(LLVM_NEEDED) from None
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
     return llvm

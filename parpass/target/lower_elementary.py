@@ -1,20 +1,15 @@
-"""Elementary functions by polynomials: the same on every machine, and in vectors.
+"""LowerElementary: calls of elementary functions become arithmetic.
 
-Polynomials near functions, and what is needed to come near where they are good.
-
-Coefficients were found by Remez's algorithm, those of `erf` by linear least squares on
-Chebyshev's points, with 60 digits. They are for values of float64 that become float32:
-their errors, relative to the function, are below 2**-28, where a float32 has 24 bits.
-
-Elementary functions of float64 as expressions, good enough to be rounded to float32.
-
-There are no calls, no branches and no tables in them, and nothing that a vector cannot
-do: an int is taken from a float by its bits, where it stands when a large float has
-been added. Products are not fused with sums, so that all machines give the same bits.
-How powers of two are split off is as in Muller, "Elementary Functions" (2016),
+So results are the same on every machine, and in vectors. The functions of float64 are
+expressions that are good enough to be rounded to float32. There are no calls, branches
+or tables in them, and nothing that a vector cannot do: an int is taken from a float by
+its bits, where it stands when a large float has been added. Products are not fused with
+sums. How powers of two are split off is as in Muller, "Elementary Functions" (2016),
 chapters 5 and 11.
 
-LowerElementary: calls of elementary functions become arithmetic.
+The coefficients of polynomials were found by Remez's algorithm, those of `erf` by
+linear least squares on Chebyshev's points, with 60 digits. Their errors, relative to
+the function, are below 2**-28, where a float32 has 24 bits.
 """
 
 from __future__ import annotations
@@ -24,14 +19,13 @@ from collections.abc import Sequence
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.runtime.dtypes import name_of
 from parpass.tir.analysis.function_contents import contents
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Cast, Let, Select, Var
+from parpass.tir.expr import Call, Cast, Let, PrimExpr, Select, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import add, const, left_shift, logical_or, right_shift, subtract
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform import PrimFuncPass
@@ -179,7 +173,7 @@ class Elementary:
         one, two = self._const(1), self._const(2)
         ratio = self._named(one - two / (self._exp(size * two) + one), "ratio")
         signed = Select(x < self._const(0), self._const(0) - ratio, ratio)
-        near = x - x * x * x * self._const(1 / 3)
+        near = x * (one - x * x * self._const(1 / 3))
         return Select(size < self._const(2.0**-9), near, signed)
 
     def _cosh(self, x: PrimExpr) -> PrimExpr:
@@ -236,7 +230,8 @@ class Elementary:
         exponent, rest = self._parts(more)
         lost = (x - (more - one)) / more
         natural = exponent * self._const(_LN2) + rest + lost
-        return self._of_positive(more, natural)
+        value = Select(x.equal(self._const(0)), x, natural)
+        return self._of_positive(more, value)
 
     # Others.
 
@@ -287,7 +282,7 @@ FUNCTIONS = (
 _LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
 
 
-@register_pass("target.LowerElementary")
+@register_pass("parpass.LowerElementary")
 class LowerElementary(PrimFuncPass):
     """Compute exp, log, tanh and others of floats of 16 and 32 bits by polynomials.
 
@@ -306,6 +301,7 @@ class LowerElementary(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "target.LowerElementary")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext

@@ -13,6 +13,7 @@ import tarfile
 from collections.abc import Iterable
 
 from parpass.errors import LibraryError
+from parpass.fork_safety import forks_wait
 from parpass.target.llvm_object import llvm_binding, llvm_lock
 
 _numbers = itertools.count()
@@ -41,7 +42,7 @@ class LoadedObjects:
     """
 
     def __init__(self, code: bytes, symbols: Iterable[str]) -> None:
-        with llvm_lock:
+        with forks_wait(), llvm_lock:
             self._load(code, symbols)
 
     def _load(self, code: bytes, symbols: Iterable[str]) -> None:

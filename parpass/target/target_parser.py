@@ -1,9 +1,7 @@
-"""Processors by name: what code for one may use.
+"""Targets as text, mappings and JSON, checked; and processors by name.
 
-A name stands for features here, and those are all that is known of a processor: names
-that systems give are wrong at times, and code must say what it needs.
-
-Targets as text, as mappings and as JSON: what they say, checked.
+The name of a processor stands for its features, and those are all that is known of it:
+names that systems give are wrong at times, and code must say what it needs.
 """
 
 from __future__ import annotations

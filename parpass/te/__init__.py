@@ -19,6 +19,7 @@ from parpass.te.operation import (
     var,
 )
 from parpass.te.prim_func import create_prim_func
+from parpass.tir.expr import Tensor
 from parpass.tir.op import (
     abs,
     acos,
@@ -30,6 +31,7 @@ from parpass.tir.op import (
     atan,
     atanh,
     ceil,
+    comm_reducer,
     const,
     cos,
     cosh,
@@ -49,7 +51,9 @@ from parpass.tir.op import (
     log,
     log2,
     log10,
+    max,
     max_value,
+    min,
     min_value,
     nearbyint,
     popcount,
@@ -60,14 +64,14 @@ from parpass.tir.op import (
     sin,
     sinh,
     sqrt,
+    sum,
     tan,
     tanh,
     trunc,
     truncdiv,
     truncmod,
 )
-from parpass.tir.reduction import comm_reducer, max, min, sum
-from parpass.tir.tensor import Tensor
+from parpass.tvm_paths import attach_tvm_paths
 
 __all__ = [
     "ComputeOp",
@@ -130,3 +134,5 @@ __all__ = [
     "truncmod",
     "var",
 ]
+
+attach_tvm_paths(__name__)

@@ -10,11 +10,19 @@ from typing import Any, cast
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.tir.analysis.expr_analysis import expr_deep_equal
-from parpass.tir.expr import SizeVar, Var
-from parpass.tir.iteration import IterVar, Range, make_range
-from parpass.tir.prim_expr import Operands, PrimExpr, as_prim_expr, as_prim_exprs
-from parpass.tir.reduction import Reduce
-from parpass.tir.tensor import Tensor
+from parpass.tir.expr import (
+    IterVar,
+    Operands,
+    PrimExpr,
+    Range,
+    Reduce,
+    SizeVar,
+    Tensor,
+    Var,
+    as_prim_expr,
+    as_prim_exprs,
+)
+from parpass.tir.expr.iteration import make_range
 
 # Of one index, of two, and so on: then type checkers know what a lambda takes.
 Element = (

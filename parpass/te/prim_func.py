@@ -7,12 +7,19 @@ from typing import Any, cast
 
 from parpass.errors import ArgumentError, IRTypeError
 from parpass.te.operation import ComputeOp, PlaceholderOp
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
-from parpass.tir.expr import Var, is_true
+from parpass.tir.expr import (
+    Buffer,
+    BufferLoad,
+    PrimExpr,
+    ProducerLoad,
+    Reduce,
+    Tensor,
+    Var,
+    decl_buffer,
+    is_true,
+)
 from parpass.tir.expr_functor import ExprMutator, ExprVisitor
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.reduction import Reduce
 from parpass.tir.stmt import (
     Allocate,
     BufferStore,
@@ -24,7 +31,6 @@ from parpass.tir.stmt import (
     stmt_seq,
 )
 from parpass.tir.stmt_functor import substitute
-from parpass.tir.tensor import ProducerLoad, Tensor
 
 _Results = dict[tuple[Any, int], Buffer]
 

@@ -6,32 +6,46 @@ import importlib
 from typing import TYPE_CHECKING
 
 from parpass.lazy_loader import attach_lazy
-from parpass.tir import analysis, binary_op, ir_builder, stmt_functor, transform
-from parpass.tir.binary_op import *
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
-from parpass.tir.builtin import CallEffectKind
+from parpass.tir import analysis, ir_builder, stmt_functor, transform
 from parpass.tir.expr import (
     Any,
     Broadcast,
+    Buffer,
+    BufferLoad,
     Call,
+    CallEffectKind,
     Cast,
+    CommReducer,
+    EqualOp,
+    FloatImm,
+    IntImm,
+    IterVar,
     Let,
     Load,
     Not,
+    NotEqualOp,
+    PrimExpr,
+    ProducerLoad,
     Ramp,
+    Range,
+    Reduce,
     Select,
     Shuffle,
     SizeVar,
+    StringImm,
     Var,
+    binary_op,
     const_true,
+    decl_buffer,
 )
+from parpass.tir.expr.binary_op import *
 from parpass.tir.expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import IterVar, Range
 from parpass.tir.op import (
     abs,
     all,
     any,
+    comm_reducer,
     const,
     div,
     floordiv,
@@ -42,22 +56,16 @@ from parpass.tir.op import (
     infinity,
     intrin,
     likely,
+    max,
     max_value,
+    min,
     min_value,
     reinterpret,
+    sum,
     truncdiv,
     truncmod,
 )
 from parpass.tir.op.intrin import *
-from parpass.tir.prim_expr import (
-    EqualOp,
-    FloatImm,
-    IntImm,
-    NotEqualOp,
-    PrimExpr,
-    StringImm,
-)
-from parpass.tir.reduction import CommReducer, Reduce, comm_reducer, max, min, sum
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -84,7 +92,7 @@ from parpass.tir.stmt_expr_functor import (
     StmtMutator,
     StmtVisitor,
 )
-from parpass.tir.tensor import ProducerLoad
+from parpass.tvm_paths import attach_tvm_paths
 
 if TYPE_CHECKING:
     from parpass.tir import arith
@@ -179,6 +187,7 @@ __getattr__, __dir__ = attach_lazy(
     __name__, {}, submodules={"arith": "parpass.tir.arith"}
 )
 
+attach_tvm_paths(__name__)
 
 importlib.import_module("parpass.tir.tir_dialect")  # of the base of IRs
 importlib.import_module("parpass.ir.module_adapter")  # makes passes run on IRModules

@@ -1,48 +1,44 @@
 """Visitors and mutators of loop expressions, under TVM's names.
 
-`ir/node_functor.py` documents how they traverse an expression without recursion, and
-how a method can act before and after the children.
+`ir/node/node_functor.py` documents how they traverse an expression without recursion,
+and how a method can act before and after the children.
 """
 
 from __future__ import annotations
 
 from typing import TypeVar, cast
 
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.node import Node
-from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
-from parpass.ir.op_table import Op
-from parpass.ir.typed_expr import GlobalVar
-from parpass.tir import binary_op
-from parpass.tir.buffer import (
-    Buffer,
-    BufferLoad,
-)
+from parpass.ir.node.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
+from parpass.ir.op.op_table import Op
 from parpass.tir.expr import (
     Any,
     Broadcast,
+    Buffer,
+    BufferLoad,
     Call,
     Cast,
+    CommReducer,
+    FloatImm,
+    IntImm,
+    IterVar,
     Let,
     Load,
     Not,
+    PrimExpr,
+    ProducerLoad,
     Ramp,
+    Range,
+    Reduce,
     Select,
     Shuffle,
     SizeVar,
-    Var,
-)
-from parpass.tir.iteration import (
-    IterVar,
-    Range,
-)
-from parpass.tir.prim_expr import (
-    FloatImm,
-    IntImm,
-    PrimExpr,
     StringImm,
+    Tensor,
+    Var,
+    binary_op,
 )
-from parpass.tir.reduction import CommReducer, Reduce
-from parpass.tir.tensor import ProducerLoad, Tensor
 
 ResultT = TypeVar("ResultT")
 

@@ -1,7 +1,4 @@
-"""A mapping between nodes that is as immutable as they are.
-
-Functions of loop programs.
-"""
+"""Functions of loop programs, and the immutable mapping of their buffers."""
 
 from __future__ import annotations
 
@@ -14,13 +11,10 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.node import FieldKind, reflected
-from parpass.ir.type_structure import Type
-from parpass.ir.typed_expr import BaseFunc
-from parpass.ir.types import VOID, FuncType, TensorType, TupleType
-from parpass.tir.buffer import Buffer
-from parpass.tir.expr import SizeVar, Var, type_of
-from parpass.tir.prim_expr import IntImm
+from parpass.ir.types import VOID, FuncType, TensorType, TupleType, Type
+from parpass.tir.expr import Buffer, IntImm, SizeVar, Var, type_of
 from parpass.tir.stmt import Stmt, plain, plain_attrs
 
 KeyT = TypeVar("KeyT")
@@ -61,7 +55,7 @@ def _bindings(function: PrimFunc) -> tuple[Var, ...]:
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     bindings=_bindings,
     params=FieldKind.BINDINGS,
     buffer_map=FieldKind.MAPPING,

@@ -15,12 +15,19 @@ from typing import Any, cast
 
 from parpass.errors import IRError, IRTypeError
 from parpass.ir.types import PointerType, PrimType
-from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import checked, data_type
-from parpass.tir.expr import Call, Load, Ramp, Var
+from parpass.tir.expr import (
+    Buffer,
+    Call,
+    Load,
+    PrimExpr,
+    Ramp,
+    Var,
+    as_prim_expr,
+    as_prim_exprs,
+)
 from parpass.tir.op import add, const, maximum, multiply
 from parpass.tir.op import likely as marked_likely
-from parpass.tir.prim_expr import PrimExpr, as_prim_expr, as_prim_exprs
 from parpass.tir.stmt import (
     Allocate,
     AttrStmt,

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
-from parpass.tir.buffer import Buffer
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Load, Ramp
+from parpass.tir.expr import (
+    Buffer,
+    Call,
+    IntImm,
+    Load,
+    PrimExpr,
+    Ramp,
+    as_prim_expr,
+    as_prim_exprs,
+)
 from parpass.tir.op import add, const, indexdiv, multiply
-from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr, as_prim_exprs
 from parpass.tir.stmt import Store
 
 

@@ -1,6 +1,6 @@
 """Visitors and mutators of statements, and of expressions in them, under TVM's names.
 
-`ir/node_functor.py` documents how they traverse a program without recursion, and
+`ir/node/node_functor.py` documents how they traverse a program without recursion, and
 how a method can act before and after the children.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 from parpass.ir.node import Node, reflection
-from parpass.ir.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
+from parpass.ir.node.node_functor import NodeFunctor, NodeMutator, NodeVisitor, visits
+from parpass.tir.expr import PrimExpr
 from parpass.tir.expr_functor import ExprFunctor
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import (
     STMT_KINDS,
     Allocate,

@@ -1,7 +1,4 @@
-"""Programs visited and rewritten by functions, under the names of `tvm.tir`.
-
-How many places statements have that are used several times.
-"""
+"""Visits and rewrites of programs by functions, under the names of `tvm.tir`."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from typing import Any, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import Node
-from parpass.ir.tree_size import check_tree_size
-from parpass.tir.expr import Var
-from parpass.tir.prim_expr import PrimExpr, as_prim_expr
+from parpass.ir.node.tree_size import check_tree_size
+from parpass.tir.expr import PrimExpr, Var, as_prim_expr
 from parpass.tir.stmt import Stmt
 from parpass.tir.stmt_expr_functor import (
     StmtExprMutator,

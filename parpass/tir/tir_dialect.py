@@ -1,9 +1,4 @@
-"""Loop programs as the base of IRs knows them.
-
-Functions of the registry that TVM's programs look up by name, beside the passes.
-
-What loop programs answer the base of IRs: what Python's syntax means, and texts.
-"""
+"""The dialect of loop programs: Python's syntax, text, registered functions."""
 
 from __future__ import annotations
 
@@ -11,17 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.diagnostic import Span
-from parpass.fork_safety import fork_lock
 from parpass.function_registry import declare_functions, register_func
 from parpass.ir.dialect import Annotate, Dialect, FunctionPrinter, register_dialect
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
+from parpass.ir.reduction_rules import ReductionRules
 from parpass.tir import op, pointer
 from parpass.tir.analysis.definitions import function_faults
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Var, const_true
+from parpass.tir.expr import (
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    StringImm,
+    Var,
+    as_prim_expr,
+    const_true,
+)
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm, as_prim_expr
 
 
 @register_func("tir.const_true")
@@ -74,18 +76,16 @@ class TIRDialect(Dialect):
     ) -> str:
         """Return a node in the text format of loop programs, which has no remarks."""
         del show_meta_data, annotate
-        with fork_lock:
-            # Workers print nothing.
-            from parpass.tir.text.function_printer import loop_text
+        # Workers print nothing.
+        from parpass.tir.text.function_printer import loop_text
 
         return loop_text(node).rstrip("\n")
 
     def printer(self, annotate: Annotate | None = None) -> FunctionPrinter:
         """Return what writes functions in the text format of loop programs."""
         del annotate
-        with fork_lock:
-            # Workers print nothing.
-            from parpass.tir.text.function_printer import LoopPrinter
+        # Workers print nothing.
+        from parpass.tir.text.function_printer import LoopPrinter
 
         return LoopPrinter()
 
@@ -123,6 +123,13 @@ class TIRDialect(Dialect):
         """Return where variables are used that are not defined, or defined twice."""
         del mod
         return function_faults(function)
+
+    def reduction_rules(self) -> ReductionRules:
+        """Return the rules by which loop programs are reduced."""
+        # For reductions alone.
+        from parpass.tir.loop_reduction_rules import LoopReductionRules
+
+        return LoopReductionRules()
 
 
 register_dialect("tir", TIRDialect())

@@ -16,8 +16,7 @@ from parpass.transform.analysis import analysis
 from parpass.transform.codecs import (
     BlobSink,
     LargeValue,
-    PlacedCodec,
-    PortableCodec,
+    StoreCodec,
 )
 from parpass.transform.config import (
     Optimizations,
@@ -30,6 +29,7 @@ from parpass.transform.pass_info import PassInfo
 from parpass.transform.pass_registry import (
     PrintIR,
     create_pass,
+    pass_keys,
     register_pass,
     registered_passes,
 )
@@ -64,14 +64,13 @@ __all__ = [
     "Pass",
     "PassContext",
     "PassInfo",
-    "PlacedCodec",
-    "PortableCodec",
     "PrintIR",
     "ProgramFormat",
     "ProgramSlice",
     "ReductionPattern",
     "Sequential",
     "Source",
+    "StoreCodec",
     "adapter_of",
     "analysis",
     "as_pass",
@@ -81,6 +80,7 @@ __all__ = [
     "module_pass",
     "owns",
     "parse_pipeline",
+    "pass_keys",
     "print_pipeline",
     "register_adapter",
     "register_config_option",

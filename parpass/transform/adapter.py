@@ -14,6 +14,10 @@ else a run encodes and decodes.
 
 from __future__ import annotations
 
+import contextlib
+import pickle
+import time
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +27,9 @@ from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.source import Source
 from parpass.transform import by_value
-from parpass.transform.codecs import BlobSink, LargeValue, PlacedCodec, PortableCodec
+from parpass.transform.codecs import BlobSink, LargeValue, StoreCodec
+from parpass.transform.frozen_values import is_frozen
+from parpass.transform.gc_pause import gc_paused
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
 
@@ -68,6 +74,144 @@ class Mutability(Protocol):
         ...
 
 
+class FoundMutability:
+    """The mutability of functions of which an adapter states nothing.
+
+    It is found out for each function: one that can be changed is copied by the codec,
+    and compared by its encoded form. Passes are given copies, so a function that a run
+    has got or made stays as it is: it is looked at and encoded once.
+
+    Args:
+        encode: Encodes a function for this process; by default it is pickled.
+        decode: Decodes it as a member of a module.
+        is_pickled: Whether that is what pickles it, so that an equal function has equal
+            bytes if it has no sets.
+
+    Attributes:
+        seconds: What looking, copying and comparing took so far.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Any], bytes] = by_value.pickle_by_value,
+        decode: Callable[[bytes, Any], Any] = lambda encoded, _: by_value.unpickle(
+            encoded
+        ),
+        *,
+        is_pickled: bool = True,
+    ) -> None:
+        self._encode, self._decode = encode, decode
+        self._is_pickled = is_pickled
+        # By `id`, with what shows that it is still that function: its bytes, or None if
+        # it is frozen.
+        self._known: dict[int, tuple[weakref.ref[Any], bytes | None]] = {}
+        self._expects_change = False  # as of the function before
+        self.seconds = 0.0
+
+    def is_frozen(self, function: Any) -> bool:
+        """Return whether a function cannot be changed."""
+        known = self._known.get(id(function))
+        if known is not None and known[0]() is function:
+            return known[1] is None
+        found = is_frozen(function)
+        if found:
+            self._note(function, None)
+        return found
+
+    def encoded(self, function: Any) -> bytes:
+        """Return the encoded form of a function of the run, which stays as it is.
+
+        Raises:
+            Exception: Exceptions of the codec.
+        """
+        known = self._known.get(id(function))
+        if known is not None and known[1] is not None and known[0]() is function:
+            return known[1]
+        encoded = self._encode(function)
+        self._note(function, encoded)
+        return encoded
+
+    def _note(self, function: Any, encoded: bytes | None) -> None:
+        number = id(function)
+        forget = self._known.pop
+        with contextlib.suppress(TypeError):  # it is looked at again each time
+            reference = weakref.ref(function, lambda _: forget(number, None))
+            self._known[number] = reference, encoded
+
+    def fingerprint(self, function: Any) -> bytes:
+        """Return the encoded form of a function as it is now."""
+        return self._encode(function)
+
+    def to_change(self, function: Any, mod: Any = None) -> Any:
+        """Return a copy of a function as a member of `mod`; itself if it is frozen.
+
+        Raises:
+            Exception: Exceptions of the codec.
+        """
+        began = time.perf_counter()
+        try:
+            if self.is_frozen(function):
+                return function
+            encoded = self.encoded(function)
+            with gc_paused:
+                return self._decode(encoded, mod)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+    def to_keep(self, function: Any, mod: Any) -> Any:
+        """Return a copy of a function of the run, for the run, which changes none.
+
+        Raises:
+            Exception: Exceptions of the codec.
+        """
+        kept = self.to_change(function, mod)
+        if kept is not function:
+            self._note(kept, self.encoded(function))
+        return kept
+
+    def call(self, function: Any, mod: Any, body: Callable[[Any], Any]) -> Any:
+        """Call the body of a pass on a copy of a function.
+
+        Returns:
+            The result; `function` itself if the body returned the copy unchanged.
+        """
+        try:
+            given = self.to_change(function, mod)
+        except Exception:  # noqa: BLE001 -- of the codec: the run has said so
+            given = function
+        if given is function:
+            return body(given)
+        began = time.perf_counter()
+        encoded = self.encoded(function)
+        # Sets come in another order, in which the bytes of an equal function differ.
+        is_exact = self._is_pickled and not _has_sets(encoded)
+        is_exact = is_exact and not self._expects_change  # two copies would be dearer
+        before = encoded if is_exact else self._encode(given)
+        self.seconds += time.perf_counter() - began
+        result = body(given)
+        if result is not given:
+            return result
+        began = time.perf_counter()
+        try:
+            after = self._encode(given)
+            is_same = after == before
+            if not is_same and is_exact:
+                # What is unpickled may be pickled otherwise: it shares other strings.
+                is_same = after == self._encode(self._decode(encoded, mod))
+            self._expects_change = not is_same
+            if is_same:
+                return function
+            self._note(given, after)
+            return given
+        finally:
+            self.seconds += time.perf_counter() - began
+
+
+def _has_sets(pickled: bytes) -> bool:
+    """Return whether a pickle may have sets; what it has of text may look like one."""
+    return pickle.EMPTY_SET in pickled or pickle.FROZENSET in pickled
+
+
 class ModuleAdapter(ProgramFormat):
     """A base class: the pass manager's operations on modules and functions of an IR.
 
@@ -83,8 +227,10 @@ class ModuleAdapter(ProgramFormat):
     `ir_name` is registered under it.
 
     Attributes:
-        mutability: How functions are changed in place; None for frozen functions. A
-            pass may change no other function than its argument.
+        mutability: How functions are changed in place; None for frozen functions, as
+            an adapter states that knows. By default it is found out for each function,
+            and passes are given copies of those that can be changed. A pass may change
+            no other function than its argument.
         consumes_functions: Whether passes consume their argument (move semantics):
             functions are boxes, from which a pass takes the content it changes. They
             call `owns` to learn whether they must keep a copy.
@@ -94,7 +240,7 @@ class ModuleAdapter(ProgramFormat):
             False guarantees that none is.
     """
 
-    mutability: Mutability | None = None
+    mutability: Mutability | None = FoundMutability()
     consumes_functions: bool = False
     round_trip_between_passes: bool = False
 
@@ -274,7 +420,7 @@ class ModuleAdapter(ProgramFormat):
         """
         return self.encode_shell(mod)
 
-    def portable_codec(self, mod: Any) -> PortableCodec | PlacedCodec | None:
+    def store_codec(self, mod: Any) -> StoreCodec | None:
         """Return what encodes functions of `mod` for a store on disk.
 
         None, as by default, if they stay in memory.
@@ -351,6 +497,29 @@ class BatchCodec(Protocol):
         ...
 
 
+def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
+    """Return a copy of a function, as a member of `mod`.
+
+    It is the function itself if that cannot be changed, or cannot be copied: a run says
+    so when it begins.
+    """
+    mutability = adapter.mutability
+    if mutability is None or adapter.consumes_functions:
+        return function
+    if not isinstance(mutability, FoundMutability):
+        return mutability.to_change(function)
+    try:
+        return mutability.to_change(function, mod)
+    except Exception:  # noqa: BLE001 -- of the codec
+        return function
+
+
+def copying_seconds(adapter: ModuleAdapter) -> float:
+    """Return what a run has spent on copies of functions, as nothing is stated."""
+    mutability = adapter.mutability
+    return mutability.seconds if isinstance(mutability, FoundMutability) else 0.0
+
+
 def keep_inline(value: LargeValue) -> None:
     """A `BlobSink` that leaves all values in-band."""
     del value
@@ -366,7 +535,8 @@ def round_trip(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
     return adapter.decode_function(encoded, (), mod)
 
 
-def _named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> Any:
+def named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> Any:
+    """Encode and decode a function; an error of encoding has a note with its name."""
     try:
         encoded = adapter.encode_function(function, keep_inline)
     except Exception as error:
@@ -375,20 +545,13 @@ def _named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> A
     return adapter.decode_function(encoded, (), mod)
 
 
-def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
-    """Return a module with all functions encoded and decoded."""
-    functions = adapter.functions(mod)
-    decoded = {n: _named_trip(adapter, n, one, mod) for n, one in functions.items()}
-    return adapter.replace_functions(mod, decoded)
-
-
 def round_trip_changed(adapter: ModuleAdapter, before: Any, after: Any) -> Any:
     """Return `after`, the functions that `before` does not have encoded and decoded."""
     if after is before:
         return after
     known = adapter.functions(before)
     decoded = {
-        name: _named_trip(adapter, name, function, after)
+        name: named_trip(adapter, name, function, after)
         for name, function in adapter.functions(after).items()
         if known.get(name) is not function
     }

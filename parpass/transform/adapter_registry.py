@@ -22,6 +22,7 @@ from parpass.transform.checked_adapter import (
     adapter_name,
     check_attributes,
     checked,
+    for_run,
     unchecked,
 )
 from parpass.transform.pass_registry import ConstantFactory, registered_passes
@@ -56,6 +57,7 @@ def register_adapter(
         raise ArgumentError(
             f"expected a class of modules, got {describe_value(module_type)}"
         )
+    adapter = unchecked(adapter)  # it may come from `adapter_of`
     check_attributes(adapter)
     _adapters[module_type] = adapter
     _module_types.update(dict.fromkeys(passes_in, module_type))
@@ -241,7 +243,7 @@ def adapter_for(root: Pass, mod: Any) -> ModuleAdapter:
     found = find_adapter(mod)
     if found is None:
         raise _no_adapter_error(mod, _describe_pass(root), root.info.name)
-    adapter = checked(found)
+    adapter = for_run(found)
     if not adapter.is_module(mod):
         expected = f"True for the {type(mod).__name__} that it is registered for"
         raise AdapterError(adapter_name(adapter), "is_module", expected, False)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any, cast
 
 from parpass.errors import PreservedAnalysisError
-from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter import FoundMutability, ModuleAdapter
 from parpass.transform.analysis import Analysis, mark_of
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.intercept import (
@@ -28,8 +28,13 @@ from parpass.transform.capture.recorder import (
     inside_function_pass,
     recording,
 )
-from parpass.transform.config import CHECK_ANALYSES, optimizations_in
+from parpass.transform.config import (
+    CHECK_ANALYSES,
+    CHECK_CONTRACT,
+    optimizations_in,
+)
 from parpass.transform.context import PassContext
+from parpass.transform.function_copies import is_value
 from parpass.transform.passes import FunctionwisePass, Pass
 
 
@@ -44,6 +49,7 @@ class AnalysisManager:
         adapter: The adapter of the IR.
 
     Attributes:
+        checks_results: Whether they are to be checked for changing results.
         is_checking: Whether passes are to be checked for what they preserve.
         is_of_module: Whether an analysis of a module is being computed.
     """
@@ -52,10 +58,12 @@ class AnalysisManager:
         "_adapter",
         "_capture",
         "_context",
+        "_given",
         "_is_watched",
         "_keeps",
         "_results",
         "_shown",
+        "checks_results",
         "is_checking",
         "is_of_module",
     )
@@ -63,6 +71,8 @@ class AnalysisManager:
     def __init__(self, context: PassContext, adapter: ModuleAdapter) -> None:
         config, self._context, self._adapter = context.config, context, adapter
         self.is_checking: bool = config.get(CHECK_ANALYSES, False)
+        self.checks_results = self.is_checking or config.get(CHECK_CONTRACT, False)
+        self._given: list[tuple[Analysis, Any, Any, Any]] = []  # to the pass that runs
         self._keeps = optimizations_in(config).cached_analyses
         self._results: dict[int, tuple[Any, dict[Analysis, Any]]] = {}
         self._capture: contextlib.ExitStack | None = None
@@ -81,10 +91,11 @@ class AnalysisManager:
         if context is not self._context or not self._allow_capture():
             return of(unit, context)
         # A module that is not a function pass's to read may be changed in place.
-        is_read_only = not is_of_module or inside_function_pass()
+        # So may a function, where that is found out.
+        is_read_only = inside_function_pass() if is_of_module else self._stays(unit)
         known = self._results.get(id(unit))
         if known is not None and is_read_only and of in known[1]:
-            return known[1][of]
+            return self._give(of, unit, known[1][of])
         outer, self.is_of_module = self.is_of_module, is_of_module
         try:
             result, is_silent = _computed(of, unit, context)
@@ -92,7 +103,47 @@ class AnalysisManager:
             self.is_of_module = outer
         if is_silent and self._keeps and is_capturing_warnings():
             self._results.setdefault(id(unit), (unit, {}))[1][of] = result
+            return self._give(of, unit, result)
         return result
+
+    def _stays(self, function: Any) -> bool:
+        mutability = self._adapter.mutability
+        is_found = isinstance(mutability, FoundMutability)
+        return not is_found or mutability.is_frozen(function)
+
+    def _give(self, of: Analysis, unit: Any, result: Any) -> Any:
+        """Return a result that is kept; note it if passes are checked for changes."""
+        if self.checks_results and not self._adapter.consumes_functions:
+            self._given.append((of, unit, self._state_of(of, unit), result))
+        return result
+
+    def _state_of(self, of: Analysis, unit: Any) -> Any:
+        """Return what differs once a pass has changed a unit in place."""
+        mutability = self._adapter.mutability
+        if mutability is None or mark_of(of).of == "module":
+            return None
+        return mutability.fingerprint(unit)
+
+    def changed_result(self, pass_: Pass, function: str | None) -> Exception | None:
+        """Return the error of a pass that changed a result that it was given, if any.
+
+        The next pass that asks for it would be given the changed one. Of a function
+        that was changed in place nothing can be said: its analysis may differ now.
+        """
+        given, self._given = self._given, []
+        for of, unit, state, result in given:
+            now = _silently(of, unit, self._context)
+            is_same = self._state_of(of, unit) == state
+            if is_same and not mark_of(of).equal(now, result):
+                where = "the module" if function is None else f"function '{function}'"
+                return PreservedAnalysisError(
+                    f"pass '{pass_.info.name}' changed the result of analysis "
+                    f"'{of.__name__}' that it was given, on {where}: {now!r:.200} "
+                    f"before, {result!r:.200} after; change a copy",
+                    pass_name=pass_.info.name,
+                    function=function,
+                )
+        return None
 
     def _allow_capture(self) -> bool:
         """Capture warnings until the block ends; return whether they are captured.
@@ -107,6 +158,7 @@ class AnalysisManager:
 
     def __enter__(self) -> None:
         """Begin a block in which analyses are computed."""
+        self._given = []
         self._shown = shown_by()
 
     def __exit__(self, *_: object) -> None:
@@ -120,18 +172,26 @@ class AnalysisManager:
         self, pass_: Pass, unit: Any, context: PassContext
     ) -> PreservationCheck | None:
         """Return the check of a pass on a function; None unless it is asked for."""
+        self._given = []
         if self.is_checking and not isinstance(pass_.preserves, Inherited):
             return PreservationCheck(pass_, unit, "function", context)
         return None
 
-    def after_function(self, pass_: Pass, before: Any, after: Any) -> None:
+    def after_function(self, pass_: Pass, name: str, before: Any, after: Any) -> None:
         """Keep with the result of a pass on a function what the pass preserves.
 
         Args:
             pass_: The pass.
+            name: The name of the function.
             before: The function.
             after: The result; the very same object if nothing changed.
+
+        Raises:
+            PreservedAnalysisError: The pass changed a result; see `changed_result`.
         """
+        changed = self.changed_result(pass_, name)
+        if changed is not None:
+            raise changed
         if not self._results or before is after:
             return
         found = self._take(before)
@@ -149,11 +209,10 @@ class AnalysisManager:
             return
         adapter, preserved = self._adapter, pass_.preserves
         old, new = adapter.functions(before), adapter.functions(after)
-        is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self._put(after, self._take(before), preserved)
         for name, function in new.items():
             was = old.get(name, function)
-            if was is not function or not is_frozen:
+            if was is not function or not is_value(adapter, function):
                 self._put(function, self._take(was), preserved)
         self.retain([after, *new.values()])
 

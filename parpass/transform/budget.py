@@ -1,9 +1,9 @@
 """Budgets: the limits of a pass on one function, and the policy if it fails.
 
-A budget is set on the pass, by the attributes `function_timeout`, `memory_limit` and
+A budget is set on the pass, by the attributes that `parpass.limits` lists and
 `on_failure`; else on the call, `run_pipeline(..., function_timeout=5)`; else on the
-context, by the options `parpass.function_timeout` and so on. Each of the three is
-resolved separately.
+context, by the options `parpass.function_timeout` and so on. Each is resolved
+separately.
 
 In a worker a budget is enforced whatever the pass does: the coordinator kills an
 overdue worker. In the coordinator that is impossible, so a pass that has taken too long
@@ -14,11 +14,11 @@ it (`enforcing_budgets`).
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self, TextIO
 
 import msgspec
 
@@ -27,89 +27,71 @@ from parpass.errors import (
     ArgumentError,
     DiagnosticError,
     FunctionFailure,
-    FunctionTimeoutError,
-    MemoryLimitError,
     UnreadFunctionError,
 )
+from parpass.limits import LIMITS, Limit
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
-from parpass.transform.config import (
-    FUNCTION_TIMEOUT,
-    MEMORY_LIMIT,
-    ON_FAILURE,
-    OnFailure,
-)
+from parpass.transform.config import ON_FAILURE, OnFailure
 from parpass.transform.passes import Pass
-
-# The three settings of a budget, as attributes of a pass or of `Limits`.
-_limit_values = attrgetter("function_timeout", "memory_limit", "on_failure")
-_NONE_SET = (None, None, None)
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """The limits of a pass on one function, None for no limit, and the policy.
+    """The limits of a pass on one function, and the policy.
 
     Attributes:
-        seconds: The time limit, in seconds.
-        memory: The memory limit, in bytes.
+        limits: The values of those that it has, by name.
         on_failure: The policy if a limit is exceeded or the pass fails.
     """
 
-    seconds: float | None = None
-    memory: int | None = None
+    limits: Mapping[str, Any] = {}
     on_failure: OnFailure = OnFailure.FAIL
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("function_timeout", self.seconds),
-            ("memory_limit", self.memory),
-        ):
-            if value is not None and not value > 0:
+        for name, value in self.limits.items():
+            if not value > 0:
                 raise ArgumentError(f"expected {name} above 0, got {value!r}")
+
+    def items(self) -> list[tuple[Limit, Any]]:
+        """Return the limits with their values."""
+        limits = self.limits
+        return [(one, limits[one.name]) for one in LIMITS if one.name in limits]
 
     def __reduce__(self) -> Any:
         if self is UNLIMITED:  # nearly all are, and each stage sends them
             return "UNLIMITED"
-        return Budget, (self.seconds, self.memory, self.on_failure)
+        return Budget, (self.limits, self.on_failure)
 
 
 UNLIMITED = Budget()
 
+# The settings of a budget that a place has: limits, and the policy, by name.
+Settings = Mapping[str, Any]
+UNSET: Settings = {}
 
-class Limits(msgspec.Struct, frozen=True):
-    """The settings of a budget in one place; None for those that are not set."""
-
-    function_timeout: float | None = None
-    memory_limit: int | None = None
-    on_failure: str | None = None
-
-    def __reduce__(self) -> Any:
-        if self is UNSET:
-            return "UNSET"
-        return Limits, (self.function_timeout, self.memory_limit, self.on_failure)
-
-
-UNSET = Limits()
-_call_limits: ContextVar[Limits] = ContextVar("parpass_limits_of_call", default=UNSET)
+_OPTIONS = {**{one.name: one.option for one in LIMITS}, "on_failure": ON_FAILURE}
+_values_of = attrgetter(*_OPTIONS)
+_NONE_SET = (None,) * len(_OPTIONS)
+_call_settings: ContextVar[Settings] = ContextVar("parpass_limits", default=UNSET)
 
 
 class setting_limits:  # noqa: N801 -- used like a function, as contextlib's own
-    """A context manager that sets the limits of a call for the block."""
+    """A context manager that sets limits and policy of a call for the block."""
 
-    __slots__ = ("_limits", "_token")
+    __slots__ = ("_settings", "_token")
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
     def __enter__(self) -> None:
-        self._token: Token[Limits] = _call_limits.set(self._limits)
+        self._token: Token[Settings] = _call_settings.set(self._settings)
 
     def __exit__(self, *_: object) -> None:
-        _call_limits.reset(self._token)
+        _call_settings.reset(self._token)
 
 
-def call_limits() -> Limits:
-    """Return the limits of the current call."""
-    return _call_limits.get()
+def call_limits() -> Settings:
+    """Return limits and policy of the current call."""
+    return _call_settings.get()
 
 
 def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget, ...]:
@@ -118,8 +100,15 @@ def budgets_of(steps: Sequence[Pass], config: Mapping[str, Any]) -> tuple[Budget
     Raises:
         ArgumentError: A limit is not above 0, or a policy is unknown.
     """
-    call = _call_limits.get()
-    return tuple([_budget_of(step, config, call) for step in steps])
+    call = _call_settings.get()
+    others: dict[str, Any] = {}  # of the call, or else of the context
+    if call or config:
+        for name, option in _OPTIONS.items():
+            value = call.get(name)
+            value = config.get(option) if value is None else value
+            if value is not None:
+                others[name] = value
+    return tuple([_budget_of(step, others) for step in steps])
 
 
 def any_limited(budgets: Sequence[Budget]) -> bool:
@@ -130,40 +119,31 @@ def any_limited(budgets: Sequence[Budget]) -> bool:
     return budgets.count(UNLIMITED) < len(budgets)
 
 
-def _budget_of(step: Pass, config: Mapping[str, Any], call: Limits) -> Budget:
+def _budget_of(step: Pass, others: Settings) -> Budget:
     # A pass of a decorated class, and a pass on some functions, wrap an inner one.
     inner = getattr(step, "_inst", None)
-    if (
-        inner is None
-        and not config
-        and _limit_values(step) == _limit_values(call) == _NONE_SET
-    ):
+    if inner is None and not others and _values_of(step) == _NONE_SET:
         return UNLIMITED
-
-    def found(name: str, key: str) -> Any:
-        for place in (step, inner, call):
+    found: dict[str, Any] = {**others}
+    for place in (inner, step):
+        for name in _OPTIONS:
             value = getattr(place, name, None)
             if value is not None:
-                return value
-        return config.get(key)
-
-    seconds = found("function_timeout", FUNCTION_TIMEOUT)
-    memory = found("memory_limit", MEMORY_LIMIT)
-    policy = found("on_failure", ON_FAILURE)
-    if seconds is None and memory is None and policy is None:
+                found[name] = value
+    if not found:
         return UNLIMITED
+    policy = found.pop("on_failure", OnFailure.FAIL)
     try:
-        on_failure = OnFailure(policy or OnFailure.FAIL)
+        on_failure = OnFailure(policy)
     except ValueError:
         raise ArgumentError(
             f"expected 'fail', 'skip' or 'retry' for on_failure of pass "
             f"'{step.info.name}', got {policy!r}"
         ) from None
-    return Budget(seconds, memory, on_failure)
+    return Budget(found, on_failure)
 
 
-MemoryGuard = Callable[[int], contextlib.AbstractContextManager[None]]
-Enforcer = Callable[[Budget], contextlib.AbstractContextManager[None]]
+Enforcer = Callable[[Budget], AbstractContextManager[None]]
 
 _enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=None)
 
@@ -173,8 +153,8 @@ def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
     """Enforce the budgets of passes that run in this process within the block.
 
     Args:
-        enforcer: Returns the context manager around each body that has a budget. It
-            interrupts a body that exceeds it by an error of its own or a MemoryError.
+        enforcer: Returns the block around each body that has a budget, as the next
+            functions do.
     """
     token = _enforcer.set(enforcer)
     try:
@@ -186,6 +166,45 @@ def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
 def has_enforcer() -> bool:
     """Return whether budgets are enforced in this process."""
     return _enforcer.get() is not None
+
+
+@contextlib.contextmanager
+def in_worker(budget: Budget) -> Generator[None]:
+    """Hold the block to a budget, in a worker process: what no watchdog does."""
+    with contextlib.ExitStack() as stack:
+        for limit, value in budget.items():
+            if limit.in_worker is not None:
+                stack.enter_context(limit.in_worker(value))
+        yield
+
+
+@contextlib.contextmanager
+def interrupting(budget: Budget) -> Generator[None]:
+    """Hold the block to a budget, in a process that may be interrupted for it."""
+    with contextlib.ExitStack() as stack:
+        for limit, value in budget.items():
+            if limit.here is not None:
+                stack.enter_context(limit.here(value))
+        yield
+
+
+@contextlib.contextmanager
+def or_exit(
+    budget: Budget, file: TextIO, factor: float, grace: float
+) -> Generator[None]:
+    """End this process if the block exceeds what nothing interrupts, as in C code.
+
+    Args:
+        budget: The budget.
+        file: The file for a traceback then.
+        factor: How much more than the limit is let pass, as a factor.
+        grace: And besides.
+    """
+    with contextlib.ExitStack() as stack:
+        for limit, value in budget.items():
+            if limit.or_exit is not None:
+                stack.enter_context(limit.or_exit(factor * value + grace, file))
+        yield
 
 
 def skip_diagnostic(pass_name: str, function: str, reason: str) -> Diagnostic:
@@ -229,8 +248,7 @@ def run_within(
     name: str,
     function: Any,
     body: Callable[[], Any],
-    memory_guard: MemoryGuard | None = None,
-    excluded_seconds: Callable[[], float] = float,
+    enforcer: Enforcer | None = None,
     on_retry: Callable[[], object] = int,
 ) -> Any:
     """Return the result of a pass body on a function, under a budget.
@@ -243,13 +261,11 @@ def run_within(
         name: The function's name.
         function: The function, which is the result if the pass is skipped.
         body: Calls the body.
-        memory_guard: Returns the context manager that limits memory.
-        excluded_seconds: Returns the seconds so far that do not count.
+        enforcer: Returns the block around the body, unless `enforcing_budgets` does.
         on_retry: Called before a second attempt.
 
     Raises:
-        FunctionTimeoutError: The body took too long.
-        MemoryLimitError: The body took too much memory.
+        FunctionFailure: The body exceeded a limit.
         Exception: An exception of the body.
     """
     outer = current_recorder()
@@ -260,9 +276,7 @@ def run_within(
         inner.pass_name, inner.function_name = pass_name, name
         try:
             with recording(inner):
-                result = _run_limited(
-                    budget, pass_name, name, body, memory_guard, excluded_seconds
-                )
+                result = _run_limited(budget, pass_name, name, body, enforcer)
         except Exception as error:
             # These are faults of the program, not of the pass.
             is_final = isinstance(error, DiagnosticError) and error.is_rendered
@@ -293,41 +307,74 @@ def _run_limited(
     pass_name: str,
     name: str,
     body: Callable[[], Any],
-    memory_guard: MemoryGuard | None,
-    excluded_seconds: Callable[[], float],
+    enforcer: Enforcer | None,
 ) -> Any:
-    began = time.perf_counter() - excluded_seconds()
+    enforcer = _enforcer.get() or enforcer
     cause: Exception | None = None
     result = None
-    try:
-        with _enforcing(budget, memory_guard):
-            try:
-                result = body()
-            except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
-                cause = error  # raised after the block, which would write to it
-    except Exception as error:  # noqa: BLE001 -- raised by the guard itself
-        cause = error
-    spent = time.perf_counter() - excluded_seconds() - began
-    if budget.seconds is not None and spent > budget.seconds:
+    with _Meter(budget) as meter:
+        try:
+            with contextlib.nullcontext() if enforcer is None else enforcer(budget):
+                try:
+                    result = body()
+                except Exception as error:  # noqa: BLE001 -- raised below, if it was in time
+                    cause = error  # raised after the block, which would write to it
+        except Exception as error:  # noqa: BLE001 -- raised by the block itself
+            cause = error
+    for limit, value in budget.items():
         # Whatever its outcome: a worker would have been killed before.
-        raise FunctionTimeoutError(
-            pass_name=pass_name, function=name, limit=budget.seconds
-        ) from cause
-    if isinstance(cause, MemoryError) and budget.memory is not None:
-        raise MemoryLimitError(
-            pass_name=pass_name, function=name, limit=budget.memory
-        ) from cause
+        is_beyond = limit.clock is not None and meter.spent[limit.name] > value
+        if is_beyond or (limit.raised is not None and isinstance(cause, limit.raised)):
+            raise limit.error(pass_name, name, value) from cause
     if cause is not None:
         raise cause
     return result
 
 
-def _enforcing(
-    budget: Budget, memory_guard: MemoryGuard | None
-) -> contextlib.AbstractContextManager[None]:
-    enforcer = _enforcer.get()
-    if enforcer is not None:
-        return enforcer(budget)
-    if memory_guard is None or budget.memory is None:
-        return contextlib.nullcontext()
-    return memory_guard(budget.memory)
+class _Meter:
+    """The time of a body, by the clocks of its limits, without that of `uncounted`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._clocks = {
+            one.name: one.clock for one, _ in budget.items() if one.clock is not None
+        }
+        self.spent = dict.fromkeys(self._clocks, 0.0)
+
+    def __enter__(self) -> Self:
+        self._token = _meter.set(self)
+        self.resume()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pause()
+        _meter.reset(self._token)
+
+    def resume(self) -> None:
+        for name, clock in self._clocks.items():
+            self.spent[name] -= clock()
+
+    def pause(self) -> None:
+        for name, clock in self._clocks.items():
+            self.spent[name] += clock()
+
+
+_meter: ContextVar[_Meter | None] = ContextVar("parpass_meter", default=None)
+_LIFTED = [one.lifted for one in LIMITS if one.lifted is not None]
+
+
+@contextlib.contextmanager
+def uncounted() -> Generator[None]:
+    """Count the block, in a body, for no limit of it: it is not the body's own work."""
+    meter = _meter.get()
+    token = _meter.set(None)  # it is paused once, however deep the blocks are
+    if meter is not None:
+        meter.pause()
+    try:
+        with contextlib.ExitStack() as stack:
+            for lifted in _LIFTED:
+                stack.enter_context(lifted())
+            yield
+    finally:
+        if meter is not None:
+            meter.resume()
+        _meter.reset(token)

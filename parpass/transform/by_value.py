@@ -11,8 +11,6 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from parpass.fork_safety import fork_lock
-
 _BY_VALUE = b"_class_setstate"  # named in pickles of cloudpickle with classes by value
 
 
@@ -20,9 +18,8 @@ def pickle_by_value(value: Any) -> bytes:
     """Pickle a value, with its class by value if that is defined in `__main__`."""
     if type(value).__module__ != "__main__":
         return pickle.dumps(value, protocol=5)
-    with fork_lock:
-        # It loads cloudpickle, which takes longer than all other imports here.
-        from parpass.transform.code_pickler import dumps
+    # It loads cloudpickle, which takes longer than all other imports here.
+    from parpass.transform.code_pickler import dumps
 
     return dumps(value)
 

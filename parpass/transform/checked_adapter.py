@@ -1,45 +1,62 @@
-"""The checked form of an adapter: the only place where its results are checked.
+"""An adapter as a run has it: results are checked where they come in, and copied.
 
-`adapter_of` returns adapters in this form to the pass manager, so that a wrong result
-has one form of error everywhere: adapter, method, what was expected, what it returned.
-An exception of a method propagates unchanged, with a note that names the method.
+`adapter_of` returns adapters in this form to the pass manager. Three kinds of results
+are checked, on which all others depend, so that a wrong one has one form of error
+everywhere (adapter, method, what was expected, what it returned): the functions of a
+module are a mapping, `is_module` says of a new module that it is one, and a function is
+encoded as bytes and decoded as a function. So are the kind of a function and whether
+it is skipped, as no pass would run on it otherwise, in silence. An exception of these
+methods propagates unchanged, with a note that names the method. What the other methods
+return is checked by the kit, `parpass.testing`.
 
 Some methods are called by parallel runs only, and no result depends on them: `size`,
 `signature`, `keeps_signature`, `discard`. If one of these advisory methods fails, a
 parallel run has the serial run's result nevertheless, and warns at its end of each
 method once. A worker sends the violations that it has recorded to the coordinator.
+
+Where an adapter has no codec, this form has one, which knows the modules of its run.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import copy
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from parpass.errors import AdapterError, ArgumentError, ParpassError
 from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
 from parpass.errors.warning import AdapterWarning, warn
-from parpass.transform.adapter import BatchCodec, ModuleAdapter, Mutability
-from parpass.transform.adapter_rules import (
-    ADVISORY_RULES,
-    BOOL_RULE,
-    FORMAT_RULE,
-    FUNCTION,
-    KIND,
-    RULES,
-    TRUSTED_DEFAULTS,
-    Rule,
+from parpass.transform.adapter import (
+    BatchCodec,
+    FoundMutability,
+    ModuleAdapter,
+    Mutability,
+    keep_inline,
+    own_copy,
 )
+from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
 
 _MAX_CACHED = 64  # adapters
 # The attributes that an adapter has in a worker as in the coordinator.
 _STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
 
+_CODEC = ("encode_function", "decode_function")
+
+# Expected results, for messages.
+FUNCTION = "a function, of which 'is_function' says that it is one,"
+_MODULE = "a module, of which 'is_module' says that it is one,"
+_BYTES = "bytes"
+_BYTES_ADVICE = "of text it is what text.encode() gives"
+BOOL = "True or False"
+NO_RETURN = "'return' may be missing"
+
 _SAME_RESULT = "the result is that of a serial run, but may have taken longer"
 
-_Method = Callable[..., Any]
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
 # By the `id` of the adapter, which the value keeps alive.
@@ -47,13 +64,14 @@ _known: dict[int, CheckedAdapter] = {}
 
 
 class CheckedAdapter:
-    """A proxy of an adapter that checks its results, with all methods of an adapter.
+    """An adapter, with checks of what others depend on; the rest is as it is.
 
     Args:
         adapter: The adapter.
 
     Attributes:
         unchecked: The adapter.
+        stated: What its attributes said when this was made.
         violations: The first error of each advisory method that failed, by method.
 
     Raises:
@@ -64,65 +82,272 @@ class CheckedAdapter:
     def __init__(self, adapter: ModuleAdapter) -> None:
         check_attributes(adapter)
         self.unchecked = adapter
-        self._raw: Any = adapter  # untyped: results need not have their declared types
+        self.stated = _stated(adapter)
         self.violations: dict[str, AdapterError] = {}
+        # Asked for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
-        self.ir_name, self.suffixes = adapter.ir_name, adapter.suffixes
-        self.line_comment = adapter.line_comment
-        self.mutability = adapter.mutability
-        if self.mutability is not None:
-            self.mutability = _CheckedMutability(self, self.mutability)
-        for method, rule in RULES.items():
-            trusted = method in TRUSTED_DEFAULTS and not overrides(adapter, method)
-            found = getattr(adapter, method)
-            setattr(self, method, found if trusted else self._checked(method, rule))
-        for method, (substitute, is_right, expected) in ADVISORY_RULES.items():
-            trusted = method in TRUSTED_DEFAULTS and not overrides(adapter, method)
-            advisory = self._advisory(method, substitute, is_right, expected)
-            setattr(self, method, getattr(adapter, method) if trusted else advisory)
+        has_codec = any(overrides(adapter, method) for method in _CODEC)
+        self._members = None if has_codec else MemberCodec()
+        self.mutability = self._own_mutability(adapter)
+        self._attaches: bool | None = None
+        self._makes_new_modules = False
 
-    @property
-    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The adapter's class, so that `isinstance` is that of the adapter."""
-        return type(self.unchecked)
+    def _own_mutability(self, adapter: ModuleAdapter) -> Mutability | None:
+        given = adapter.mutability
+        if given is None or adapter.consumes_functions:
+            return None
+        if not isinstance(given, FoundMutability):
+            return given
+        members = self._members
+        if members is not None:
+            return FoundMutability(members.encode_here, members.decode)
+        codec = self._encode_inline, self._decode_inline
+        return FoundMutability(*codec, is_pickled=False)
 
-    # These three are called for each function and pass: no closure, for speed.
+    def _encode_inline(self, function: Any) -> bytes:
+        return self.encode_function(function, keep_inline)
 
-    def kind_of(self, function: Any) -> str | None:
-        """Return the kind of a function; see `ModuleAdapter`."""
-        try:
-            kind = self._raw.kind_of(function)
-        except Exception as error:
-            self._check_function(function, error)
-            note_method(error, self.unchecked, "kind_of")
-            raise
-        if kind is None or isinstance(kind, str):
-            return kind
-        raise AdapterError(adapter_name(self.unchecked), "kind_of", KIND, kind)
+    def _decode_inline(self, encoded: bytes, mod: Any) -> Any:
+        return self.decode_function(encoded, (), mod)
 
-    def is_skipped(self, function: Any) -> bool:
-        """Return whether passes leave a function unchanged; see `ModuleAdapter`."""
-        try:
-            is_skipped = self._raw.is_skipped(function)
-        except Exception as error:
-            self._check_function(function, error)
-            note_method(error, self.unchecked, "is_skipped")
-            raise
-        if is_skipped is False or is_skipped is True:
-            return is_skipped
-        raise self._no_bool("is_skipped", is_skipped)
+    def functions(self, mod: Any) -> Mapping[str, Any]:
+        """Return the functions of a module; see `ModuleAdapter`."""
+        if self._members is not None:
+            self._members.note(mod)
+        found = self._call("functions", mod)
+        if isinstance(found, Mapping):
+            return cast("Mapping[str, Any]", found)
+        raise self._error("functions", "a mapping of functions by name", found)
+
+    def is_module(self, value: Any) -> bool:
+        """Return whether a value is a module; see `ModuleAdapter`."""
+        return self._bool("is_module", value)
+
+    def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
+        """Return a module with these functions; see `ModuleAdapter`."""
+        return self._module("with_functions", mod, functions)
+
+    def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
+        """Return a module with some functions replaced; see `ModuleAdapter`."""
+        return self._module("replace_functions", mod, changed)
+
+    def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
+        """Return a module that a pass reads; see `ModuleAdapter`."""
+        return self._module("read_only", mod, functions, reader)
+
+    def encode_shell(self, mod: Any) -> bytes:
+        """Encode a module without its functions; see `ModuleAdapter`."""
+        return self._bytes("encode_shell", mod)
+
+    def decode_shell(self, encoded: bytes) -> Any:
+        """Decode a module without functions; see `ModuleAdapter`."""
+        return self._module("decode_shell", encoded)
+
+    def encode_function(self, function: Any, blob_sink: Any) -> bytes:
+        """Encode a function; see `ModuleAdapter`."""
+        self._check_function(function)
+        if self._members is not None:
+            return self._noted("encode_function", self._members.encode, function)
+        return self._bytes("encode_function", function, blob_sink)
+
+    def decode_function(
+        self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
+    ) -> Any:
+        """Decode a function as a member of a module; see `ModuleAdapter`."""
+        method = "decode_function"
+        if self._members is not None:
+            found = self._noted(method, self._members.decode, encoded, mod)
+        else:
+            found = self._call(method, encoded, sources, mod)
+        if self.is_function(found):
+            return found
+        raise self._error(method, FUNCTION, found)
 
     def is_function(self, value: Any) -> bool:
         """Return whether a value is a function; see `ModuleAdapter`."""
+        return self._bool("is_function", value)
+
+    def kind_of(self, function: Any) -> str | None:
+        """Return the kind of a function; see `ModuleAdapter`."""
+        kind = self._of_function("kind_of", function)
+        if kind is None or isinstance(kind, str):
+            return kind
+        raise self._error("kind_of", "a str or None", kind)
+
+    def is_skipped(self, function: Any) -> bool:
+        """Return whether passes leave a function unchanged; see `ModuleAdapter`."""
+        found = self._of_function("is_skipped", function)
+        if found is True or found is False:
+            return found
+        raise self._error("is_skipped", BOOL, found, NO_RETURN)
+
+    def size(self, function: Any, limit: int) -> int:
+        """Return the size of a function, or 1; see `ModuleAdapter`."""
+        expected = "an int of 0 or more"
+        return self._advice("size", 1, _is_size, expected, function, limit)
+
+    def signature(self, function: Any) -> Any | None:
+        """Return the interface of a function, or None; see `ModuleAdapter`."""
+        return self._advice("signature", None, None, "what can be compared", function)
+
+    def keeps_signature(self, before: Any, after: Any) -> bool:
+        """Return whether an interface is surely as it was; see `ModuleAdapter`."""
+        return self._advice("keeps_signature", False, is_bool, BOOL, before, after)
+
+    def discard(self, function: Any) -> None:
+        """Dispose of a function; see `ModuleAdapter`."""
+        self._advice("discard", None, None, "nothing", function)
+
+    def function_text(self, name: str, function: Any, mod: Any) -> str:
+        """Return the text of one function; see `ModuleAdapter`.
+
+        It is that of a copy, as `with_functions` may set what functions know of their
+        module.
+        """
+        shown = own_copy(cast("ModuleAdapter", self), function, mod)
+        return self.unchecked.function_text(name, shown, mod)
+
+    def programs(self, mod: Any) -> ProgramFormat:
+        """Return the program format of a module; see `ModuleAdapter`."""
+        found: object = self._call("programs", mod)
+        return cast("ProgramFormat", self if found is self.unchecked else found)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "unchecked":  # not set yet
+            raise AttributeError(name)
+        found = getattr(self.unchecked, name)
+        is_method = callable(found) and hasattr(ModuleAdapter, name)
+        return functools.partial(self._noted, name, found) if is_method else found
+
+    @property
+    def has_codec(self) -> bool:
+        """Whether the adapter overrides the codec of functions."""
+        return self._members is None
+
+    @property
+    def cuts_modules(self) -> bool:
+        """Whether functions of the run refer to their module, which is not encoded."""
+        return self._members is not None and self._members.cuts
+
+    def cuts(self, value: Any) -> bool:
+        """Return whether a value is a module that is not encoded with its functions."""
+        return self._members is not None and self._members.knows(value)
+
+    def attaches_functions(self, mod: Any) -> bool:
+        """Return whether `with_functions` sets what functions know of their module.
+
+        It looks into the functions then.
+        """
+        if self._attaches is None:
+            try:
+                self.unchecked.with_functions(mod, {"kit": _Untouchable()})
+                self._attaches = False
+            except Exception:  # noqa: BLE001 -- whatever it did with what is none
+                self._attaches = True
+        return self._attaches
+
+    def check_new_module(self, mod: Any) -> None:
+        """Check, once, that `with_functions` leaves a module as it is.
+
+        It is tried on a copy: one that changes its argument would take the functions
+        out of the module that the user passed in.
+
+        Raises:
+            AdapterError: It returns its argument.
+        """
+        if self._makes_new_modules:
+            return
         try:
-            is_function = self._raw.is_function(value)
+            given = copy.copy(mod)
+            made = self.unchecked.with_functions(given, {})
+        except Exception:  # noqa: BLE001 -- the run comes to it, and says more
+            return
+        if made is given and given is not mod and self.unchecked.functions(mod):
+            raise self._error(
+                "with_functions",
+                "a new module, with the one that it is given left as it is",
+                made,
+                "make a copy of the module, and put the functions into that",
+            )
+        self._makes_new_modules = True
+
+    def _call(self, method: str, *args: Any) -> Any:
+        return self._noted(method, getattr(self.unchecked, method), *args)
+
+    def _noted(
+        self, method: str, call: Callable[..., Any], *args: Any, **options: Any
+    ) -> Any:
+        """Return what a call returns; what it raises has a note of the method."""
+        try:
+            return call(*args, **options)
         except Exception as error:
-            note_method(error, self.unchecked, "is_function")
+            note_method(error, self.unchecked, method)
             raise
-        if is_function is True or is_function is False:
-            return is_function
-        raise self._no_bool("is_function", is_function)
+
+    def _advice(
+        self,
+        method: str,
+        substitute: Any,
+        is_right: Callable[[Any], bool] | None,
+        expected: str,
+        *args: Any,
+    ) -> Any:
+        """Return what an advisory method returns; the substitute if it fails."""
+        try:
+            result: object = getattr(self.unchecked, method)(*args)
+        except (MemoryError, ParpassError):
+            raise  # not the adapter's fault
+        except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
+            result = error
+        else:
+            if is_right is None or is_right(result):
+                return result
+        fault = function_fault(cast("ModuleAdapter", self), args[0])
+        violation = fault or self._error(method, expected, result)
+        self.violations.setdefault(violation.method, violation)
+        return substitute
+
+    # This one, and the next, are called for each function and pass.
+
+    def _bool(self, method: str, value: Any) -> bool:
+        try:
+            found = getattr(self.unchecked, method)(value)
+        except Exception as error:
+            note_method(error, self.unchecked, method)
+            raise
+        if found is True or found is False:
+            return found
+        raise self._error(method, BOOL, found, NO_RETURN)
+
+    def _of_function(self, method: str, function: Any) -> Any:
+        try:
+            return getattr(self.unchecked, method)(function)
+        except Exception as error:
+            self._check_function(function, error)
+            note_method(error, self.unchecked, method)
+            raise
+
+    def _module(self, method: str, *args: Any) -> Any:
+        """Return the module that a method makes, or a mapping of functions to read."""
+        # What the base class makes of it is named by what the adapter defines.
+        is_own = method == "decode_shell" or overrides(self.unchecked, method)
+        reported = method if is_own else "with_functions"
+        made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
+        if not self.is_module(made):
+            # Functions to read, where a dict is a module.
+            can_be_read = method != "decode_shell" and self.is_module({})
+            if not (can_be_read and isinstance(made, Mapping)):
+                raise self._error(reported, _MODULE, cast("object", made))
+        if self._members is not None:
+            self._members.note(made)
+        return cast("Any", made)
+
+    def _bytes(self, method: str, *args: Any) -> bytes:
+        found = self._call(method, *args)
+        if type(found) is bytes:
+            return found
+        raise self._error(method, _BYTES, found, _BYTES_ADVICE)
 
     def _check_function(self, function: Any, error: Exception | None = None) -> None:
         """Raise an error, from `error`, if what `functions` returned is no function."""
@@ -130,75 +355,40 @@ class CheckedAdapter:
         if fault is not None:
             raise fault from error
 
-    def _no_bool(self, method: str, got: object) -> AdapterError:
-        rule = BOOL_RULE
-        name = adapter_name(self.unchecked)
-        return AdapterError(name, method, rule.expected, got, rule.advice)
-
-    def programs(self, mod: Any) -> ProgramFormat:
-        """Return the program format of a module; see `ModuleAdapter`."""
-        found: object = self._checked("programs", FORMAT_RULE)(mod)
-        return cast("ProgramFormat", self if found is self.unchecked else found)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "unchecked":  # not set yet
-            raise AttributeError(name)
-        return getattr(self.unchecked, name)  # further attributes of the adapter
-
-    def _checked(self, method: str, rule: Rule) -> _Method:
-        adapter, kinds, is_right = self.unchecked, rule.kinds, rule.is_right
-        checked_adapter = cast("ModuleAdapter", self)
-        reported = method
-        if rule.reported_as and not overrides(adapter, method):
-            reported = rule.reported_as
-
-        def checked_method(*args: Any, **options: Any) -> Any:
-            if rule.takes_function:
-                self._check_function(args[0])
-            try:
-                # Looked up at each call, as the attribute may be set anew.
-                result = getattr(adapter, method)(*args, **options)
-            except Exception as error:
-                note_method(error, adapter, reported)
-                raise
-            if result.__class__ in kinds:
-                return result
-            if is_right is not None and is_right(result, checked_adapter):
-                return result
-            name = adapter_name(adapter)
-            raise AdapterError(name, reported, rule.expected, result, rule.advice)
-
-        return checked_method
-
-    def _advisory(
-        self,
-        method: str,
-        substitute: Any,
-        is_right: Callable[[Any], bool],
-        expected: str,
-    ) -> _Method:
-        adapter = self.unchecked
-        name = adapter_name(adapter)
-
-        def advisory_method(*args: Any) -> Any:
-            try:
-                result: object = getattr(adapter, method)(*args)
-            except (MemoryError, ParpassError):
-                raise  # not the adapter's fault
-            except Exception as error:  # noqa: BLE001 -- the run warns of it at its end
-                result = error
-            else:
-                if is_right(result):
-                    return result
-            fault = function_fault(cast("ModuleAdapter", self), args[0])
-            violation = fault or AdapterError(name, method, expected, result)
-            self.violations.setdefault(violation.method, violation)
-            return substitute
-
-        return advisory_method
+    def _error(
+        self, method: str, expected: str, got: object, advice: str = ""
+    ) -> AdapterError:
+        return AdapterError(adapter_name(self.unchecked), method, expected, got, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.unchecked, _stated(self.unchecked))
+
+
+def _is_size(value: Any) -> bool:
+    """Return whether a value is an int of 0 or more, possibly one of numpy."""
+    if value.__class__ is int:
+        return value >= 0
+    try:
+        return not isinstance(value, bool) and operator.index(value) >= 0
+    except TypeError:
+        return False
+
+
+def is_bool(value: Any) -> bool:
+    """Return whether a value is True or False."""
+    return value.__class__ is bool
+
+
+class _Untouchable:
+    """A value that stands for a function; any look at it raises."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
 
 
 class _CheckedBatchAdapter(CheckedAdapter):
@@ -236,29 +426,6 @@ class _CheckedBatchAdapter(CheckedAdapter):
         return decoded
 
 
-class _CheckedMutability:
-    def __init__(self, adapter: CheckedAdapter, mutability: Mutability) -> None:
-        self._adapter, self._inner = adapter, mutability
-
-    def fingerprint(self, function: Any) -> Any:
-        try:
-            return self._inner.fingerprint(function)
-        except Exception as error:
-            note_method(error, self._adapter.unchecked, "mutability.fingerprint")
-            raise
-
-    def to_change(self, function: Any) -> Any:
-        adapter, method = self._adapter.unchecked, "mutability.to_change"
-        try:
-            given = self._inner.to_change(function)
-        except Exception as error:
-            note_method(error, adapter, method)
-            raise
-        if given is function or self._adapter.is_function(given):
-            return given
-        raise AdapterError(adapter_name(adapter), method, FUNCTION, given)
-
-
 def adapter_name(adapter: ModuleAdapter) -> str:
     """Return the name of an adapter's class, for messages."""
     return type(unchecked(adapter)).__qualname__
@@ -273,15 +440,23 @@ def checked(adapter: ModuleAdapter) -> ModuleAdapter:
     """
     known = _known.get(id(adapter))
     # An attribute may have been set since, as the advice of a `LawError` says.
-    if known is None or (
-        known.consumes_functions is not adapter.consumes_functions
-        or known.round_trip_between_passes is not adapter.round_trip_between_passes
-        or (known.mutability is None) is not (adapter.mutability is None)
-    ):
+    if known is None or known.stated != _stated(adapter):
         if len(_known) == _MAX_CACHED:
             _known.clear()  # workers receive a new adapter for each run
         known = _known[id(adapter)] = _create(adapter)
     return cast("ModuleAdapter", known)
+
+
+def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
+    """Return the checked form of an adapter for one run.
+
+    One that states nothing of how functions are changed gets a new one, which knows the
+    modules of the run, and what it has spent on copies.
+    """
+    known = checked(unchecked(adapter))
+    if not isinstance(known.mutability, FoundMutability):
+        return known
+    return cast("ModuleAdapter", _create(unchecked(adapter)))
 
 
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:

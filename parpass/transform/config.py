@@ -18,6 +18,7 @@ import msgspec
 
 from parpass.errors import ConfigError, ConfigValueError
 from parpass.errors.core import did_you_mean, quoted
+from parpass.limits import LIMITS
 from parpass.replicated_tables import ReplicatedTable
 
 
@@ -154,17 +155,13 @@ class OnFailure(enum.StrEnum):
     RETRY = "retry"
 
 
-FUNCTION_TIMEOUT = register_config_option(
-    "parpass.function_timeout",
-    float,
-    "seconds that a pass may take on a function",
-).key
-
-MEMORY_LIMIT = register_config_option(
-    "parpass.memory_limit",
-    int,
-    "bytes that a pass may take on a function, in a worker",
-).key
+for _limit in LIMITS:
+    _where = "" if _limit.clock is not None else ", in a worker"
+    register_config_option(
+        _limit.option,
+        _limit.type,
+        f"{_limit.unit} that a pass may take on a function{_where}",
+    )
 
 ON_FAILURE = register_config_option(
     "parpass.on_failure",

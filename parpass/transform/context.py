@@ -76,6 +76,7 @@ class PassContext:
         self._opt_level = int(opt_level)
         self._required = checked_names(required_pass or (), "required_pass")
         self._disabled = checked_names(disabled_pass or (), "disabled_pass")
+        self._has_unchecked_names = bool(self._required or self._disabled)
         self._instruments = checked_instruments(instruments)
         self._config = checked_config(config or {})
         self._diag_ctx: DiagnosticContext | None = None
@@ -273,6 +274,16 @@ class PassContext:
         if info.name in self._disabled:
             return False
         return info.name in self._required or self._opt_level >= info.opt_level
+
+    def unchecked_names(self) -> list[tuple[str, str]]:
+        """Return the names of passes, each behind its setting; once, and then none."""
+        if not self._has_unchecked_names:
+            return []
+        self._has_unchecked_names = False
+        return [
+            *[("required_pass", name) for name in self._required],
+            *[("disabled_pass", name) for name in self._disabled],
+        ]
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Exit the instruments and enter these in their place.

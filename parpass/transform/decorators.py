@@ -12,7 +12,13 @@ from parpass.errors import ArgumentError
 from parpass.transform.analysis import Analysis, check_preserved
 from parpass.transform.context import PassContext
 from parpass.transform.pass_info import PassInfo
-from parpass.transform.passes import FunctionPass, ModulePass, Pass, required_names
+from parpass.transform.passes import (
+    FunctionPass,
+    ModulePass,
+    Pass,
+    check_cacheable,
+    required_names,
+)
 
 P = ParamSpec("P")
 
@@ -127,6 +133,7 @@ def module_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> _ModuleDecorator: ...
 @overload
 def module_pass(
@@ -135,6 +142,7 @@ def module_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> ModulePassOfCallable: ...
 @overload
 def module_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
@@ -143,6 +151,7 @@ def module_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> Callable[P, ModulePassOfClass]: ...
 @overload
 def module_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
@@ -151,6 +160,7 @@ def module_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need other
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> ModulePassOfCallable: ...
 def module_pass(
     pass_func: Any = None,
@@ -158,6 +168,7 @@ def module_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> Any:
     """Make a module pass from a callable `(mod, ctx) -> mod`, or from a class.
 
@@ -170,13 +181,15 @@ def module_pass(
         name: The name; by default that of the callable or class.
         required: Names of passes to run before it.
         preserves: The analyses that are the same after it; see `analysis`.
+        cacheable: Whether a function cache may keep its results, or a version; see
+            `Pass`.
 
     Raises:
         ValueError: `opt_level` is missing.
         ArgumentError: Another argument is of the wrong kind.
     """
     kinds = ModulePassOfCallable, ModulePassOfClass
-    about = opt_level, name, required, preserves, "module"
+    about = opt_level, name, required, preserves, cacheable, "module"
     return _make(pass_func, *about, *kinds)
 
 
@@ -187,6 +200,7 @@ def function_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> _FunctionDecorator: ...
 @overload
 def function_pass(
@@ -195,6 +209,7 @@ def function_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> FunctionPassOfCallable: ...
 @overload
 def function_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has no code
@@ -203,6 +218,7 @@ def function_pass(  # pyright: ignore[reportOverlappingOverload] -- a class has 
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> Callable[P, FunctionPassOfClass]: ...
 @overload
 def function_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need others
@@ -211,6 +227,7 @@ def function_pass(  # pyright: ignore[reportOverlappingOverload] -- nor need oth
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> FunctionPassOfCallable: ...
 def function_pass(
     pass_func: Any = None,
@@ -218,6 +235,7 @@ def function_pass(
     name: str | None = None,
     required: Sequence[str] | None = None,
     preserves: Collection[Analysis] = (),
+    cacheable: bool | str = False,
 ) -> Any:
     """Make a function pass from a callable `(func, mod, ctx) -> func`, or a class.
 
@@ -225,7 +243,7 @@ def function_pass(
     for the arguments and errors.
     """
     kinds = FunctionPassOfCallable, FunctionPassOfClass
-    about = opt_level, name, required, preserves, "function"
+    about = opt_level, name, required, preserves, cacheable, "function"
     return _make(pass_func, *about, *kinds)
 
 
@@ -255,8 +273,9 @@ def decorator_like(
         name: str | None = None,
         required: Sequence[str] | None = None,
         preserves: Collection[Analysis] = (),
+        cacheable: bool | str = False,
     ) -> Any:
-        about = opt_level, name, required, preserves, kind
+        about = opt_level, name, required, preserves, cacheable, kind
         return _make(pass_func, *about, of_callable, of_class)
 
     decorate.__name__ = decorate.__qualname__ = f"{kind}_pass"
@@ -270,12 +289,16 @@ def _make(
     name: str | None,
     required: Sequence[str] | None,
     preserves: Collection[Analysis],
+    cacheable: bool | str,
     kind: str,
     of_callable: type[ModulePassOfCallable | FunctionPassOfCallable],
     of_class: type[_OfClass],
 ) -> Any:
     if opt_level is None:
-        raise ValueError(f"please provide opt_level for the {kind} pass")
+        raise ValueError(
+            f"please provide opt_level for the {kind} pass: write "
+            f"@{kind}_pass(opt_level=...)"
+        )
     needs = required_names(required, name or f"of @{kind}_pass") if required else ()
 
     def make(pass_arg: Any) -> Any:
@@ -283,9 +306,10 @@ def _make(
         if preserves:
             functionwise = of_callable.is_functionwise
             check_preserved(preserves, info.name, functionwise=functionwise)
+        check_cacheable(cacheable, info.name)
         if inspect.isclass(pass_arg):
-            kept = tuple(preserves)
-            return _class_form(cast("type[Any]", pass_arg), info, kept, of_class)
+            user_class = cast("type[Any]", pass_arg)
+            return _class_form(user_class, info, tuple(preserves), cacheable, of_class)
         if not callable(pass_arg):
             raise ArgumentError(
                 f"expected a callable or a class for {kind} pass '{info.name}', got "
@@ -294,6 +318,8 @@ def _make(
         made = of_callable(pass_arg, info)
         if preserves:
             made.preserves = tuple(preserves)
+        if cacheable:
+            made.cacheable = cacheable
         return made
 
     return make if pass_func is None else make(pass_func)
@@ -303,6 +329,7 @@ def _class_form(
     user_class: type[Any],
     info: PassInfo,
     preserves: tuple[Analysis, ...],
+    cacheable: bool | str,
     of_class: type[_OfClass],
 ) -> type[_OfClass]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a method
@@ -317,6 +344,7 @@ def _class_form(
         "__qualname__": user_class.__qualname__,
         "pass_info": info,
         "preserves": preserves or getattr(user_class, "preserves", ()),
+        "cacheable": cacheable or vars(user_class).get("cacheable", False),
         "_user_class": user_class,
     }
     return type(user_class.__name__, (of_class,), members)

@@ -27,9 +27,11 @@ class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.opt_level), int):
+            swapped = isinstance(cast("object", self.name), int)
+            advice = f"; write PassInfo({self.name!r}, {self.opt_level!r})"
             raise ArgumentError(
                 f"expected an int for opt_level of pass '{self.name}', got "
-                f"{self.opt_level!r}"
+                f"{self.opt_level!r}{advice if swapped else ''}"
             )
         if not isinstance(cast("object", self.name), str):
             raise ArgumentError(f"expected a str for a pass's name, got {self.name!r}")

@@ -1,7 +1,4 @@
-"""Passes in the global function registry: by name, for `required` and pipeline text.
-
-PrintIR: a pass that prints the module, to stand anywhere in a pipeline.
-"""
+"""Passes in the global function registry, by name; and PrintIR, a pass that prints."""
 
 from __future__ import annotations
 
@@ -35,6 +32,9 @@ def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     TVM's keys are `transform.NAME` and `relay._transform.NAME`; what `register_func`
     registers under such a key is taken for a factory of passes, too. Put above
     `@function_pass(...)` this registers the pass that that makes.
+
+    Keys tell whose a pass is: of parpass's passes those that TVM has bear TVM's keys,
+    and for loops `tir.transform.NAME`; the others are `parpass.NAME`.
 
     Raises:
         ArgumentError: The key is taken.
@@ -78,6 +78,47 @@ def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pa
     By default the modules with declared functions are imported first.
     """
     return {_short_name(key): made for key, made in _factories(declared=declared)}
+
+
+def pass_keys() -> Mapping[str, str]:
+    """Return the keys of all registered passes by short name, sorted."""
+    return {_short_name(key): key for key, _ in _factories(declared=True)}
+
+
+def name_of_factory(
+    is_wanted: Callable[[Callable[..., Any]], bool], *, declared: bool = True
+) -> str | None:
+    """Return the name by which `create_pass` finds a factory; None if there is none.
+
+    That is the short name, or the whole key where another pass has the short one.
+    """
+    everything = [*_factories(declared=declared)]
+    by_short_name = {_short_name(key): made for key, made in everything}
+    keys = [key for key, made in everything if is_wanted(made)]
+    for key in keys:
+        if is_wanted(by_short_name[_short_name(key)]):
+            return _short_name(key)
+    return keys[0] if keys else None
+
+
+def names_in_contexts(
+    is_wanted: Callable[[Callable[..., Any]], bool] | None = None,
+    *,
+    declared: bool = True,
+) -> dict[str, str]:
+    """Return the names of registered passes that contexts know, by short names, too.
+
+    A pass that is registered as `Inline` may have a `PassInfo` of another name.
+    """
+    found: dict[str, str] = {}
+    for key, made in _factories(declared=declared):
+        if is_wanted is not None and not is_wanted(made):
+            continue
+        info = getattr(getattr(made, "made", made), "pass_info", None)
+        name = info.name if isinstance(info, PassInfo) else _short_name(key)
+        found[name] = name
+        found.setdefault(_short_name(key), name)
+    return found
 
 
 def pass_factory(

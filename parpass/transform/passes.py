@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
-from parpass.fork_safety import fork_lock
+from parpass.limits import PassLimits
 from parpass.transform.analysis import Analysis, check_preserved
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.pass_info import PassInfo, checked_names
@@ -51,6 +51,11 @@ class Pass:
     # The analyses that are the same after it, of whatever it changes (see `analysis`).
     preserves: Collection[Analysis] = ()
 
+    # Whether what it makes of a function depends on its arguments, options and code
+    # alone, so that a function cache may keep it. A version, such as "1", stands for
+    # the code. Each class says it for itself: one that extends it does something else.
+    cacheable: bool | str = False
+
     # Which functions it sees, if it works function by function and modules hold several
     # kinds: those of which the adapter says the same. For Relay's the word is empty.
     function_kind: str = ""
@@ -61,6 +66,7 @@ class Pass:
             check_preserved(
                 cls.preserves, cls.__qualname__, functionwise=cls.is_functionwise
             )
+        check_cacheable(vars(cls).get("cacheable", False), cls.__qualname__)
 
     @property
     def info(self) -> PassInfo:
@@ -107,12 +113,32 @@ class Pass:
 
     def _repr_html_(self) -> str:
         """Return name, level and options for a notebook."""
-        with fork_lock:
-            from parpass.notebook_html import item  # in notebooks alone
+        from parpass.notebook_html import item  # in notebooks alone
 
         options = [f"{name}={value!r}" for name, value in _changed_options(self)]
         detail = [f"level {self.info.opt_level}", *options]
         return item(self.info.name, ", ".join(detail))
+
+
+def check_cacheable(value: object, name: str) -> None:
+    """Check what a pass declares as `cacheable`.
+
+    Raises:
+        ArgumentError: It is neither a bool nor a version.
+    """
+    if not isinstance(value, bool | str) or value == "":
+        raise ArgumentError(
+            f"expected True, False or a version such as '1' for cacheable of pass "
+            f"'{name}', got {value!r}"
+        )
+
+
+def declared_cacheable(step: Pass) -> bool | str:
+    """Return what a pass declares as `cacheable`: itself, or its own class."""
+    own = vars(step)
+    if "cacheable" in own:
+        return cast("bool | str", own["cacheable"])
+    return cast("bool | str", vars(type(step)).get("cacheable", False))
 
 
 class ModulePass(Pass):
@@ -128,13 +154,10 @@ class ModulePass(Pass):
         )
 
 
-class _Functionwise(Pass):
+class _Functionwise(Pass, PassLimits):
     is_functionwise = True
 
-    # What it may take on one function, and what to do if it fails (see `budget`). None
-    # for what the call or the context says. Set by a class or on an instance.
-    function_timeout: float | None = None
-    memory_limit: int | None = None
+    # What to do if it fails on a function (see `budget`), set as a limit is.
     on_failure: str | None = None
 
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
@@ -214,8 +237,7 @@ class Sequential(Pass):
 
     def _repr_html_(self) -> str:
         """Return the passes as a list for a notebook."""
-        with fork_lock:
-            from parpass.notebook_html import item  # in notebooks alone
+        from parpass.notebook_html import item  # in notebooks alone
 
         inside = [one._repr_html_() for one in self.passes if one is not None]
         return item(self.info.name, f"level {self.info.opt_level}", inside)
@@ -232,8 +254,7 @@ def _changed_options(pass_: Pass) -> list[tuple[str, Any]]:
     """
     if hasattr(pass_, "pass_func"):  # made by a decorator from a plain function
         return []
-    with fork_lock:
-        import inspect  # it takes long to load
+    import inspect  # it takes long to load
 
     found: list[tuple[str, Any]] = []
     for name, parameter in inspect.signature(type(pass_)).parameters.items():

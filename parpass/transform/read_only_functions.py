@@ -10,13 +10,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from parpass.errors import ReadOnlyModuleError
+from parpass.transform.function_copies import OwnCopies
 
 
 class RefusesWrites(Mapping[str, Any]):
     """A mapping that copies as a dict does, and whose methods that write raise.
 
-    It is no dict, and has no attributes but its own, whatever it is made of: a pass
-    could tell one kind of run from the other by that.
+    It is no dict, and has no attributes but its own, which cannot be set, whatever it
+    is made of: a pass could tell one kind of run from the other by that.
+
+    Args:
+        reader: The name of the pass.
+        values: The attributes of a subclass.
 
     Attributes:
         reader: The name of the pass.
@@ -25,6 +30,26 @@ class RefusesWrites(Mapping[str, Any]):
     __slots__ = ("reader",)
 
     reader: str
+
+    def __init__(self, reader: str, **values: Any) -> None:
+        for name, value in {"reader": reader, **values}.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"the functions of a module have no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise self._attribute_error("set", name)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise self._attribute_error("delete", name)
+
+    def _attribute_error(self, what: str, name: str) -> AttributeError:
+        return AttributeError(
+            f"function pass '{self.reader}' tried to {what} attribute '{name}' of the "
+            "functions that it was given to read, which take none; keep what is known "
+            "of one function in a variable, and what is known of all in an analysis"
+        )
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise ReadOnlyModuleError.of(self.reader, "write to")
@@ -58,16 +83,25 @@ class ReadOnlyFunctions(RefusesWrites):
     Args:
         functions: The functions.
         reader: The name of the pass.
+        copies: What copies functions that are read; None if they cannot be changed.
     """
 
-    __slots__ = ("_functions",)
+    __slots__ = ("_copies", "_functions")
 
-    def __init__(self, functions: Mapping[str, Any], reader: str) -> None:
-        self._functions = dict(functions)
-        self.reader = reader
+    _functions: dict[str, Any]
+    _copies: OwnCopies | None
+
+    def __init__(
+        self,
+        functions: Mapping[str, Any],
+        reader: str,
+        copies: OwnCopies | None = None,
+    ) -> None:
+        super().__init__(reader, _functions=dict(functions), _copies=copies)
 
     def __getitem__(self, name: str) -> Any:
-        return self._functions[name]
+        function = self._functions[name]
+        return function if self._copies is None else self._copies.of(name, function)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)

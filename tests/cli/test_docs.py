@@ -11,9 +11,9 @@ import pytest
 from onnx import helper
 
 from docs.site.blocks import blocks
-from tests.support.calling import command
-from tests.support.console import console_blocks
-from tests.support.onnx_models import graph_model
+from tests.support.cli.calling import command
+from tests.support.docs.console import console_blocks
+from tests.support.onnx.models import graph_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs"
@@ -44,7 +44,7 @@ def test_the_commands_of_the_page_print_what_it_shows(
     page = PAGES / name
     # In a process of its own: here, tests have registered passes that would be listed.
     result = subprocess.run(
-        [sys.executable, "-m", "tests.support.console", str(page), *options],
+        [sys.executable, "-m", "tests.support.docs.console", str(page), *options],
         capture_output=True,
         text=True,
         cwd=tmp_path,

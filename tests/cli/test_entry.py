@@ -29,6 +29,27 @@ sys.meta_path.insert(0, Interrupting())
 sys.argv = ["parpass", "--version"]
 run()
 """
+_INTERRUPTED_TWICE = """\
+import signal, sys
+from parpass.cli.commands import explain
+from parpass.cli.entry import run
+
+usual = signal.signal
+
+def interrupted(number, handler):
+    if number == signal.SIGINT:
+        signal.signal = usual
+        raise KeyboardInterrupt
+    return usual(number, handler)
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+explain.explain.callback = interrupt
+signal.signal = interrupted
+sys.argv = ["parpass", "explain", "InferType"]
+run()
+"""
 _INTERRUPTED_AT_THE_END = """\
 import atexit, signal, sys
 atexit.register(lambda: signal.raise_signal(signal.SIGINT))
@@ -112,6 +133,13 @@ def test_text_that_a_full_disk_does_not_take_is_no_traceback(
 def test_ctrl_c_is_quiet_while_the_command_still_loads():
     made = subprocess.run(
         [sys.executable, "-c", _INTERRUPTED], capture_output=True, check=False
+    )
+    assert (made.returncode, made.stdout, made.stderr) == (130, b"", b"")
+
+
+def test_a_second_ctrl_c_does_not_take_the_exit_code_of_the_first():
+    made = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED_TWICE], capture_output=True, check=False
     )
     assert (made.returncode, made.stdout, made.stderr) == (130, b"", b"")
 

@@ -14,8 +14,8 @@ from onnx import helper
 
 from parpass.cli import main
 from parpass.cli.group import SHIPPED
-from tests.support.onnx_models import graph_model
-from tests.support.reproducing import write_reproducer
+from tests.support.onnx.models import graph_model
+from tests.support.relay.reproducing import write_reproducer
 
 pytestmark = pytest.mark.slow
 
@@ -23,13 +23,6 @@ pytestmark = pytest.mark.slow
 # about nothing that is wrong.
 EXIT_CODES = {"bisect": 3, "compare": 1, "diff": 1, "replay": 1}
 TEXT = "def @main(%x: Tensor[(2, 2), float32]) {\n  add(%x, add(1f, 1f))\n}\n"
-KERNELS = """from numba import njit
-
-
-@njit("f8(f8)", cache=True)
-def half(x):
-    return x / 2
-"""
 MLIR = "func.func @f(%x : i32) -> i32 {\n  func.return %x : i32\n}\n"
 
 
@@ -62,8 +55,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("small", "before", "after"):
         (tmp_path / f"{name}.relay").write_text(TEXT)
     (tmp_path / "program.mlir").write_text(MLIR)
-    (tmp_path / "package").mkdir()
-    (tmp_path / "package/kernels.py").write_text(KERNELS)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/one.py").write_text('print("{} of {}".format(1, 2))\n')
     return tmp_path
@@ -92,13 +83,7 @@ def run(line: str) -> int:
     return code
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.foreign if name == "numba" else ())
-        for name in sorted(SHIPPED)
-    ],
-)
+@pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_the_examples_of_a_subcommand_work(name: str, folder: Path) -> None:
     lines = examples(name)
     assert any(line.startswith(f"parpass {name} ") for line in lines)

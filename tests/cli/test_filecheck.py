@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.console import write_files
+from tests.support.docs.console import write_files
 
 PAGE = Path(__file__).parents[2] / "docs" / "filecheck.md"
 

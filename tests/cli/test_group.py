@@ -15,9 +15,9 @@ import pytest
 from parpass import __version__
 from parpass.cli import main
 from parpass.cli.group import ENTRY_POINTS, SHIPPED
-from tests.support.calling import command as parpass
-from tests.support.commands import write_model
-from tests.support.distributions import install
+from tests.support.cli.calling import command as parpass
+from tests.support.cli.commands import write_model
+from tests.support.cli.distributions import install
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def shell(line: str, model: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         cwd=Path(__file__).parents[3],
-        timeout=60,
+        timeout=200,
     )
 
 
@@ -171,22 +171,26 @@ from pathlib import Path
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
 from parpass.cli.files.reading import read_module
+from parpass.cli.options import shared
+from parpass.cli.options.structs import command, option_struct
 from parpass.transform import adapter_of
 
 
-@click.command(cls=Command)
-@options.PROGRAM
-@options.ir
-@options.load_plugin
-def count(*, file: Path, ir: str | None) -> None:
+@option_struct
+class CountOptions:
+    file: Path = shared.program()
+    ir: str | None = shared.ir()
+    loaded: list[str] = shared.load()
+
+
+@command(CountOptions)
+def count(given: CountOptions) -> None:
     """Count the functions of a program.
 
     INPUT is what parpass opt reads.
     """
-    mod = read_module(file, ir=ir)
+    mod = read_module(given.file, ir=given.ir)
     click.echo(len(adapter_of(mod, "count").functions(mod)))
 '''
 MODULES = {

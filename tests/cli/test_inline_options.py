@@ -17,7 +17,15 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # Options of other commands, by pages that name them alone, and by their beginnings.
 _OF_OTHERS = {
     "command.md": ("--mlir-",),  # mlir-opt of MLIR, beside ours
-    "executors.md": ("--rows", "--ray-client-server-port"),
+    "executors.md": ("--rows",),
+    "frozen-programs.md": (  # of PyInstaller, cx_Freeze and Nuitka
+        "--exclude-module",
+        "--hidden-import",
+        "--onefile",
+        "--packages",
+        "--python-option",
+        "--standalone",
+    ),
     "incremental.md": ("--cached", "--disable_http_ac_validation"),
     "performance.md": ("--rows", "--shm-size"),
     "with-dsl-compilers.md": ("--offsets", "--rows", "--skip"),

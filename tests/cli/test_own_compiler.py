@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from docs.site.blocks import Block
-from tests.support.distributions import install
-from tests.support.docs import Edit, steps
+from tests.support.cli.distributions import install
+from tests.support.docs.steps import Edit, steps
 
 ROOT = Path(__file__).parents[2]
 PAGES = "your-own-compiler", "growing-your-compiler"  # the second begins with the first

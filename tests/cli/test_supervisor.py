@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import signal
 import subprocess
@@ -11,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from parpass.cli.supervisor import can_supervise, crash_message
-from tests.support.breaking import PROGRAM
+from parpass.cli.supervisor import can_supervise, crash_message, read_body, write_body
 from tests.support.other_processes import until
-from tests.support.reproducing import BREAKING
+from tests.support.relay.breaking import PROGRAM
+from tests.support.relay.reproducing import BREAKING
 
-ROOT = Path(BREAKING).parents[2]
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has it")
 
 
@@ -41,7 +42,7 @@ def crashed(how: str, model: Path, *options: str) -> subprocess.CompletedProcess
         text=True,
         check=False,
         cwd=ROOT,
-        timeout=60,
+        timeout=200,
     )
 
 
@@ -108,7 +109,7 @@ def test_an_interrupt_as_a_body_begins_is_no_crash(tmp_path: Path):
         check=False,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
+        timeout=200,
     )
     told = "Interrupted: no file was written\n"
     assert (result.returncode, result.stdout, result.stderr) == (130, "", told)
@@ -120,7 +121,7 @@ def test_when_the_outer_process_is_killed_the_inner_one_is(tmp_path: Path):
     with pipe.open("wb"):
         [child] = children(process.pid)
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=200)
         until(lambda: not Path(f"/proc/{child}").exists())
 
 
@@ -131,7 +132,7 @@ def test_who_ignores_the_end_of_children_is_answered_too(model: Path):
         capture_output=True,
         check=False,
         cwd=ROOT,
-        timeout=60,
+        timeout=200,
         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
     )
     assert result.returncode == 0, result.stderr
@@ -143,9 +144,40 @@ def test_a_command_that_is_killed_while_it_reads_ends_as_killed(tmp_path: Path):
     with process, open(pipe, "wb"):  # it is read now
         (child,) = children(process.pid)
         os.kill(child, signal.SIGKILL)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=200)
     assert process.returncode == -signal.SIGKILL
     assert told == b""
+
+
+@pytest.mark.parametrize(
+    ("options", "without"),
+    [
+        ([], ""),
+        (["-j2"], ""),
+        (["-j", "10"], ""),
+        (["-j0"], ", without -j0,"),
+        (["-j", "0"], ", without -j0,"),
+        (["--jobs=0", "-q"], ", without -j0,"),
+        (["--jobs", "0"], ", without -j0,"),
+        (["--mlir-disable-threading"], ", without -j0,"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("codemod", "give --isolate{} to go on with the other files"),
+        ("opt", "try parpass opt{} with --reproducer PATH to have it written down"),
+    ],
+)
+def test_advice_speaks_of_no_workers_to_who_asked_for_none(
+    options: list[str],
+    without: str,
+    command: str,
+    advice: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(sys, "argv", ["parpass", command, "x.relay", *options])
+    assert advice.format(without) in crash_message(("Fold", "main"), -11, "")
 
 
 def test_a_long_message_has_all_there_is_to_try():
@@ -155,12 +187,29 @@ def test_a_long_message_has_all_there_is_to_try():
     assert crash_message(("Fold", "main"), -11, told) == (
         "pass 'Fold' on function 'main' ended the process: SIGSEGV(-11)\n"
         "  where: p.py:3, in fold; --traceback shows all\n"
-        "  try parpass opt, without -j0, with --reproducer PATH to have it written "
+        "  try parpass opt with --reproducer PATH to have it written "
         "down, or with --on-failure=skip to go on without this pass on it"
     )
     assert crash_message(("Whole", None), 7, "") == (
         "pass 'Whole' on the module ended the process: EXIT(7)"
     )
+
+
+@pytest.mark.parametrize("function", ["\udcff.py", "\ud800" * 5000, "é" * 5000, None])
+def test_a_body_has_a_name_of_any_characters(function: str | None):
+    with mmap.mmap(-1, mmap.PAGESIZE) as trail:
+        write_body(trail, ("Fold", function))
+        told = read_body(trail)
+    assert told is not None
+    assert (function or "None").startswith(str(told[1]))
+    assert told[0] == "Fold"
+
+
+def test_a_body_that_was_half_written_is_told_as_far_as_it_is_text():
+    with mmap.mmap(-1, mmap.PAGESIZE) as trail:
+        write_body(trail, ("Fold", "main"))
+        trail[3] = 0xFF
+        assert read_body(trail) == ("F\N{REPLACEMENT CHARACTER}ld", "main")
 
 
 def test_a_process_with_a_debugger_is_left_alone(monkeypatch: pytest.MonkeyPatch):
@@ -194,7 +243,7 @@ def answer_to(
         for _ in range(3):
             process.send_signal(sent)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=15)
+                return process.communicate(timeout=60)
     finally:
         process.kill()
     raise AssertionError(f"{sent!r} was sent three times")

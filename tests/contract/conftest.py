@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parpass.runner import Runner, placement
-from tests.support.marking import Run
+from tests.contract.marking import Run
 
 
 @pytest.fixture(params=["serial", "parallel"])

@@ -19,7 +19,7 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
-from tests.support.marking import Mark, Observe, Run, identity, marked, marks, module
+from tests.contract.marking import Mark, Observe, Run, identity, marked, marks, module
 
 
 def caller(var: GlobalVar) -> Function:

@@ -14,7 +14,7 @@ from parpass.ir.structural import assert_structural_equal
 from parpass.relay.expr import Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.transform import PassContext
-from tests.support.marking import Run
+from tests.contract.marking import Run
 from tests.support.watching import InfoLog
 
 X = relay.var("x", shape=(2,))

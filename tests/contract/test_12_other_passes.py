@@ -14,7 +14,7 @@ from parpass.relay.transform import (
     InferType,
 )
 from parpass.transform import Pass
-from tests.support.marking import Run
+from tests.contract.marking import Run
 
 X = relay.var("x", shape=(4,))
 

@@ -12,8 +12,8 @@ from parpass.instrument import PassTimingInstrument
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.support.failing import UserError
-from tests.support.marking import Mark, Observe, Raise, Run, identity, marks, module
+from tests.contract.marking import Mark, Observe, Raise, Run, identity, marks, module
+from tests.support.runner.failing import UserError
 from tests.support.watching import InfoLog, Log
 
 NAMES = [f"f{at}" for at in range(8)]

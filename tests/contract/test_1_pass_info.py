@@ -4,7 +4,7 @@ import pytest
 
 from parpass.errors import ArgumentError
 from parpass.transform import PassContext, PassInfo
-from tests.support.marking import Mark, MarkAll, Run, module
+from tests.contract.marking import Mark, MarkAll, Run, module
 from tests.support.watching import InfoLog
 
 

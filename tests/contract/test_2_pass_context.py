@@ -12,7 +12,7 @@ import pytest
 from parpass import relay
 from parpass.errors import ArgumentError, PassContextError
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from tests.support.marking import Mark, MarkAll, Observe, Run, marks, module
+from tests.contract.marking import Mark, MarkAll, Observe, Run, marks, module
 from tests.support.watching import Log
 
 
@@ -238,6 +238,7 @@ def test_2_18_instruments_of_the_default_context_come_by_overriding(run: Run):
         ({"disabled_pass": ["b", "B2"]}, "A B"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*'b', which is the name of no pass")
 def test_2_19_disabled_beats_required_beats_level(
     run: Run, context: dict[str, Any], ran: str
 ):

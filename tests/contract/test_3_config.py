@@ -11,7 +11,7 @@ from parpass.errors import ConfigError, ConfigValueError, InputChangedError
 from parpass.ir.module import IRModule
 from parpass.ir.tir_config import UnrollLoopConfig
 from parpass.transform import ModulePass, PassContext, PassInfo
-from tests.support.marking import Mark, Observe, Run, identity, marks, module
+from tests.contract.marking import Mark, Observe, Run, identity, marks, module
 
 transform.register_config_option("contract.depth", int, "How deep.")
 transform.register_config_option("contract.names", list)

@@ -9,7 +9,7 @@ import pytest
 
 from parpass.instrument import PassInstrument, pass_instrument
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from tests.support.marking import Mark, MarkAll, Raise, Run, marks, module
+from tests.contract.marking import Mark, MarkAll, Raise, Run, marks, module
 from tests.support.watching import InfoLog, Log, raising_at, vetoing
 
 At = Callable[[str, Any, str], Any]

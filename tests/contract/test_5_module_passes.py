@@ -23,8 +23,7 @@ from parpass.transform import (
     Sequential,
     module_pass,
 )
-from tests.support.failing import UserError
-from tests.support.marking import (
+from tests.contract.marking import (
     Mark,
     MarkAll,
     Raise,
@@ -35,6 +34,7 @@ from tests.support.marking import (
     marks,
     module,
 )
+from tests.support.runner.failing import UserError
 
 Body = Callable[[IRModule, PassContext], Any]
 
@@ -148,7 +148,8 @@ def test_5_9_an_error_says_in_which_pass_once(run: Run):
 
 def test_5_10_the_decorator_takes_these_arguments():
     names = ["pass_func", "opt_level", "name", "required"]
-    assert list(inspect.signature(module_pass).parameters) == [*names, "preserves"]
+    own = ["preserves", "cacheable"]
+    assert list(inspect.signature(module_pass).parameters) == [*names, *own]
 
 
 def test_5_11_a_missing_level_is_refused_at_once():

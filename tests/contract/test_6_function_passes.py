@@ -13,7 +13,7 @@ from parpass.errors import DiagnosticError, ReadOnlyModuleError
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.support.marking import (
+from tests.contract.marking import (
     Mark,
     Observe,
     Raise,
@@ -59,7 +59,8 @@ class Give(FunctionPass):
 def test_6_1_the_decorator_mirrors_module_pass(run: Run):
     function_pass: Any = relay.transform.function_pass
     names = ["pass_func", "opt_level", "name", "required"]
-    assert list(inspect.signature(function_pass).parameters) == [*names, "preserves"]
+    own = ["preserves", "cacheable"]
+    assert list(inspect.signature(function_pass).parameters) == [*names, *own]
     made = function_pass(tag, opt_level=1)
     assert isinstance(made, relay.transform.FunctionPass)
     assert (made.info.name, made.info.opt_level) == ("tag", 1)

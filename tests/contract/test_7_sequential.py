@@ -22,7 +22,7 @@ from parpass.transform import (
     register_pass,
     registered_passes,
 )
-from tests.support.marking import Mark, MarkAll, Run, marked, marks, module
+from tests.contract.marking import Mark, MarkAll, Run, marked, marks, module
 from tests.support.watching import Log, vetoing
 
 

@@ -24,7 +24,7 @@ from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
 from parpass.transform.instrument_hooks import replayed_time
-from tests.support.marking import Mark, MarkAll, RaiseAll, Run, module
+from tests.contract.marking import Mark, MarkAll, RaiseAll, Run, module
 
 Lines = list[tuple[int, str]]
 

@@ -22,7 +22,7 @@ from parpass.ir.diagnostics import (
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
-from tests.support.marking import MarkAll, Run, identity, module
+from tests.contract.marking import MarkAll, Run, identity, module
 
 LEVELS = ["BUG", "ERROR", "WARNING", "NOTE", "HELP"]
 

@@ -19,9 +19,9 @@ import pytest
 
 import parpass as tvm
 from parpass import relay
-from tests.support.docs import snippets
-from tests.support.marking import Run
-from tests.support.onnx_models import graph_model
+from tests.contract.marking import Run
+from tests.support.docs.steps import snippets
+from tests.support.onnx.models import graph_model
 
 
 @relay.transform.module_pass(opt_level=2)

@@ -14,20 +14,16 @@ SECTIONS = dict(
     )
 )
 
-PRIM_FUNC = "passes over PrimFuncs are not here yet"
 RELAX = "Relax is not here yet"
 
 WITHOUT_TEST = {
     "3.13": "TVMC's command line; ours is tested in tests/cli",
-    "6.5": PRIM_FUNC + ": a module has Relay functions only",
-    **{f"6.{item}": PRIM_FUNC for item in range(13, 17)},
     **{f"6.{item}": RELAX for item in range(17, 20)},
     "7.10": "a stub that nothing calls; parpass has none",
     "7.12": "trace mode is out",
     "8.11": "history, no behaviour",
     "12.3": "tests/cases/relay/to_a_normal_form.txt has it",
     "12.4": "tests/cases/relay/lambda_lift.txt has it",
-    "14.7": "what not to do, for passes over PrimFuncs",
 }
 
 

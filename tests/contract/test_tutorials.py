@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 import parpass as tvm
 from parpass import relay
 from parpass.errors import EvaluationError, IRTypeError, ModuleTypeError
-from tests.support.relay_networks import mlp, resnet
+from tests.support.relay.networks import mlp, resnet
 
 PADS = [2] * 4
 

@@ -18,8 +18,8 @@ from parpass.instrument import (
 )
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
-from tests.support.toy_ir import Program, checked_program, program
-from tests.support.toy_passes import Add, Duplicate, Keep
+from tests.support.toy.ir import Program, checked_program, program
+from tests.support.toy.passes import Add, Duplicate, Keep
 from tests.support.watching import Blind, Log
 
 Run = Callable[[Pass, Program], Program]

@@ -14,8 +14,8 @@ from parpass.errors import ArgumentError
 from parpass.instrument import DumpFunctions
 from parpass.transform import PassContext, PassInfo, Sequential
 from parpass.transform.capture.change import FunctionChange
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, Duplicate, Keep
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, Duplicate, Keep
 
 INFO = PassInfo(0, "Some/Pass")
 

@@ -15,8 +15,8 @@ from parpass.instrument import (
     PrintChanged,
 )
 from parpass.transform import PassContext, PassInfo, Sequential, module_pass
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, Keep
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, Keep
 
 KEEP = 'transform.PassInfo(opt_level=0, name="Keep", required=())'
 ADD = 'transform.PassInfo(opt_level=0, name="Add", required=())'

@@ -13,8 +13,8 @@ from parpass.instrument import (
 )
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.instrument_hooks import replayed_time
-from tests.support.toy_ir import Program, checked_program, program
-from tests.support.toy_passes import Add, Duplicate, FailOn, FailWhole, Keep
+from tests.support.toy.ir import Program, checked_program, program
+from tests.support.toy.passes import Add, Duplicate, FailOn, FailWhole, Keep
 from tests.support.watching import Log, raising_at
 
 

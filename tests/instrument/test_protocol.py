@@ -4,8 +4,8 @@ import pytest
 
 from parpass.instrument import PassInstrument, pass_instrument
 from parpass.transform import PassContext, PassInfo
-from tests.support.toy_ir import program
-from tests.support.toy_passes import Keep
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Keep
 
 
 class Simple:

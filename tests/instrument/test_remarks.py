@@ -16,8 +16,8 @@ from parpass.instrument.remark_formats import to_json_lines, to_lines, to_yaml
 from parpass.remark import Remark, RemarkKind, plain_value
 from parpass.transform import PassContext, Sequential
 from tests.support.profiles import examples
-from tests.support.toy_ir import program
-from tests.support.toy_passes import Add, Duplicate, Say
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add, Duplicate, Say
 
 SPAN = Span("net.relay", 3, 3, 5, 9)
 NOT_FUSED = Remark(

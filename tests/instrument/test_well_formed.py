@@ -5,8 +5,8 @@ import pytest
 from parpass.errors import WellFormedError
 from parpass.instrument import WellFormedInstrument
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, Duplicate, Keep
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, Duplicate, Keep
 
 
 def run(instrument: WellFormedInstrument, mod: Program, *passes: Pass) -> Program:

@@ -21,10 +21,10 @@ from parpass.ir.structural import (
     structural_hash,
 )
 from parpass.ir.type_functor import TypeMutator
-from parpass.ir.type_structure import MAX_TYPE_DEPTH, substitute
 from parpass.ir.types import FuncType, RelayRefType, TensorType, Type, TypeVar
+from parpass.ir.types.type_structure import MAX_TYPE_DEPTH, substitute
 from parpass.relay.expr import Call, Function
-from tests.support.adts import CONS, LIST, LIST_DATA, NIL, A, with_lists
+from tests.support.relay.adts import CONS, LIST, LIST_DATA, NIL, A, with_lists
 
 B, INT = TypeVar("B"), TensorType((), "int32")
 

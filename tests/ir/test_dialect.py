@@ -9,20 +9,20 @@ import pytest
 
 from parpass import load_json, relay, save_json
 from parpass.errors import InternalError, IRTypeError, ModuleError
-from parpass.ir import function_codec
+from parpass.ir import wire
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, count_nodes, reflected, reflection
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.op.op_table import Op, register_op
 from parpass.ir.structural import (
     assert_structural_equal,
     structural_equal,
     structural_hash,
 )
 from parpass.ir.type_functor import TypeVisitor
-from parpass.ir.typed_expr import GlobalVar
 from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.op.tensor.elementwise import ClipAttrs
-from tests.support import toy_tenant as toy
+from tests.ir import toy_tenant as toy
 
 
 def same(_attrs: object, value: object) -> object:
@@ -119,9 +119,7 @@ def test_json_keeps_the_kinds_of_both():
 def test_the_wire_and_pickle_keep_the_kinds_of_both():
     mod = module()
     for function in mod.functions_by_name.values():
-        again = function_codec.decode(
-            function_codec.encode(function), (), mod.global_vars_by_name
-        )
+        again = wire.decode(wire.encode(function), (), mod.global_vars_by_name)
         assert type(again) is type(function)
         assert_structural_equal(again, function)
     again = pickle.loads(pickle.dumps(mod))
@@ -131,9 +129,9 @@ def test_the_wire_and_pickle_keep_the_kinds_of_both():
 
 
 def test_functions_of_both_are_encoded_in_one_run():
-    encode = function_codec.open_encoder()
+    encode = wire.open_encoder()
     encoded = b"".join([encode(relay_function()) or b"", encode(toy_function()) or b""])
-    decode = function_codec.open_decoder(encoded)
+    decode = wire.open_decoder(encoded)
     assert [type(decode()), type(decode())] == [relay.Function, toy.Function]
 
 

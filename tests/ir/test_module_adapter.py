@@ -11,7 +11,7 @@ from parpass.instrument import pass_instrument
 from parpass.ir.module import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import FoldConstant, InferType
 from parpass.runner import Runner
@@ -23,8 +23,8 @@ from parpass.transform import (
     Sequential,
     function_pass,
 )
-from tests.support import toy_tenant as toy
-from tests.support.pooled import run_pooled
+from tests.ir import toy_tenant as toy
+from tests.support.runner.pooled import run_pooled
 
 ADD = Op.get("add")
 ADAPTER = IRModuleAdapter()

@@ -13,10 +13,10 @@ from hypothesis import given
 from parpass import relay
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, StructuralMismatchError
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import (
     assert_structural_equal,
     structural_equal,
@@ -36,10 +36,10 @@ from parpass.relay.expr import (
     const,
     var,
 )
-from tests.support.deep import DEPTH, KINDS, calls, function_of
 from tests.support.drawn import FUNCTIONS
 from tests.support.profiles import examples
-from tests.support.programs import call_op, functions, modules
+from tests.support.relay.deep import DEPTH, KINDS, calls, function_of
+from tests.support.relay.programs import call_op, functions, modules
 
 X, Y = var("x", shape=(2, 3)), var("y", shape=(2, 3))
 TENSOR = relay.TensorType((2, 3))
@@ -209,7 +209,7 @@ def test_an_attribute_that_is_no_plain_value_is_refused():
 @given(FUNCTIONS)
 @examples(1.25)
 def test_a_function_equals_its_copy(function: Function):
-    assert equal(function, function_codec.decode(function_codec.encode(function)))
+    assert equal(function, wire.decode(wire.encode(function)))
 
 
 @pytest.mark.slow

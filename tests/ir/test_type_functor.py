@@ -5,7 +5,6 @@ from hypothesis import given
 
 from parpass import assert_structural_equal
 from parpass.errors import IRTypeError
-from parpass.ir.type_structure import substitute, type_vars_in
 from parpass.ir.types import (
     Any,
     FuncType,
@@ -15,8 +14,9 @@ from parpass.ir.types import (
     Type,
     TypeVar,
 )
+from parpass.ir.types.type_structure import substitute, type_vars_in
 from parpass.relay import TypeFunctor, TypeMutator, TypeVisitor
-from tests.support import texts
+from tests.support.relay import texts
 
 A, B = TypeVar("A"), TypeVar("B")
 F32 = TensorType(())

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from parpass.errors import IRTypeError, SizeLimitError
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.ir.node import bindings, children
 from parpass.ir.serialization import load_json, save_json
 from parpass.ir.structural import assert_structural_equal, structural_equal
-from parpass.ir.type_structure import MAX_NESTING
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -19,17 +19,9 @@ from parpass.relay.adt import (
 )
 from parpass.relay.analysis import bound_vars, free_vars, well_formed
 from parpass.relay.binding import with_new_variables
-from parpass.relay.expr import (
-    Expr,
-    Function,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Var,
-    const,
-)
+from parpass.relay.expr import Expr, Function, RefCreate, RefRead, RefWrite, Var, const
 from parpass.relay.functor import ExprMutator, ExprVisitor
-from tests.support.adts import CONS, NIL, head_or
+from tests.support.relay.adts import CONS, NIL, head_or
 
 X, Y, H, T = (Var(name) for name in "xyht")
 
@@ -85,9 +77,7 @@ def test_patterns_are_compared_by_what_they_match():
 )
 def test_new_nodes_travel(expr: Expr):
     function = Function((X, Y), expr)
-    assert_structural_equal(
-        function_codec.decode(function_codec.encode(function)), function
-    )
+    assert_structural_equal(wire.decode(wire.encode(function)), function)
     assert_structural_equal(load_json(save_json(function)), function)
 
 

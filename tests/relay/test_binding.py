@@ -12,7 +12,7 @@ from parpass.ir.structural import assert_structural_equal
 from parpass.relay.analysis import bound_vars, free_vars
 from parpass.relay.binding import substitute, with_new_variables
 from parpass.relay.expr import Constant, Expr, Function, Let, Var, const, var
-from tests.support.deep import ALL_KINDS, DEPTH, X, in_stress, lets
+from tests.support.relay.deep import ALL_KINDS, DEPTH, X, in_stress, lets
 
 x, y, z = (var(name, shape=(2,)) for name in "xyz")
 

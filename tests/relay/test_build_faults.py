@@ -16,10 +16,14 @@ from parpass.object_store import ObjectStore
 from parpass.relay.backend.lowering.rule_registry import register_injective
 from parpass.runner import Runner
 from parpass.runtime.graph_executor import GraphModule
-from parpass.transform.config import FUNCTION_TIMEOUT
-from tests.support.ending import end
-from tests.support.pooled import POOLED, child_processes, comes_down_to, folders
 from tests.support.registering import registering_for_a_while
+from tests.support.runner.pooled import (
+    POOLED,
+    comes_down_to,
+    folders,
+    settled_processes,
+)
+from tests.support.toy.ending import end
 
 pytestmark = pytest.mark.slow
 
@@ -64,8 +68,9 @@ def built(runner: Runner | None = None, **how: Any) -> Any:
 def test_a_kernel_that_kills_in_code_generation_is_named_and_the_others_are_kept(
     runner: Runner, store: ObjectStore
 ):
+    settled_processes()  # those that earlier tests ended
     built(runner, cache=False)  # the workers are there
-    before, children = folders(), child_processes()
+    before, children = folders(), settled_processes()
     with registering_for_a_while():
         register_injective("erf")(of_another_machine)
         with pytest.raises(WorkerDiedError) as caught:
@@ -102,7 +107,7 @@ def test_a_kernel_that_kills_while_it_is_lowered_is_named(runner: Runner):
     with pytest.raises(WorkerDiedError) as caught:
         built(runner)
     error = caught.value
-    assert (error.pass_name, error.cause) == ("LowerTE", "SIGSEGV(-11)")
+    assert (error.pass_name, error.cause) == ("LowerToTIR", "SIGSEGV(-11)")
     assert "erf" in error.function
     assert "in segfaults" in error.traceback
 
@@ -110,6 +115,6 @@ def test_a_kernel_that_kills_while_it_is_lowered_is_named(runner: Runner):
 def test_a_kernel_that_takes_too_long_is_named(runner: Runner):
     register_injective("erf")(hangs)
     with pytest.raises(FunctionTimeoutError) as caught:
-        built(runner, config={FUNCTION_TIMEOUT: 0.5})
-    assert caught.value.pass_name == "LowerTE"
+        built(runner, config={"parpass.function_timeout": 0.5})
+    assert caught.value.pass_name == "LowerToTIR"
     assert "erf" in caught.value.function

@@ -21,12 +21,7 @@ import trio
 
 import parpass as tvm
 from parpass import object_store, relay, tir
-from parpass.errors import (
-    ArgumentError,
-    CodeGenError,
-    SlowerRunWarning,
-    TargetError,
-)
+from parpass.errors import ArgumentError, CodeGenError, SlowerRunWarning, TargetError
 from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
 from parpass.relay.backend.lowering import register_injective
 from parpass.runtime.graph_executor import GraphModule
@@ -120,7 +115,7 @@ def test_a_library_is_taken_apart_as_in_tvm():
 PROGRAM = """
 import sys
 from tests.relay.test_build_module import digest
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 if __name__ == "__main__":
     print(digest(workers=int(sys.argv[1]), config=POOLED))
 """
@@ -291,7 +286,9 @@ def test_the_current_target_is_built_for():
 def test_control_flow_is_refused_with_what_to_do():
     body = relay.If(relay.var("c", shape=(), dtype="bool"), X, relay.exp(X))
     mod = tvm.IRModule.from_expr(body)
-    with pytest.raises(CodeGenError, match=r"is run by relay\.create_executor"):
+    with pytest.raises(
+        CodeGenError, match=r"with control flow, run it by relay\.create_executor"
+    ):
         relay.build(mod, workers=0)
 
 

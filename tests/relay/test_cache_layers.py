@@ -13,21 +13,23 @@ from hypothesis import strategies as st
 
 from parpass import relay
 from parpass.errors import SlowerRunWarning
+from parpass.integrations.http import HttpLayer
 from parpass.ir.module import IRModule
 from parpass.object_store import ObjectStore
 from parpass.runner import FunctionCache, open_runner
-from parpass.runner.cache.http_layer import HttpLayer
 from parpass.transform import Sequential
+from tests.relay.kept_functions import PIPELINE, TEXT, made
 from tests.relay.test_function_cache import PooledCalls
-from tests.support.cache_server import CacheServer, serving
-from tests.support.comparing import law_on
-from tests.support.comparing_relay import check_relay
-from tests.support.docs import snippets
-from tests.support.kept_functions import PIPELINE, TEXT, made
-from tests.support.pooled import POOLED
-from tests.support.programs import modules
-from tests.support.relay_pipelines import relay_pipelines
+from tests.support.docs.steps import snippets
+from tests.support.integrations.cache_server import CacheServer, serving
+from tests.support.relay.comparing import check_relay
+from tests.support.relay.pipelines import relay_pipelines
+from tests.support.relay.programs import modules
+from tests.support.runner.comparing import law_on
+from tests.support.runner.pooled import POOLED
 from tests.support.watching import Blind
+
+pytestmark = pytest.mark.usefixtures("no_program")
 
 PAGE = Path(__file__).parents[2] / "docs/incremental.md"
 

@@ -9,7 +9,7 @@ from parpass import IRModule, relay
 from parpass.relay import transform as rt
 from parpass.runner import Runner
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 from tests.support.watching import ChangeLog, serially, told
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from parpass.instrument import DumpFunctions
 from parpass.runner import Runner, run_pipeline_sync
 from parpass.transform import PassContext
 from parpass.transform.config import ISOLATED
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ from parpass import IRModule, load_json, relay, save_json, tir
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError, UntypedError
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.expr import Expr, as_expr
 from parpass.relay.transform.fold_constant import fold_constant
-from tests.support.deep import DEPTH, KINDS, MAX_CALLEES
+from tests.support.relay.deep import DEPTH, KINDS, MAX_CALLEES
 
 X = relay.var("x", shape=(2, 3))
 Y = relay.var("y", "float32")

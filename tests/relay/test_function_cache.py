@@ -20,21 +20,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass import relay
+from parpass import relay, tir
 from parpass.errors import CacheMismatchWarning, SlowerRunWarning
 from parpass.ir.module import IRModule
 from parpass.ir.structural import structural_equal
 from parpass.runner import FunctionCache, Runner, open_runner, run_pipeline_sync
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from tests.support.comparing import law_on
-from tests.support.comparing_relay import check_relay
+from tests.relay.kept_functions import PIPELINE, TEXT
 from tests.support.flipping import damages
-from tests.support.kept_functions import PIPELINE, TEXT
-from tests.support.pooled import POOLED
 from tests.support.profiles import examples
-from tests.support.programs import modules
-from tests.support.relay_pipelines import relay_pipelines
+from tests.support.relay.comparing import check_relay
+from tests.support.relay.pipelines import relay_pipelines
+from tests.support.relay.programs import modules
+from tests.support.runner.comparing import law_on
+from tests.support.runner.pooled import POOLED
 from tests.support.watching import Blind, RemarkLog
+
+pytestmark = pytest.mark.usefixtures("no_program")
+
+
+@pytest.mark.parametrize("package", [relay.transform, tir.transform])
+def test_all_shipped_function_passes_declare_that_they_may_be_kept(package: Any):
+    exported = [getattr(package, name) for name in package.__all__]
+    passes = [
+        one
+        for one in exported
+        if isinstance(one, type) and issubclass(one, Pass) and one.is_functionwise
+    ]
+    others = [one.__name__ for one in passes if "cacheable" not in vars(one)]
+    assert len(passes) >= len(others) + 8
+    # Bases, and what calls a function that it is given.
+    assert {*others} <= {"Apply", "FunctionPass", "PrimFuncPass"}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +144,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from parpass import FunctionCache, open_runner, relay
-    from tests.support.kept_functions import PIPELINE, TEXT
+    from tests.relay.kept_functions import PIPELINE, TEXT
     mod = relay.parse(TEXT + "".join(
         f"def @p{at}(%x: Tensor[({at + 1}), float32]) {{ add(%x, add(1f, 2f)) }}\\n"
         for at in range(30)
@@ -244,9 +260,7 @@ class NegateAsTold(FunctionPass):
     """Negates what functions return, if the environment says so."""
 
     pass_info = PassInfo(0, "NegateAsTold", required=["InferType"])
-
-    def cache_key(self) -> int:
-        return 1
+    cacheable = "1"
 
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext
@@ -273,10 +287,31 @@ def test_a_pass_that_depends_on_more_is_named_by_the_next_process(
     assert named == [f"on function '{name}' 'NegateAsTold'" for name in "fgh"]
 
 
+class _Negate(FunctionPass):
+    """Negates what functions return, and declares nothing."""
+
+    pass_info = PassInfo(0, "Negate", required=["InferType"])
+
+    def transform_function(
+        self, func: relay.Function, mod: IRModule, ctx: PassContext
+    ) -> relay.Function:
+        return relay.Function(func.params, relay.negative(func.body), func.ret_type)
+
+
+def test_passes_that_are_not_declared_stay_one_stage(cached: Runner):
+    cached.run_sync(relay.parse(TEXT), [_Negate(), _Negate(), _Negate()])
+    report = cached.last_report
+    assert report is not None
+    assert report.cache is not None
+    # Of three functions: InferType, which comes first, and all the rest.
+    assert (report.cache.recalled, report.cache.computed) == (0, 6)
+
+
 class ListVars(FunctionPass):
     """Counts, and remarks, the global variables of the module, in their order."""
 
     pass_info = PassInfo(0, "ListVars")
+    cacheable = "1"
 
     def transform_function(
         self, func: relay.Function, mod: IRModule, ctx: PassContext

@@ -19,10 +19,12 @@ import pytest
 from parpass import object_store
 from parpass.errors import SlowerRunWarning
 from parpass.object_store import ObjectStore, StoreSize
+from tests.relay.kept_functions import TEXT, made
+from tests.relay.killing import can_kill_at_writes
 from tests.relay.test_function_cache import process
-from tests.support.kept_functions import TEXT, made
-from tests.support.killing import can_kill_at_writes
 from tests.support.own_mounts import unsharing
+
+pytestmark = pytest.mark.usefixtures("no_program")
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,8 +34,8 @@ KILLED = textwrap.dedent(
     import shutil, sys
     from pathlib import Path
     from parpass.object_store import ObjectStore, StoreState
-    from tests.support.kept_functions import TEXT, made
-    from tests.support.killing import killed_at_write
+    from tests.relay.kept_functions import TEXT, made
+    from tests.relay.killing import killed_at_write
 
     folder, first, step = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     before, after = TEXT, TEXT.replace("negative", "exp")
@@ -87,7 +89,7 @@ FULL = textwrap.dedent(
     import sys, warnings
     from pathlib import Path
     from parpass.errors import SlowerRunWarning
-    from tests.support.kept_functions import TEXT, made
+    from tests.relay.kept_functions import TEXT, made
 
     def check(folder, full, free):
         with warnings.catch_warnings(record=True) as caught:
@@ -127,8 +129,9 @@ exec "$3" -W error -c "$4" "$1"
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files have no limit here")
 def test_a_full_disk_costs_results_and_one_warning(tmp_path: Path):
-    command = [sys.executable, "-W", "error", "-c", FULL + NO_LARGE_FILES]
-    subprocess.run([*command, str(tmp_path)], check=True, cwd=ROOT, timeout=60)
+    # Python would cut bytecode off, too, for all that import that module later: -B.
+    command = [sys.executable, "-B", "-W", "error", "-c", FULL + NO_LARGE_FILES]
+    subprocess.run([*command, str(tmp_path)], check=True, cwd=ROOT, timeout=200)
 
 
 @pytest.mark.stress
@@ -136,7 +139,7 @@ def test_a_full_disk_costs_results_and_one_warning(tmp_path: Path):
 def test_a_disk_that_is_full_but_for_some_pages(tmp_path: Path, pages: int):
     given = [str(tmp_path), str(4096 * pages), sys.executable, FULL + NO_ROOM]
     command = [*unsharing(), "/bin/sh", "-c", FULL_DISK, "sh", *given]
-    subprocess.run(command, check=True, cwd=ROOT, timeout=60)
+    subprocess.run(command, check=True, cwd=ROOT, timeout=200)
 
 
 def runs_after_flips(folder: Path, step: int) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from parpass.errors import IRTypeError
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import structural_equal
 from parpass.relay.expr import (
     Call,
@@ -22,11 +22,11 @@ from parpass.relay.expr import (
     Var,
     const,
 )
-from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor, let_chain
-from tests.support.deep import COND, DEPTH, KINDS, X, lets
+from parpass.relay.functor import ExprFunctor, ExprMutator, ExprVisitor
 from tests.support.drawn import FUNCTIONS
 from tests.support.profiles import examples
-from tests.support.programs import call_op
+from tests.support.relay.deep import COND, DEPTH, KINDS, X, lets
+from tests.support.relay.programs import call_op
 
 Y, Z = Var("y"), Var("z")
 
@@ -190,9 +190,10 @@ class Inline(ExprMutator):
     """Puts the values of `let`s in the places of their variables, in its own order."""
 
     def visit_let(self, let: Let) -> Expr:
-        chain, body = let_chain(let)
-        for link in chain:
-            self.memo_map[link.var] = self.visit(link.value)
+        body: Expr = let
+        while isinstance(body, Let):
+            self.memo_map[body.var] = self.visit(body.value)
+            body = body.body
         return self.visit(body)
 
     def visit_if(self, if_: If) -> Expr:
@@ -210,13 +211,6 @@ def test_a_scope_may_be_visited_in_an_order_of_its_own():
     function = Inline().visit(Function((X,), X))
     assert isinstance(function, Function)
     assert function.params == (X, Z)
-
-
-def test_let_chain_gives_the_lets_outermost_first():
-    inner = Let(Z, Y, Z)
-    outer = Let(Y, X, inner)
-    assert let_chain(outer) == ([outer, inner], Z)
-    assert let_chain(X) == ([], X)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from parpass.ir.node import Node, post_order
 from parpass.ir.types import FuncType, TupleType
 from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function, If, Let, Var
-from tests.support.higher_order import higher_order_modules
+from tests.support.relay.higher_order import higher_order_modules
 
 KINDS = {
     "if",

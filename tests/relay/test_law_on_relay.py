@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from parpass.ir.module import IRModule
 from parpass.transform import Sequential
 from tests.conftest import RunnerOf
-from tests.support.comparing import Told, law_on
-from tests.support.comparing_relay import check_relay
-from tests.support.pooled import POOLED
-from tests.support.programs import modules
-from tests.support.relay_pipelines import relay_pipelines
+from tests.support.relay.comparing import check_relay
+from tests.support.relay.pipelines import relay_pipelines
+from tests.support.relay.programs import modules
+from tests.support.runner.comparing import Told, law_on
+from tests.support.runner.pooled import POOLED
 from tests.support.watching import Blind
 
 

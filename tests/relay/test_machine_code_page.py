@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.console import write_small_model
-from tests.support.docs import snippets
+from tests.support.docs.console import write_small_model
+from tests.support.docs.steps import snippets
 
 PAGE = Path(__file__).parents[2] / "docs" / "machine-code.md"
 

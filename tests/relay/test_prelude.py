@@ -12,16 +12,16 @@ from parpass.relay import create_executor
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, Var, const
 from parpass.relay.interpreter.values import ConstructorValue
 from parpass.relay.prelude import Prelude
+from parpass.relay.testing import run_infer_type, run_opt_pass
 from parpass.relay.text.parser import parse
 from parpass.relay.transform import InferType
-from tests.support.nat import count, make_nat_expr, make_nat_value
-from tests.support.opt_pass import run_infer_type, run_opt_pass
 
 P = Prelude()
 P.mod.import_from_std("nat.rly")
 _, CONS, NIL = P.mod.get_type("List")
-_, SOME, NONE = P.mod.get_type("Option")
+_, _, NONE = P.mod.get_type("Option")
 _, ROSE = P.mod.get_type("Tree")
+_, ZERO, SUCCESSOR = P.mod.get_type("nat")
 
 
 def plain(value: Any) -> Any:
@@ -34,6 +34,31 @@ def plain(value: Any) -> Any:
     if name == "Rose":
         return (plain(fields[0]), plain(fields[1]))
     return [] if name == "Nil" else [plain(fields[0]), *plain(fields[1])]
+
+
+def count(n: ConstructorValue) -> int:
+    """Return the number that a value of type `nat` stands for."""
+    found = 0
+    while n.tag != ZERO.tag:
+        found += 1
+        [n] = n.fields
+    return found
+
+
+def make_nat_value(n: int) -> ConstructorValue:
+    """Return the value of type `nat` that stands for a number."""
+    value = ConstructorValue(ZERO.tag, (), ZERO)
+    for _ in range(n):
+        value = ConstructorValue(SUCCESSOR.tag, (value,), SUCCESSOR)
+    return value
+
+
+def make_nat_expr(n: int) -> Expr:
+    """Return the expression of type `nat` that stands for a number."""
+    expr: Expr = Call(ZERO, ())
+    for _ in range(n):
+        expr = Call(SUCCESSOR, (expr,))
+    return expr
 
 
 def value_of(callee: GlobalVar, *args: Expr) -> Any:
@@ -126,9 +151,9 @@ def test_lists_grow_from_seeds():
 def test_numbers_are_counted():
     executor = create_executor(mod=P.mod)
     add, double = map(P.mod.get_global_var, ("nat_add", "nat_double"))
-    three = make_nat_expr(P, 3)
-    assert count(P, executor.evaluate(add(three, double(three)))) == 9
-    assert count(P, executor.evaluate(double)(make_nat_value(P, 5_000))) == 10_000
+    three = make_nat_expr(3)
+    assert count(executor.evaluate(add(three, double(three)))) == 9
+    assert count(executor.evaluate(double)(make_nat_value(5_000))) == 10_000
 
 
 def test_the_prelude_is_typed_and_comes_back_from_its_text():

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from parpass import relay
-from parpass.errors import IRTypeError, ScopeBuilderError
+from parpass.errors import DiagnosticError, IRTypeError, ScopeBuilderError
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType
-from parpass.relay.expr import If, Let, Var, const, var
-from parpass.relay.scope_builder import ScopeBuilder
+from parpass.relay.expr import Expr, If, Let, Var, const, var
+from parpass.relay.interpreter.interpreter import create_executor
+from parpass.relay.scope_builder import ScopeBuilder, while_loop
 
 x = var("x", shape=(2,))
 COND = var("c", "bool")
@@ -67,3 +68,28 @@ def test_what_is_out_of_order_is_an_error_that_says_what_is_expected() -> None:
         ScopeBuilder().let(("a",), x)  # pyright: ignore[reportArgumentType]
     with pytest.raises(IRTypeError, match="expected a Relay expression"):
         ScopeBuilder().let("a", "b")  # pyright: ignore[reportArgumentType]
+
+
+def is_small(i: Var, _power: Var) -> Expr:
+    return relay.less(i, const(4))
+
+
+def next_round(i: Var, power: Var) -> list[Expr]:
+    return [relay.add(i, const(1)), relay.multiply(power, power)]
+
+
+def test_a_loop_repeats_its_body_while_its_condition_holds() -> None:
+    i = var("i", shape=(), dtype="int32")
+    loop = while_loop(is_small, [i, relay.exp(x)], next_round)
+    run = create_executor()
+    count, power = run.evaluate(loop(const(1), const([2.0, 3.0])))
+    assert count.numpy() == 4
+    assert power.numpy().tolist() == [2.0**8, 3.0**8]
+    assert isinstance(loop.value, relay.Function)
+    assert [one.name_hint for one in loop.value.params] == ["i", "arg1"]
+    assert loop.value.params[1].type_annotation == TensorType((2,))
+
+
+def test_a_variable_of_a_loop_needs_a_type() -> None:
+    with pytest.raises(DiagnosticError, match="free variable 'i'"):
+        while_loop(is_small, [var("i"), relay.exp(var("n"))], next_round)

@@ -18,18 +18,15 @@ from parpass import IRModule, relay
 from parpass.errors import ParpassError, SizeLimitError
 from parpass.relay import analysis, transform
 from parpass.relay.dataflow_pattern import is_op, wildcard
+from tests.relay.shared_networks import FAMILIES
 from tests.support.cpu_time import late_among
-from tests.support.shared_networks import FAMILIES
-from tests.support.shipped_passes import PASSES
+from tests.support.relay.pass_table import PASSES
 
 _SECONDS = 2.0
 _DEPTH = 40
 
 _PASSES = PASSES | {
     "FirstOrderGradient": transform.FirstOrderGradient,
-    "LazyGradientInit": transform.LazyGradientInit,
-    "ToCPS": transform.ToCPS,
-    "ToMixedPrecision": transform.ToMixedPrecision,
     "level 3": lambda: transform.default_pipeline(3),
 }
 
@@ -62,7 +59,6 @@ _DOORS: dict[str, Callable[[IRModule], Any]] = {
     "well_formed": lambda mod: analysis.well_formed(mod["main"]),
     "check_kind": lambda mod: analysis.check_kind(mod["main"].checked_type, mod),
     "gradient": lambda mod: transform.gradient(mod["main"], mod.copy()),
-    "detect_feature": lambda mod: analysis.detect_feature(mod["main"]),
     "matching": lambda mod: _either(_DEPTH).match(mod["main"].body),
     "matching of sums": lambda mod: _sums(_DEPTH).match(mod["main"].body),
     "partitioning": lambda mod: _sums(3).partition(mod["main"].body),
@@ -112,10 +108,8 @@ def test_all_ends_on_all_that_is_shared(name: str) -> None:
     ("name", "family"),
     [
         ("FirstOrderGradient", "nested tuples"),
-        ("LazyGradientInit", "a tuple parameter"),
         ("gradient", "nested tuples"),
         ("gradient", "a tuple parameter"),
-        ("Defunctionalize", "closures"),
         ("build", "nested tuples"),
         ("build", "a tuple parameter"),
     ],
@@ -146,8 +140,6 @@ def test_functions_that_call_the_one_before_twice_end_soon() -> None:
     }.items():
         with pytest.raises(SizeLimitError, match=r"at most \d+ .*, got .* double"):
             late_among({name: functools.partial(call, mod)}, _SECONDS)
-    evaluate, local = transform.PartialEvaluate(), _typed("local functions", _DEPTH)
-    assert late_among({"evaluate": functools.partial(evaluate, local)}, _SECONDS) == []
 
 
 def test_gradients_of_small_tuples_are_as_before() -> None:

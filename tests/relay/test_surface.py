@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from parpass import relay
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 
 
 def test_all_is_sorted_and_every_name_in_it_is_there():

@@ -18,9 +18,9 @@ from parpass.errors import (
     SlowerRunWarning,
 )
 from parpass.runner import Runner
+from parpass.testing import check_adapter
 from parpass.transform import (
     FunctionPass,
-    ModuleAdapter,
     Pass,
     PassContext,
     PassInfo,
@@ -28,7 +28,9 @@ from parpass.transform import (
     adapter_of,
     register_adapter,
 )
-from tests.support.faulty_ir import (
+from tests.support.registering import registering_for_a_while
+from tests.support.runner.pooled import POOLED, run_pooled
+from tests.support.toy.faulty_ir import (
     RAISES,
     Faulty,
     FaultyAdapter,
@@ -41,13 +43,11 @@ from tests.support.faulty_ir import (
     TrippingAdapter,
     Wrong,
 )
-from tests.support.pooled import POOLED, run_pooled
-from tests.support.registering import registering_for_a_while
 
 PIPELINE = Sequential([Increase(), Same(), Increase(), Increase()])
 MOD = Faulty({"f": Fun(1), "g": Fun(2), "h": Fun(3)})
 
-# What the methods of which results depend may give, as messages say it.
+# What the methods may give that a run checks, as messages say it.
 A_MODULE = "a module, of which 'is_module' says that it is one,"
 A_FUNCTION = "a function, of which 'is_function' says that it is one,"
 EXPECTED = {
@@ -59,8 +59,9 @@ EXPECTED = {
     "is_function": "True or False",
     "kind_of": "a str or None",
     "is_skipped": "True or False",
-    "restoring_pass": "a pass or None",
 }
+# What a run takes as it is, and the kit looks at.
+TAKEN = {"restoring_pass": "a pass or None"}
 # Those of the codec, which a serial run asks only where there are round trips.
 CODEC = {
     "encode_function": "bytes",
@@ -99,7 +100,7 @@ def all_outcomes(runner: Runner) -> tuple[list[Any], list[warnings.WarningMessag
     return outcomes, told
 
 
-METHODS = [*EXPECTED, *CODEC, *SPARED, "worker_environment"]
+METHODS = [*EXPECTED, *TAKEN, *CODEC, *SPARED, "worker_environment"]
 
 
 @pytest.mark.slow
@@ -110,7 +111,7 @@ def test_every_kind_of_run_says_the_same_of_a_method_that_raises(
     register_adapter(Faulty, FaultyAdapter(method, RAISES))
     (serial, *others), _ = all_outcomes(runner)
     assert [serial, serial] == others
-    if method in EXPECTED:
+    if method in EXPECTED or method in TAKEN:
         kind, text, notes = serial
         assert (kind, text) == (ValueError, "broken")
         assert notes[0] == f"in adapter 'FaultyAdapter', method '{method}'"
@@ -140,6 +141,21 @@ def test_it_names_adapter_and_method_and_what_was_expected_and_came(method: str)
     assert str(error).startswith(f"{told} int -1")
     assert (error.adapter, error.method) == ("FaultyAdapter", method)
     assert (error.expected, error.got) == (EXPECTED[method], "int -1")
+
+
+def test_a_list_of_kinds_is_no_kind():
+    register_adapter(Faulty, FaultyAdapter("kind_of", ["a", "b"]))
+    with pytest.raises(AdapterError, match="a str or None from 'kind_of', got "):
+        PIPELINE(MOD)
+
+
+@pytest.mark.parametrize("method", TAKEN)
+def test_the_kit_says_it_of_what_a_run_takes_as_it_is(method: str):
+    register_adapter(Faulty, FaultyAdapter(method, -1))
+    with pytest.raises(AdapterError) as failure:
+        check_adapter(MOD, PIPELINE)
+    told = f"adapter 'FaultyAdapter': expected {TAKEN[method]} from '{method}', got"
+    assert str(failure.value).startswith(f"{told} int -1")
 
 
 @pytest.mark.parametrize("method", ["encode_function", "decode_function"])
@@ -173,6 +189,13 @@ def test_what_no_result_depends_on_is_warned_of_once_in_a_run(
     assert {one.category for one in told} == {AdapterWarning}
     assert len(told) == (2 if method == "size" else 1)  # here it is asked, too
     assert f"from '{method}', got ValueError: broken" in str(told[0].message)
+
+
+@pytest.mark.parametrize("gives", [1, "text", None])
+def test_no_pass_is_skipped_in_silence_for_a_value_that_is_no_bool(gives: Any):
+    register_adapter(Faulty, FaultyAdapter("is_skipped", gives))
+    with pytest.raises(AdapterError, match="expected True or False from 'is_skipped'"):
+        PIPELINE(MOD)
 
 
 def test_what_a_method_raises_is_raised_with_a_note_of_it():
@@ -248,24 +271,6 @@ def test_defaults_that_call_another_method_name_that_one():
         Increase()(MOD)
 
 
-class WrongMutability:
-    """Gives what is no function to be changed."""
-
-    def fingerprint(self, function: Fun) -> Any:
-        return function.value
-
-    def to_change(self, function: Fun) -> Any:
-        return function.value
-
-
-def test_what_is_given_to_be_changed_is_a_function(runner: Runner):
-    adapter = FaultyAdapter()
-    adapter.mutability = WrongMutability()
-    register_adapter(Faulty, adapter)
-    with pytest.raises(AdapterError, match=r"'mutability\.to_change', got int 1"):
-        Increase()(MOD)
-
-
 def test_attributes_are_looked_at_when_an_adapter_is_registered():
     adapter: Any = FaultyAdapter()
     adapter.consumes_functions = "yes"
@@ -331,6 +336,23 @@ def test_what_an_adapter_has_besides_is_had_through_the_checks():
     register_adapter(Faulty, More())
     seen: Any = adapter_of(MOD, "test")
     assert seen.more == 5
-    assert isinstance(seen, More)
-    assert isinstance(seen, ModuleAdapter)
     assert not hasattr(seen, "less")
+
+
+def test_what_adapter_of_gives_can_be_registered():
+    register_adapter(Faulty, adapter_of(MOD, "test"))
+    assert all_values(Increase()(MOD)) == {2, 3, 4}
+
+
+def all_values(mod: Faulty) -> set[int]:
+    return {one.value for one in mod.functions.values()}
+
+
+@pytest.mark.parametrize("method", ["astext", "module_size", "reduction_patterns"])
+def test_an_adapter_that_is_the_program_format_is_named_by_its_notes(method: str):
+    register_adapter(Faulty, FaultyAdapter(method, RAISES))
+    programs: Any = adapter_of(MOD, "test").programs(MOD)
+    with pytest.raises(ValueError, match="broken") as failure:
+        getattr(programs, method)(MOD)
+    note = f"in adapter 'FaultyAdapter', method '{method}'"
+    assert failure.value.__notes__ == [note]

@@ -7,6 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,24 +32,20 @@ from parpass.runner import (
     run_pipeline_sync,
 )
 from parpass.runner.cores import usable_cores
-from parpass.transform import (
-    ModulePass,
-    PassContext,
-    PassInfo,
-    Sequential,
-)
-from tests.support.executors import ThreadExecutor
-from tests.support.hard_passes import AppendPid, Hang, Memo, RunInside
-from tests.support.notebook import prompt
-from tests.support.pooled import (
+from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.notebook import prompt
+from tests.support.runner.pooled import (
     child_processes,
     folders,
     new_pipe,
     pooled,
     run_pooled,
+    settled_processes,
 )
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, Duplicate, Keep, Say
+from tests.support.toy.hard_passes import AppendPid, Hang, Memo, RunInside
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, Duplicate, Keep, Say
 from tests.support.watching import Log
 
 PASSES = [Add(1), AddFrom("f1"), Duplicate(), Add(2)]
@@ -157,6 +154,12 @@ def test_a_closed_runner_says_so():
     runner.close()
     with pytest.raises(RuntimeUseError, match="this runner is closed"):
         runner.run_sync(program(1), [Add()])
+
+
+def test_what_is_no_executor_is_refused_before_the_run():
+    bare: Any = SimpleNamespace(workers=1, is_warm=True)
+    with pytest.raises(ArgumentError, match=r"parpass\.runner\.Executor.*Simple"):
+        run_pipeline_sync(program(1, 2), PASSES, executor=bare)
 
 
 def test_an_executor_of_the_user_is_used_and_not_closed():
@@ -295,7 +298,7 @@ def test_errors_that_passes_inside_a_body_report_are_raised_there(runner: Runner
 
 @pytest.mark.slow
 def test_a_run_of_its_own_leaves_nothing_behind_but_workers_that_can_be_ended():
-    children, before = child_processes(), folders()
+    children, before = settled_processes(), folders()
     mod = run_pipeline_sync(program(1, 2), PASSES, context=pooled(), workers=2)
     assert values_of(mod) == expected(program(1, 2))
     assert folders() <= before
@@ -306,7 +309,7 @@ def test_a_run_of_its_own_leaves_nothing_behind_but_workers_that_can_be_ended():
 
 @pytest.mark.slow
 def test_cancelling_under_trio_ends_what_workers_do(tmp_path: Path):
-    children, before = child_processes(), folders()
+    children, before = settled_processes(), folders()
     begun = new_pipe(tmp_path)
 
     async def run() -> None:
@@ -330,7 +333,7 @@ async def _run_and_hang(begun: Path) -> None:
 def test_cancelling_under_asyncio_ends_what_workers_do_even_if_done_twice(
     tmp_path: Path,
 ):
-    children, before = child_processes(), folders()
+    children, before = settled_processes(), folders()
     begun = new_pipe(tmp_path)
 
     async def run() -> None:

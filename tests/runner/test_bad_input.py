@@ -34,7 +34,15 @@ from parpass.transform import (
     Sequential,
     register_config_option,
 )
-from tests.support.hard_passes import (
+from tests.support.runner.pooled import (
+    POOLED,
+    comes_down_to,
+    folders,
+    pooled,
+    run_pooled,
+    settled_processes,
+)
+from tests.support.toy.hard_passes import (
     AppendPid,
     Exit,
     ExitOnce,
@@ -42,16 +50,8 @@ from tests.support.hard_passes import (
     Raise,
     Remember,
 )
-from tests.support.pooled import (
-    POOLED,
-    child_processes,
-    comes_down_to,
-    folders,
-    pooled,
-    run_pooled,
-)
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, FailOn, FailWhole, ReturnWrong, Say, Write
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, FailOn, FailWhole, ReturnWrong, Say, Write
 from tests.support.watching import Blind, Log, raising_at
 
 register_config_option("test.anything", object)
@@ -69,8 +69,9 @@ def cannot_travel() -> Exception:
 
 @pytest.fixture(autouse=True)
 def _nothing_left(runner: Runner) -> Iterator[None]:
+    settled_processes()  # one that hung is replaced when it has ended, by a run
     run_pooled(runner, Add(), program(1, 2))  # so that the shared workers are there
-    children, before = child_processes(), folders()
+    children, before = settled_processes(), folders()
     yield
     assert folders() <= before
     # One that an earlier test has ended may just have been on its way back.

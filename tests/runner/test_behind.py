@@ -16,9 +16,9 @@ from parpass.runner import Runner, cost_model, open_runner, placement
 from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.executors import ThreadExecutor
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program, values_of
-from tests.support.toy_passes import AddFrom
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
+from tests.support.toy.passes import AddFrom
 
 pytestmark = pytest.mark.slow
 

@@ -16,21 +16,17 @@ from click.testing import CliRunner
 from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, WorkerDiedError
 from parpass.runner import Runner, open_runner
-from parpass.transform import (
-    Pass,
-    PassContext,
-    Sequential,
-)
+from parpass.transform import Pass, PassContext, Sequential
 from parpass.transform.config import CHECK_CONTRACT
-from tests.support.box_ir import ENVIRONMENTS, LOADING, Body, Box, BoxProgram, boxed
-from tests.support.box_passes import Declare, Reread, Spoil, Tell, TellForm, TellLetGo
-from tests.support.ending import EndIn
-from tests.support.pooled import POOLED, pooled
-from tests.support.toy_ir import Fn, values_of
-from tests.support.toy_passes import Add, AddFrom, FailOn
-from tests.support.toy_pipelines import see
+from tests.runner.box_passes import Declare, Reread, Spoil, Tell, TellForm, TellLetGo
+from tests.support.runner.pooled import POOLED, pooled
+from tests.support.toy.box_ir import ENVIRONMENTS, LOADING, Body, Box, BoxProgram, boxed
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import Fn, values_of
+from tests.support.toy.passes import Add, AddFrom, FailOn
+from tests.support.toy.pipelines import see
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.each_executor]
 
 
 def mod_of(*values: int) -> BoxProgram:
@@ -175,7 +171,7 @@ def test_the_command_reads_runs_replays_bisects_and_reduces_programs_of_boxes(
 ):
     path, failure, small = (tmp_path / n for n in ("a.boxes", "failure", "small"))
     path.write_text("f: 1 2\ng: 3 4\n")
-    load = ["--load", "tests.support.toy_passes", "--load", "tests.support.box_ir"]
+    load = ["--load", "tests.support.toy.passes", "--load", "tests.support.toy.box_ir"]
     run = CliRunner().invoke
     assert (
         run(main, ["opt", "-j0", str(path), *load, "-p", "Add"]).output
@@ -196,6 +192,6 @@ def test_the_command_tells_where_programs_of_boxes_differ(tmp_path: Path):
     one, other = tmp_path / "a.txt", tmp_path / "b.txt"
     one.write_text("f: 1 2\ng: 3\n")
     other.write_text("f: 1 2\ng: 4\n")
-    load = ["--load", "tests.support.box_ir", "--ir", "boxes"]
+    load = ["--load", "tests.support.toy.box_ir", "--ir", "boxes"]
     told = CliRunner().invoke(main, ["diff", *load, str(one), str(other)])
     assert (told.exit_code, "function 'g'" in told.output) == (1, True), told.output

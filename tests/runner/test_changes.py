@@ -11,9 +11,9 @@ from parpass.runner import Runner
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.capture.change import MAX_TEXT_CHARS, FunctionChange
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Keep
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
 from tests.support.watching import ChangeLog, serially, told
 
 pytestmark = pytest.mark.slow

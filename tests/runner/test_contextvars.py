@@ -16,8 +16,8 @@ import trio
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline, run_pipeline_sync
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
-from tests.support.notebook import prompt
-from tests.support.toy_ir import Program, program
+from tests.support.runner.notebook import prompt
+from tests.support.toy.ir import Program, program
 
 seen: ContextVar[tuple[str, ...]] = ContextVar("seen", default=())
 around: ContextVar[str] = ContextVar("around", default="nothing")

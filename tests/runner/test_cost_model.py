@@ -8,7 +8,7 @@ import pytest
 from parpass.runner import cost_model
 from parpass.runner.cost_model import CostModel, SlowdownEstimate, SpeedupModel
 from parpass.transform import PassInfo
-from tests.support.toy_passes import Add, Keep
+from tests.support.toy.passes import Add, Keep
 
 
 def test_the_cost_of_steps_is_known_when_each_of_them_was_measured():

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import trio
@@ -25,12 +25,22 @@ from parpass.errors import (
     WorkerDiedError,
 )
 from parpass.runner import Runner, open_runner
+from parpass.runner.ipc import status_board
 from parpass.runner.pool import failure_attribution, scheduler
 from parpass.transform import PassContext, Sequential
 from parpass.transform.config import START_TIMEOUT
-from tests.support.box_ir import box_program
+from tests.conftest import RunnerOf
 from tests.support.cells import at_times, by_turns
-from tests.support.ending import (
+from tests.support.runner.pooled import (
+    POOLED,
+    child_processes,
+    comes_down_to,
+    folders,
+    pooled,
+    settled_processes,
+)
+from tests.support.toy.box_ir import box_program
+from tests.support.toy.ending import (
     EndAtStart,
     EndIn,
     EndsOnTheWay,
@@ -41,53 +51,56 @@ from tests.support.ending import (
     Tell,
     TellProcess,
 )
-from tests.support.hard_passes import ExitOnce
-from tests.support.pooled import (
-    POOLED,
-    child_processes,
-    comes_down_to,
-    folders,
-    pooled,
-)
-from tests.support.toy_ir import Fn, Program, RunProgram, program, values_of
-from tests.support.toy_passes import Add, AddFrom
-from tests.support.toy_pipelines import on_both_toys
+from tests.support.toy.hard_passes import ExitOnce
+from tests.support.toy.ir import Fn, Program, RunProgram, program, values_of
+from tests.support.toy.passes import Add, AddFrom
+from tests.support.toy.pipelines import on_both_toys
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.each_executor]
 
 CAUSES = {"exit": "EXIT(3)", "segfault": "SIGSEGV(-11)", "kill": "SIGKILL(-9)"}
 LIMITS = {"hang": 0.3}  # seconds; else it hangs until it is cancelled
 
 
+class _Own(NamedTuple):
+    """A runner, whose workers all cells use: they have to be whole each time.
+
+    Attributes:
+        runner: The runner.
+        children: How many child processes this process has then.
+    """
+
+    runner: Runner
+    children: int
+
+
 @pytest.fixture(scope="module")
-def own_runner() -> Iterator[Runner]:
-    """Give a runner, whose pool is used by all cells: it has to be whole each time."""
+def own(executor: str, runner_of: RunnerOf) -> Iterator[_Own]:
+    if executor == "dask":
+        yield _Own(runner_of(2), len(settled_processes()))
+        return
+    others = len(settled_processes())
     with open_runner(workers=2) as runner:
-        yield runner
+        yield _Own(runner, others + 2)
 
 
 @pytest.fixture
-def whole(own_runner: Runner) -> Iterator[Runner]:
+def whole(own: _Own) -> Iterator[Runner]:
     """Give the runner; afterwards it still works, and nothing is left."""
     before = folders()
-    yield own_runner
+    yield own.runner
     assert folders() <= before
-    after = own_runner.run_sync(program(1, 2, 3), Add(1), context=pooled())
+    after = own.runner.run_sync(program(1, 2, 3), Add(1), context=pooled())
     assert values_of(after) == values_of(program(2, 3, 4))
-    assert comes_down_to(2 + len(_others))
-
-
-_others: set[int] = set()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _know_others() -> None:
-    _others.update(child_processes())
+    assert comes_down_to(own.children)
 
 
 @pytest.fixture(autouse=True)
-def _on_the_way_no_longer_than_in_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def _limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    # On the way no longer than in a pass.
     monkeypatch.setattr(failure_attribution, "TRANSFER_SECONDS", LIMITS["hang"])
+    # A worker needs a core to tell where it hangs.
+    monkeypatch.setattr(status_board, "_DUMP_SECONDS", 30.0)
 
 
 def failure(
@@ -171,6 +184,17 @@ def test_a_pass_that_cannot_be_loaded_in_a_worker_is_run_in_this_process(
     assert values_of(after) == values_of(toy(2, 3, 4))
 
 
+def test_a_pass_whose_module_exits_as_a_worker_loads_it_runs_here(whole: Runner):
+    told = "'EndAtStart' cannot be loaded by the workers.*SystemExit: 3"
+    with pytest.warns(UnpicklablePassWarning, match=told):
+        after = whole.run_sync(
+            program(1, 2, 3),
+            [EndAtStart("quit", os.getpid()), Add(1)],
+            context=pooled(),
+        )
+    assert values_of(after) == values_of(program(2, 3, 4))
+
+
 @pytest.mark.parametrize("kind", [Program, RunProgram])
 def test_a_function_that_cannot_be_unpickled_in_a_worker_has_the_run_stay_here(
     kind: type[Program], whole: Runner
@@ -205,11 +229,12 @@ def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(scheduler, "_MAX_EXTERNAL_KILLS", 3)
-    steps = [EndAtStart(how, os.getpid())]
+    steps = [Add(1), EndAtStart(how, os.getpid()), Add(1)]
     error = failure(whole, toy(1, 2, 3), steps, how)
     assert isinstance(error, RuntimeUseError)
-    assert "before they can begin" in str(error)
-    assert CAUSES[how] in str(error)
+    assert (
+        f"die before they can begin, loading pass 'EndAtStart' ({CAUSES[how]})"
+    ) in str(error)
     assert ("out of memory" in str(error)) == (how == "kill")
 
 
@@ -221,7 +246,7 @@ def test_workers_that_hang_while_they_load_a_pass_are_ended(
     whole.run_sync(toy(1, 2), Add(1), context=pooled())  # they are started
     error = failure(whole, toy(1, 2, 3), steps, "", start=0.15)
     assert isinstance(error, RuntimeUseError)
-    assert "hang before they can begin" in str(error)
+    assert "hang before they can begin, loading pass 'EndAtStart', for" in str(error)
 
 
 HANG = """
@@ -235,7 +260,7 @@ def test_workers_that_hang_while_their_process_starts_are_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     Path(tmp_path, "sitecustomize.py").write_text(HANG)
-    before = child_processes()
+    before = settled_processes()
     with open_runner(workers=2) as runner:
         with monkeypatch.context() as patch:
             patch.setenv("PYTHONPATH", str(tmp_path))
@@ -272,12 +297,12 @@ async def test_a_suspect_may_ask_for_a_function_that_is_not_packed_yet(
 
 
 async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled():
-    before = child_processes()
+    before = settled_processes()
     # There is one worker, and it has begun: a stopped one that was still starting would
     # be waited for, as no job of the run that is cancelled is its.
     async with open_runner(workers=1) as runner:
         await runner.run(program(1, 2), Add(1), context=pooled())
-        for process in child_processes() - before:
+        for process in settled_processes() - before:
             os.kill(process, signal.SIGSTOP)
         with trio.move_on_after(0.2) as scope:
             await runner.run(program(1, 2), Add(1), context=pooled())
@@ -289,7 +314,7 @@ async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled():
 
 @at_times("how", ["segfault"], ["exit", "raise", "kill"])
 def test_a_worker_that_ends_badly_when_the_pool_is_closed_costs_nothing(how: str):
-    before = child_processes()
+    before = settled_processes()
     with open_runner(workers=2) as runner:
         after = runner.run_sync(program(1, 2), LeaveBehind(how), context=pooled())
     assert values_of(after) == values_of(program(2, 3))
@@ -298,7 +323,7 @@ def test_a_worker_that_ends_badly_when_the_pool_is_closed_costs_nothing(how: str
 
 @pytest.mark.stress
 def test_a_worker_that_hangs_when_the_pool_is_closed_is_killed():
-    before, began = child_processes(), time.monotonic()
+    before, began = settled_processes(), time.monotonic()
     with open_runner(workers=2) as runner:
         runner.run_sync(program(1, 2), LeaveBehind("hang"), context=pooled())
     assert time.monotonic() - began < 20

@@ -15,10 +15,11 @@ import pytest
 from parpass.runner import Runner
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo
 from tests.conftest import RunnerOf
-from tests.support.hard_passes import TellsItsEnd
-from tests.support.pooled import new_pipe, run_pooled
-from tests.support.toy_ir import Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom
+from tests.support.other_processes import until
+from tests.support.runner.pooled import new_pipe, run_pooled
+from tests.support.toy.hard_passes import TellsItsEnd
+from tests.support.toy.ir import Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom
 
 
 @pytest.fixture
@@ -43,7 +44,8 @@ def test_the_new_module_goes_with_its_last_reference(
     )
     made = [weakref.ref(new), *map(weakref.ref, new.functions.values())]
     del new
-    assert not any(one() for one in made)
+    # A thread that handed a part of it on has it until it has a core again.
+    until(lambda: not any(one() for one in made))
 
 
 class Replace(ModulePass):
@@ -90,5 +92,14 @@ def test_a_warm_worker_lets_go_of_passes_when_their_stage_is_over(
     mod = run_pooled(runner_of(1), TellsItsEnd(str(path)), program(1))
     (values,) = values_of(mod).values()
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as told:
-        assert select.select([told], [], [], 20)[0]
+        assert select.select([told], [], [], 60)[0]
         assert told.read() == str(values[-1])
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_runner_goes_with_its_last_reference_after_a_run():
+    runner = Runner(workers=0)
+    runner.run_sync(program(1), Add(1))
+    gone = weakref.ref(runner)
+    del runner
+    assert gone() is None

@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator
 import pytest
 
 from parpass.runner import Runner
-from parpass.runner.ipc.module_store import gc_paused
 from parpass.transform import PassContext
-from tests.support.pooled import run_pooled
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add
+from parpass.transform.gc_pause import gc_paused
+from tests.support.runner.pooled import run_pooled
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add
 
 
 class Knot:

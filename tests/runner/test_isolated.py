@@ -22,25 +22,21 @@ from parpass.errors import (
 )
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
-from parpass.transform import (
-    ModulePass,
-    PassContext,
-    PassInfo,
-    Sequential,
-)
-from tests.support.cells import at_times
-from tests.support.ending import EndAtStart, EndIn
-from tests.support.hard_passes import AppendPid
-from tests.support.isolating import (
+from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
+from tests.runner.isolating import (
     Both,
     LeaveBehind,
     NoteRuns,
     Retype,
     is_left_behind,
 )
-from tests.support.signed_ir import Change, SignedProgram
-from tests.support.toy_ir import Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, FailOn
+from tests.support.cells import at_times
+from tests.support.runner.pooled import folders
+from tests.support.toy.ending import EndAtStart, EndIn
+from tests.support.toy.hard_passes import AppendPid
+from tests.support.toy.ir import Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, FailOn
+from tests.support.toy.signed_ir import Change, SignedProgram
 
 pytestmark = pytest.mark.slow
 
@@ -147,9 +143,9 @@ def test_every_function_pass_is_run_by_a_worker_and_module_passes_here(runner: R
         assert second == os.getpid()
 
 
-@pytest.mark.parametrize(("seconds", "is_inline"), [(1e-9, True), (1.0, False)])
+@pytest.mark.parametrize(("seconds", "is_light"), [(1e-9, True), (1.0, False)])
 def test_many_small_functions_are_one_message_if_their_passes_are_light(
-    runner: Runner, seconds: float, is_inline: bool
+    runner: Runner, seconds: float, is_light: bool
 ):
     COST_MODEL.forget([AppendPid()])
     COST_MODEL.update([AppendPid()], [seconds], 1)  # for a node
@@ -158,10 +154,31 @@ def test_many_small_functions_are_one_message_if_their_passes_are_light(
     COST_MODEL.forget([AppendPid()])
     assert report is not None
     assert report.functions == 200
-    assert (report.jobs == 1) is is_inline
+    assert (report.jobs == 1) is is_light
     processes = {found[-1] for found in values_of(mod).values()}
     assert os.getpid() not in processes
-    assert len(processes) == 1 or not is_inline
+    assert len(processes) == 1 or not is_light
+
+
+def test_a_runner_has_one_directory_for_its_runs_and_another_after_a_death():
+    before = folders()
+    with open_runner(workers=1, isolated=True) as runner:
+        runner.run_sync(program(1), Add(1))
+        first = folders() - before
+        assert len(first) == 1
+        runner.run_sync(program(1, 2), [Add(1), AppendPid()])
+        assert folders() - before == first
+        with pytest.raises(WorkerDiedError):
+            runner.run_sync(program(1), EndIn("exit", 1))
+        assert not folders() & first
+        assert values_of(runner.run_sync(program(1), Add(1))) == {"f0": (2,)}
+    assert folders() <= before
+
+
+def test_a_call_without_a_runner_leaves_no_directory():
+    before = folders()
+    run_pipeline_sync(program(1), Add(1), workers=1, isolated=True)
+    assert folders() <= before
 
 
 def test_who_looked_at_a_function_that_came_to_state_another_type_runs_there_too(

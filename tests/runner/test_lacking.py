@@ -19,10 +19,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 import parpass
 from parpass.transform import PassInfo, FunctionPass
-from tests.support.hard_passes import AppendPid
-from tests.support.pooled import folders, pooled
-from tests.support.toy_ir import program, values_of
-from tests.support.toy_passes import Add
+from tests.support.toy.hard_passes import AppendPid
+from tests.support.runner.pooled import folders, pooled
+from tests.support.toy.ir import program, values_of
+from tests.support.toy.passes import Add
 
 def run(step=Add(1), numbers=(1, 2, 3)):
     with warnings.catch_warnings(record=True) as told:
@@ -48,15 +48,16 @@ os.write(out, b"done\\n")
 """
 
 NO_FOLDER = """
-os.chdir(tempfile.mkdtemp())
-os.rmdir(os.getcwd())
-stays_here("FileNotFoundError")
+folder = tempfile.mkdtemp()
+os.chdir(folder)
+os.rmdir(folder)
+stays_here(f"the working directory, {folder!r}, is gone; change to one that exists")
 print("done")
 """
 
 NO_INTERPRETER = """
 sys.executable = "/none/python"
-stays_here("FileNotFoundError")
+stays_here("there is no program at sys.executable, '/none/python'")
 print("done")
 """
 
@@ -75,8 +76,8 @@ print("done")
 
 # The system then ends what is left of processes, and nobody learns how they ended.
 NO_NEWS_OF_CHILDREN = """
-from parpass.runner.pool import loky_executor
-loky_executor._GRACE_SECONDS = 1e6  # who waits so long did not see that they ended
+from parpass.runner.pool import worker_pool
+worker_pool._GRACE_SECONDS = 1e6  # who waits so long did not see that they ended
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 assert run() == []
 print("done")
@@ -125,7 +126,7 @@ def test_a_run_gives_what_it_gives_elsewhere(rest: str, tmp_path: Path):
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=200,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         check=False,
     )

@@ -12,22 +12,22 @@ from parpass.runner import Runner
 from parpass.transform import Pass, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.conftest import RunnerOf
-from tests.support.comparing import (
+from tests.support.runner.comparing import (
     Watchers,
     both,
     context_settings,
     instruments,
     law_on,
 )
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, AddFrom, FailOn, Say
-from tests.support.toy_pipelines import pipelines, programs
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, AddFrom, FailOn, Say
+from tests.support.toy.pipelines import pipelines, programs
 from tests.support.watching import Blind
 
 law = law_on(3)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.each_executor]
 
 WORKERS = [2, 1, 4]
 

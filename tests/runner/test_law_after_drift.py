@@ -15,14 +15,30 @@ from hypothesis import strategies as st
 
 from parpass.runner import Runner
 from parpass.transform import Sequential
-from tests.support.comparing import HOSTS, Watchers, both, instruments, law_on
-from tests.support.drift_strategies import drifts
-from tests.support.drifting import MODULE, Drift, Look, load_again
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Program
-from tests.support.toy_pipelines import pipelines, programs
+from tests.runner.drifting import MODULE, Drift, Look, load_again
+from tests.support.runner.comparing import HOSTS, Watchers, both, instruments, law_on
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Program
+from tests.support.toy.pipelines import pipelines, programs
 
 pytestmark = pytest.mark.slow
+
+
+def drifts() -> st.SearchStrategy[Drift]:
+    """Generate how a process is set for a run."""
+    few = st.one_of(st.none(), st.integers(1, 9))
+    return st.builds(
+        Drift,
+        variable=st.one_of(st.none(), st.sampled_from("ab")),
+        folder=st.booleans(),
+        precision=few,
+        digits=few,
+        deeper=st.sampled_from([0, 0, 100]),
+        answer=few,
+        attribute=few,
+        level=st.integers(0, 3),
+        reloads=st.lists(st.integers(0, 3), max_size=2),
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -17,17 +17,10 @@ from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, Sequential, register_adapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ON_FAILURE, OPTIMIZATIONS
 from parpass.transform.debug.bisect import OPT_BISECT_LIMIT
-from tests.support.comparing import (
-    Told,
-    Watchers,
-    both,
-    instruments,
-    law_on,
-)
-from tests.support.comparing_relay import check_relay
-from tests.support.plain_wire import PlainAdapter
-from tests.support.programs import modules
-from tests.support.relay_passes import (
+from tests.runner.plain_wire import PlainAdapter
+from tests.runner.switching import NAMES, OFF, ON, switches
+from tests.support.relay.comparing import check_relay
+from tests.support.relay.passes import (
     AddUp,
     Increment,
     Loosen,
@@ -36,12 +29,19 @@ from tests.support.relay_passes import (
     Reverse,
     Weigh,
 )
-from tests.support.relay_pipelines import hard_pipelines
-from tests.support.switching import NAMES, OFF, ON, switches
-from tests.support.talking import Talk, TalkAside
-from tests.support.toy_ir import CheckedProgram, Fn, Program, program
-from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Say
-from tests.support.toy_pipelines import pipelines, programs
+from tests.support.relay.pipelines import hard_pipelines
+from tests.support.relay.programs import modules
+from tests.support.runner.comparing import (
+    Told,
+    Watchers,
+    both,
+    instruments,
+    law_on,
+)
+from tests.support.toy.ir import CheckedProgram, Fn, Program, program
+from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say
+from tests.support.toy.pipelines import pipelines, programs
+from tests.support.toy.talking import Talk, TalkAside
 from tests.support.watching import Blind
 
 pytestmark = pytest.mark.slow

@@ -6,17 +6,12 @@ import pytest
 
 from parpass.errors import InputChangedError
 from parpass.runner import Runner
-from parpass.transform import (
-    FunctionPass,
-    PassContext,
-    PassInfo,
-    Sequential,
-)
+from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_kinds import OpenProgram
-from tests.support.toy_passes import Add
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.kinds import OpenProgram
+from tests.support.toy.passes import Add
 
 PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
 

@@ -10,10 +10,10 @@ import pytest
 
 from parpass.runner import Runner
 from parpass.transform import Pass
-from tests.support import kept
-from tests.support.pooled import run_pooled
-from tests.support.probing import Probe
-from tests.support.toy_ir import program, values_of
+from tests.support.runner.pooled import run_pooled
+from tests.support.toy import kept
+from tests.support.toy.ir import program, values_of
+from tests.support.toy.probing import Probe
 
 var: ContextVar[int] = ContextVar("test_not_carried", default=0)
 

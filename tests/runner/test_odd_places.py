@@ -26,9 +26,9 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
-from tests.support.pooled import folders, pooled, run_pooled
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add
+from tests.support.runner.pooled import folders, pooled, run_pooled
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +40,8 @@ import os, sys, warnings
 warnings.filterwarnings("ignore", "This process .* is multi-threaded")
 import parpass
 from parpass.transform import FunctionPass, PassInfo
-from tests.support.pooled import child_processes, pooled
-from tests.support.toy_ir import program
+from tests.support.runner.pooled import pooled, settled_processes
+from tests.support.toy.ir import program
 
 class Where(FunctionPass):
     pass_info = PassInfo(0, "Where")
@@ -156,7 +156,7 @@ print("done")
 FORKED_WITHOUT_A_WORD = """
 with parpass.open_runner(workers=2) as runner:
     run(runner)
-    ours = child_processes()
+    ours = settled_processes()
     child = os.fork()
     if not child:
         sys.exit(0)
@@ -182,7 +182,7 @@ if __name__ == "__main__":
     process = context.Process(target=in_daemon, args=(theirs,), daemon=True)
     process.start()
     found, pid, told = answers.recv()
-    process.join(60)
+    process.join(150)
     assert process.exitcode == 0, process.exitcode
     assert found == {pid}, found
     assert any("daemon" in text for text in told), told
@@ -201,7 +201,7 @@ def run_program(command: Sequence[str], cwd: Path = ROOT) -> None:
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
     )
     try:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=200)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
@@ -267,7 +267,7 @@ def test_a_notebook(tmp_path: Path):
         "set()"
     )
     notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
     assert notebook.cells[1].outputs[0]["text"] == "done\n"
     assert notebook.cells[2].outputs[0]["data"]["text/plain"] == "True"
 
@@ -314,10 +314,11 @@ def test_many_runs_at_once_on_many_runners_from_threads():
             program(*range(9)), Add(at), context=pooled(), workers=1
         )
 
+    before = folders()
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(run, range(4)))
     assert made == [Add(at)(program(*range(9))) for at in range(4)]
-    assert not folders()
+    assert folders() <= before
 
 
 async def test_many_runs_at_once_on_one_runner_from_tasks(runner: Runner):

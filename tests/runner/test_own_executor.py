@@ -14,11 +14,11 @@ from examples.own_executor import ProcessExecutor
 from parpass.errors import FunctionTimeoutError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import Sequential
-from tests.support.ending import EndIn
-from tests.support.pooled import pooled, run_pooled
-from tests.support.probing import seen_in_workers
-from tests.support.toy_ir import program, values_of
-from tests.support.toy_passes import Add, AddFrom
+from tests.support.runner.pooled import pooled, run_pooled
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import program, values_of
+from tests.support.toy.passes import Add, AddFrom
+from tests.support.toy.probing import seen_in_workers
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,13 +12,13 @@ from parpass.errors import other_failures
 from parpass.runner import open_runner
 from parpass.transform import Sequential
 from parpass.transform.config import OPTIMIZATIONS
-from tests.support.executors import ThreadExecutor
-from tests.support.pooled import POOLED, pooled
+from tests.runner.switching import switches
 from tests.support.profiles import examples
-from tests.support.switching import switches
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, FailOn
-from tests.support.toy_pipelines import pipelines, programs, see
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import POOLED, pooled
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, FailOn
+from tests.support.toy.pipelines import pipelines, programs, see
 from tests.support.watching import Log
 
 pytestmark = pytest.mark.slow

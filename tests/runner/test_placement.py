@@ -19,11 +19,11 @@ from parpass.runner.placement import (
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_adapter
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord
-from tests.support.executors import ThreadExecutor
-from tests.support.pooled import pooled
 from tests.support.registering import registering_for_a_while
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
-from tests.support.toy_passes import Add, Keep
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program
+from tests.support.toy.passes import Add, Keep
 
 
 class NeverMeasured(FunctionPass):

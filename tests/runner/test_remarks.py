@@ -18,9 +18,9 @@ from parpass.transform import (
     Sequential,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Say
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say
 from tests.support.watching import Blind, RemarkLog
 
 pytestmark = pytest.mark.slow

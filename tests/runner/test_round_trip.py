@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, module_pass
-from tests.support.counting_ir import (
+from tests.support.runner.pooled import POOLED, run_pooled
+from tests.support.toy.counting_ir import (
     Counted,
     Drop,
     DropAll,
@@ -21,7 +22,6 @@ from tests.support.counting_ir import (
     ShownAdapter,
     following_of,
 )
-from tests.support.pooled import POOLED, run_pooled
 
 # Functions of which the caller knows more than their bytes tell.
 MOD = Counted({"f": Names((0,), 7), "g": Names((0, 1, 2), 3), "h": Names((), 0)})

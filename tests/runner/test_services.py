@@ -27,9 +27,14 @@ import parpass
 from examples import service_asyncio, service_fastapi, service_trio
 from parpass import relay
 from parpass.runner import open_runner
-from tests.support.docs import snippets
-from tests.support.pooled import child_processes, folders, new_pipe
-from tests.support.serving import BEGUN, ONE_FUNCTION, PROGRAM
+from tests.support.docs.steps import snippets
+from tests.support.runner.pooled import (
+    child_processes,
+    folders,
+    new_pipe,
+    settled_processes,
+)
+from tests.support.runner.serving import BEGUN, ONE_FUNCTION, PROGRAM
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "services.md"
@@ -38,7 +43,7 @@ COMPILED = relay.transform.InferType()(relay.parse(PROGRAM)).astext()
 
 @contextmanager
 def nothing_left() -> Generator[None]:
-    processes, kept = child_processes(), folders()
+    processes, kept = settled_processes(), folders()
     yield
     assert child_processes() <= processes
     assert folders() <= kept
@@ -152,12 +157,25 @@ def test_on_asyncio_more_requests_than_may_wait_are_refused_and_long_ones_end(
 ):
     monkeypatch.setattr(service_asyncio, "AT_ONCE", 1)
     monkeypatch.setattr(service_asyncio, "WAITING", 2)
-    monkeypatch.setattr(service_asyncio, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(service_asyncio, "FUNCTION_SECONDS", 200.0)
+    monkeypatch.setattr(service_asyncio, "REQUEST_SECONDS", 200.0)
 
     async def main() -> None:
         async with asyncio_service() as client:
-            found = await asyncio.gather(*[post(client, "Hangs") for _ in range(5)])
-            assert sorted(status for status, _ in found) == [503, 503, 504, 504, 504]
+            left = [asyncio.ensure_future(post(client, "Hangs")) for _ in range(5)]
+            for _ in range(2):
+                await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                (refused,) = [one for one in left if one.done()][:1]
+                assert refused.result()[0] == 503
+                left.remove(refused)
+            for one in left:
+                assert not one.done()
+                one.cancel()
+            while requests_ended(await metrics(client)) < 5:
+                pass
+            monkeypatch.setattr(service_asyncio, "REQUEST_SECONDS", 0.5)
+            found = await asyncio.gather(*[post(client, "Hangs") for _ in range(3)])
+            assert [status for status, _ in found] == [504] * 3
 
     with nothing_left():
         asyncio.run(main())
@@ -268,7 +286,8 @@ async def test_on_trio_more_requests_than_may_wait_are_refused_and_long_ones_end
 ):
     monkeypatch.setattr(service_trio, "AT_ONCE", 1)
     monkeypatch.setattr(service_trio, "WAITING", 2)
-    monkeypatch.setattr(service_trio, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(service_trio, "FUNCTION_SECONDS", 200.0)
+    monkeypatch.setattr(service_trio, "REQUEST_SECONDS", 200.0)
     outcomes: list[str] = []
 
     async def one(port: int) -> None:
@@ -276,10 +295,21 @@ async def test_on_trio_more_requests_than_may_wait_are_refused_and_long_ones_end
         outcomes.append(answer["outcome"])
 
     with nothing_left():
-        async with trio_service() as (_, port), trio.open_nursery() as nursery:
-            for _ in range(5):
-                nursery.start_soon(one, port)
-    assert sorted(outcomes) == ["refused"] * 2 + ["too_long"] * 3
+        async with trio_service() as (service, port):
+            async with trio.open_nursery() as nursery:
+                for _ in range(5):
+                    nursery.start_soon(one, port)
+                while len(outcomes) < 2:
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+            assert outcomes == ["refused"] * 2
+            while service.counted["cancelled"] < 3:
+                await trio.lowlevel.checkpoint()
+            monkeypatch.setattr(service_trio, "REQUEST_SECONDS", 0.5)
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(one, port)
+    assert outcomes[2:] == ["too_long"] * 3
 
 
 # As programs.

@@ -9,7 +9,7 @@ from parpass import IRModule, PassContext, relay
 from parpass.ir.node import post_order
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 
 
 class Negate(FunctionPass):

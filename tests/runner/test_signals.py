@@ -14,16 +14,16 @@ import pytest
 
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_stale
 from tests.support.cells import by_turns
-from tests.support.pooled import folders, new_pipe
+from tests.support.runner.pooled import folders, new_pipe
 
 pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import asyncio, sys
 import parpass, trio
-from tests.support.hard_passes import Hang, HoldLock
-from tests.support.pooled import pooled
-from tests.support.toy_ir import program
+from tests.support.toy.hard_passes import Hang, HoldLock
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import program
 
 async def run():
     hang = Hang(sys.argv[2])
@@ -73,7 +73,7 @@ def launched(form: str, begun: Path) -> subprocess.Popen[str]:
 def all_has_ended(program: subprocess.Popen[str]) -> str:
     """Return what was written to stderr, which all of its processes hold open."""
     try:
-        return program.communicate(timeout=60)[1]
+        return program.communicate(timeout=200)[1]
     except subprocess.TimeoutExpired:
         os.killpg(program.pid, signal.SIGKILL)
         program.communicate()
@@ -105,6 +105,34 @@ def test_workers_end_and_tidy_up_after_a_program_that_was_killed(
     assert all_has_ended(program) == ""
     assert program.returncode == -sent
     assert not folders(program.pid)
+
+
+UNUSED = """
+import os
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.pool.worker_pool import Pool
+from tests.support.runner.jobs import echo
+
+folder = SharedDirectory()
+executor = Pool(1)
+executor.submit(echo, b"1").result()
+assert os.path.isdir(folder.path)
+print(folder.path, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_workers_tidy_up_what_they_were_not_told_of():
+    ended = subprocess.run(
+        [sys.executable, "-c", UNUSED],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        timeout=200,
+    )  # the worker holds its output
+    assert (ended.stderr, ended.returncode) == ("", -signal.SIGKILL)
+    assert not os.path.exists(ended.stdout.strip())
 
 
 def test_a_worker_that_cannot_notice_is_ended_by_the_others(tmp_path: Path):

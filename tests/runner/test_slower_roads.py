@@ -19,17 +19,13 @@ from parpass import IRModule, assert_structural_equal
 from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
 from parpass.runner import Runner, open_runner
 from parpass.runner.ipc import shared_dir as store
-from parpass.runner.report.figures import LocalReason
-from parpass.transform import (
-    FunctionPass,
-    Sequential,
-    function_pass,
-)
-from tests.support.hard_passes import AppendPid, Lock, Unlock
-from tests.support.large import Doubled, DoubledIfPossible, MakeLarge, weighted
-from tests.support.pooled import folders, run_pooled
-from tests.support.toy_ir import Fn, program, values_of
-from tests.support.toy_passes import Add, AddFrom, Duplicate
+from parpass.runner.observers import LocalReason
+from parpass.transform import FunctionPass, Sequential, function_pass
+from tests.support.runner.large import Doubled, DoubledIfPossible, MakeLarge, weighted
+from tests.support.runner.pooled import folders, run_pooled
+from tests.support.toy.hard_passes import AppendPid, Lock, Unlock
+from tests.support.toy.ir import Fn, program, values_of
+from tests.support.toy.passes import Add, AddFrom, Duplicate
 
 # Bytes for a file: enough for a spec, in which is what the tests of this process have
 # registered, and not for a constant of that side.
@@ -41,14 +37,18 @@ SIDE_WITHOUT_ROOM = 256
 def files_up_to(size: int) -> Generator[None]:
     """Have this process write no larger files, nor those it starts, for good.
 
-    So what runs in the block has a runner of its own.
+    So what runs in the block has a runner of its own. Python cuts bytecode off where
+    the limit is, for all processes that import that module later: none is written.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def ran_here(runner: Runner, reason: LocalReason) -> bool:
@@ -90,26 +90,30 @@ def test_the_next_run_uses_the_workers_again(runner: Runner):
 
 
 def test_without_shared_memory_the_temporary_folder_is_used(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setattr(store, "_SHARED_MEMORY", tmp_path / "none")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    pids = values_of(run_pooled(runner, AppendPid(), program(1, 2))).values()
+    with open_runner(workers=1) as runner:
+        pids = values_of(run_pooled(runner, AppendPid(), program(1, 2))).values()
+        assert len(list(tmp_path.iterdir())) == 1
     assert os.getpid() not in {values[-1] for values in pids}
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("elsewhere", ["/proc", "/none"])
 def test_where_no_folder_can_be_made_the_run_stays_here(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch, elsewhere: str
+    monkeypatch: pytest.MonkeyPatch, elsewhere: str
 ):
     monkeypatch.setattr(store, "_SHARED_MEMORY", Path(elsewhere))
     monkeypatch.setattr(store, "_MIN_FREE_BYTES", -1)
     monkeypatch.setattr("tempfile.tempdir", elsewhere)
-    with pytest.warns(SlowerRunWarning, match=f"share bytes .*{elsewhere}.*TMPDIR"):
-        mod = run_pooled(runner, Sequential([Add(), Duplicate(), Add()]), program(1, 2))
+    steps = Sequential([Add(), Duplicate(), Add()])
+    with open_runner(workers=1) as runner:
+        with pytest.warns(SlowerRunWarning, match=f"share bytes .*{elsewhere}.*TMPDIR"):
+            mod = run_pooled(runner, steps, program(1, 2))
+        assert ran_here(runner, LocalReason.NO_ROOM)
     assert values_of(mod)["f0"] == (3,)
-    assert ran_here(runner, LocalReason.NO_ROOM)
 
 
 @pytest.mark.parametrize("size", [100, 4000, 20_000])
@@ -133,7 +137,7 @@ def test_where_there_is_no_room_for_constants_the_run_stays_here(pass_: Function
     with (
         files_up_to(ROOM),
         open_runner(workers=2) as runner,
-        pytest.warns(SlowerRunWarning, match="no room for a large value"),
+        pytest.warns(SlowerRunWarning, match="no room to share"),
     ):
         found = run_pooled(runner, pass_, mod)
     assert_structural_equal(found, pass_(mod))

@@ -20,10 +20,10 @@ from parpass.transform import (
     Sequential,
     register_pass,
 )
-from tests.support.comparing import both, context_settings, law_on
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, FailOn, Keep, Say
-from tests.support.toy_pipelines import pipelines, programs
+from tests.support.runner.comparing import both, context_settings, law_on
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, FailOn, Keep, Say
+from tests.support.toy.pipelines import pipelines, programs
 
 law = law_on(5)
 

@@ -18,8 +18,11 @@ from parpass.errors import UnpicklablePassWarning
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.comparing import law_on
-from tests.support.talking import (
+from tests.support.runner.comparing import law_on
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, AddFrom, Keep
+from tests.support.toy.pipelines import see
+from tests.support.toy.talking import (
     LOGGER,
     Heard,
     NumberWarning,
@@ -27,9 +30,8 @@ from tests.support.talking import (
     TalkAside,
     listening,
 )
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, AddFrom, Keep
-from tests.support.toy_pipelines import see
+
+pytestmark = pytest.mark.each_executor
 
 IN_WORKERS = 0.0
 IN_BOTH = 2e-5

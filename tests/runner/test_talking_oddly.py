@@ -17,9 +17,9 @@ from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.pooled import POOLED
-from tests.support.talking import LOGGER, Catch, WarnOfAll, listening
-from tests.support.toy_ir import Fn, Program, program
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.talking import LOGGER, Catch, WarnOfAll, listening
 
 Body = Callable[[Fn, PassContext], Any]
 logger = logging.getLogger(LOGGER)

@@ -15,9 +15,11 @@ from parpass.instrument import PassInstrument
 from parpass.runner import Runner
 from parpass.transform import PassContext, PassInfo, Sequential, function_pass
 from parpass.transform import module_pass as a_module_pass
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, FailOn, FailWhole, Keep, ReturnWrong
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, FailOn, FailWhole, Keep, ReturnWrong
+
+pytestmark = pytest.mark.each_executor
 
 
 @function_pass(opt_level=0)

@@ -14,16 +14,17 @@ import trio
 from parpass.errors import (
     BlockedLoopWarning,
     BudgetWarning,
+    PassNameWarning,
     PassStateWarning,
     UnpicklablePassWarning,
 )
 from parpass.runner import open_runner, run_pipeline, run_pipeline_sync
 from parpass.transform import FunctionPass, ModulePass, Pass, PassContext, PassInfo
-from tests.support.hard_passes import Remember
-from tests.support.notebook import prompt
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add
+from tests.support.runner.notebook import prompt
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.hard_passes import Remember
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add
 
 MOD = program(*range(6))
 CONTEXT = PassContext(config=POOLED)
@@ -125,6 +126,18 @@ def test_a_body_that_runs_passes_is_the_users_too(
     with pytest.warns(BudgetWarning) as caught:
         run([Runs()])
     assert is_in(Runs, caught[0].filename, caught[0].lineno)
+
+
+@pytest.mark.parametrize("run", [*ELSEWHERE, *HERE])
+def test_of_names_that_no_pass_has(
+    run: Callable[[Sequence[Pass]], None], monkeypatch: pytest.MonkeyPatch
+):
+    context = PassContext(disabled_pass=["Adds"], config=POOLED)
+    monkeypatch.setitem(globals(), "CONTEXT", context)
+    with context, pytest.warns(PassNameWarning, match="mean 'Add'") as caught:
+        run([Add(1)])
+    [warned] = caught
+    assert is_in(run, warned.filename, warned.lineno)
 
 
 def blocking_a_loop(passes: Sequence[Pass]) -> None:

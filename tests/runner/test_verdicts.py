@@ -18,14 +18,16 @@ from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import Pass, PassContext, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from parpass.transform.debug.reproducer import REPRODUCER
-from tests.support.ending import ReturnEnding
-from tests.support.executors import ThreadExecutor
-from tests.support.judging import EndElsewhere, Reads
-from tests.support.pooled import POOLED, pooled
-from tests.support.signed_ir import Change, EndWhereTold, SignedProgram
-from tests.support.toy_ir import Fn, program
-from tests.support.toy_passes import Add, FailOn
-from tests.support.toy_pipelines import see
+from tests.runner.judging import EndElsewhere, Reads
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import POOLED, pooled
+from tests.support.toy.ending import ReturnEnding
+from tests.support.toy.ir import Fn, program
+from tests.support.toy.passes import Add, FailOn
+from tests.support.toy.pipelines import see
+from tests.support.toy.signed_ir import Change, EndWhereTold, SignedProgram
+
+pytestmark = pytest.mark.each_executor
 
 
 @pytest.fixture

@@ -14,9 +14,11 @@ from parpass.instrument import PassTimingInstrument
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Keep
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, Keep
+
+pytestmark = pytest.mark.each_executor
 
 PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
 

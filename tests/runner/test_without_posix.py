@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BEGIN = """
-from tests.support.without_posix import hide
+from tests.runner.without_posix import hide
 hide()
 """
 PROGRAM = """

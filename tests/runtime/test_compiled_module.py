@@ -5,6 +5,7 @@ Machine code is loaded from bytes that no other user can exchange meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -250,12 +251,21 @@ def test_a_library_that_is_built_again_is_loaded_anew(path: Path):
     assert result(before) == list(range(1, 9))
 
 
+def libraries_in_memory() -> int:
+    """Return how many are loaded from there; other threads open other files."""
+    files: list[str] = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it is closed by now
+            files.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return sum("memfd:parpass" in one for one in files)
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux lists files")
 def test_what_is_not_used_any_more_is_unloaded(path: Path):
-    before = len(os.listdir("/proc/self/fd"))
+    before = libraries_in_memory()
     for _ in range(20):
         assert result(load_module(path)) == list(range(1, 9))
-    assert len(os.listdir("/proc/self/fd")) <= before + 1
+    assert libraries_in_memory() <= before + 1
     function = load_module(path)["main"]
     assert result(function) == list(range(1, 9))  # its code is there
 
@@ -336,7 +346,7 @@ def test_running_a_library_needs_no_compiler(path: Path):
         "print(a.tolist(), *sys.modules)\n"
     )
     output = subprocess.check_output(
-        [sys.executable, "-c", program], text=True, cwd=ROOT, timeout=60
+        [sys.executable, "-c", program], text=True, cwd=ROOT, timeout=200
     )
     assert output.startswith("[[1, 1, 1, 1]]")
     unwanted = {"llvmlite", "onnx", "parpass.tir", "parpass.relay", "parpass.ir.node"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.hostile import MEMORY, READERS, SECONDS, SECONDS_A_BYTE
+from tests.stress.hostile import MEMORY, READERS, SECONDS, SECONDS_A_BYTE
 
 pytestmark = pytest.mark.stress
 
@@ -22,7 +22,7 @@ COUNT = max(1, round(2_000 * SHARE))
 
 @pytest.mark.parametrize("reader", sorted(READERS))
 def test_hostile_files_are_read_or_refused_in_time(reader: str, report: Report):
-    command = [sys.executable, "-m", "tests.support.hostile", reader, "7", str(COUNT)]
+    command = [sys.executable, "-m", "tests.stress.hostile", reader, "7", str(COUNT)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["failures"] == []

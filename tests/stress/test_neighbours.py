@@ -18,10 +18,10 @@ from parpass.runner import Runner, open_runner
 from parpass.runner.cores import usable_cores
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
 from tests.stress.test_stress import nothing_left, times
-from tests.support.ending import EndIn
-from tests.support.pooled import pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Toil
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, Toil
 
 pytestmark = pytest.mark.stress
 

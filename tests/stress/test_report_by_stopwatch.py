@@ -15,7 +15,7 @@ from parpass import IRModule, PassContext, Sequential, relay
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, Pass, PassInfo
 from tests.stress.test_stress import times
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 
 pytestmark = pytest.mark.stress
 

@@ -16,7 +16,7 @@ from aiohttp import web
 from examples import service_asyncio
 from parpass import IRModule, relay
 from tests.stress.test_stress import held, nothing_left, resident, times
-from tests.support.serving import PROGRAM
+from tests.support.runner.serving import PROGRAM
 
 pytestmark = pytest.mark.stress
 

@@ -36,7 +36,7 @@ CHOSEN = (
     "test_slower_roads.py",
     "ipc/test_blobs.py",
     "ipc/test_shared_dir.py",
-    "pool/test_loky_executor.py",
+    "pool/test_worker_pool.py",
     "worker/test_jobs.py",
 )
 

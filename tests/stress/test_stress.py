@@ -24,12 +24,18 @@ from hypothesis import strategies as st
 from parpass.errors import WorkerDiedError, other_failures
 from parpass.runner import Runner, open_runner
 from parpass.transform import Sequential
-from tests.support.ending import EndIn
-from tests.support.executors import ThreadExecutor
-from tests.support.pooled import POOLED, child_processes, folders, pooled
-from tests.support.toy_ir import Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, Toil
-from tests.support.toy_pipelines import pipelines, programs, see
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import (
+    POOLED,
+    child_processes,
+    folders,
+    pooled,
+    settled_processes,
+)
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, Toil
+from tests.support.toy.pipelines import pipelines, programs, see
 
 pytestmark = pytest.mark.stress
 
@@ -45,7 +51,7 @@ def times(count: int) -> int:
 @contextlib.contextmanager
 def nothing_left() -> Generator[None]:
     """Check that afterwards there are no more processes and folders than before."""
-    processes, kept = child_processes(), folders()
+    processes, kept = settled_processes(), folders()
     yield
     deadline = time.monotonic() + 5
     while child_processes() - processes and time.monotonic() < deadline:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs import snippets
+from tests.support.docs.steps import snippets
 
 ROOT = Path(__file__).parents[2]
 

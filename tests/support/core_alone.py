@@ -2,9 +2,9 @@
 
     python -m tests.support.core_alone [OPTIONS OF PYTEST]
 
-runs the tests of the core in one: `transform`, `instrument`, `runner`, `errors` and
-`diagnostic`, on the toy IRs of `tests/support`. The packages are not there for workers
-and other processes either. Tests of these packages that are about an IR, an
+runs the tests of the core in one: `transform`, `instrument`, `runner`, `report`,
+`errors` and `diagnostic`, on the toy IRs of `tests/support`. The packages are not there
+for workers and other processes either. Tests of these packages that are about an IR, an
 integration or the command are declared here, with the reason.
 """
 
@@ -25,11 +25,14 @@ TAKEN_AWAY = (
     *("te", "tir"),
 )
 PACKAGES = (
-    *("tests/transform", "tests/instrument", "tests/runner", "tests/test_errors.py"),
-    *("tests/test_diagnostic.py", "tests/test_remark.py", "tests/test_fork_safety.py"),
-    *("tests/test_new_workers.py", "tests/test_tracebacks.py"),
-    *("tests/test_atomic_files.py", "tests/test_tested_versions.py"),
-    "tests/test_trusted_paths.py",
+    *("tests/transform", "tests/instrument", "tests/runner", "tests/report"),
+    *(
+        "tests/errors",
+        "tests/test_diagnostic.py",
+        "tests/test_remark.py",
+        "tests/test_fork_safety.py",
+    ),
+    *("tests/test_atomic_files.py", "tests/test_trusted_paths.py"),
 )
 
 # Files whose imports need what is taken away.
@@ -51,10 +54,6 @@ ABOUT_OTHERS = {
     "tests/transform/debug/test_reproducer.py": "reproducers of Relay, replayed",
     "tests/transform/test_adapter_registry.py": "passes of one IR on another's module",
 }
-
-# Tests that need it in their bodies.
-TESTS_ABOUT_OTHERS: dict[str, str] = {}
-
 
 # What a copy of the project leaves out: bytecode that another process is about to write
 # is under a name that it has for a moment; what is written spares who uses the copy
@@ -81,10 +80,7 @@ def run_tests(
         options: Of pytest, and what to run.
         declared: Whether what is declared to need more is left out.
     """
-    left_out: list[str] = []
-    if declared:
-        left_out += [f"--ignore={path}" for path in ABOUT_OTHERS]
-        left_out += [f"--deselect={test}" for test in TESTS_ABOUT_OTHERS]
+    left_out = [f"--ignore={path}" for path in ABOUT_OTHERS] if declared else []
     env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return subprocess.run(

@@ -15,12 +15,12 @@ from typing import TypeVar
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.higher_order import higher_order_modules
-from tests.support.loop_programs import modules as loop_modules
-from tests.support.loop_programs import prim_funcs
-from tests.support.matching import matching_modules
-from tests.support.programs import functions, modules
-from tests.support.texts import decorated_modules
+from tests.support.relay.higher_order import higher_order_modules
+from tests.support.relay.matching import matching_modules
+from tests.support.relay.programs import functions, modules
+from tests.support.relay.texts import decorated_modules
+from tests.support.tir.programs import modules as loop_modules
+from tests.support.tir.programs import prim_funcs
 
 T = TypeVar("T")
 

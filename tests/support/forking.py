@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-_SECONDS = 20  # that a child, or a thread, may take
+_SECONDS = 100  # that a child, or a thread, may take
 _MOMENT_SECONDS = 0.05  # for which a thread stays where it is
 
 

@@ -42,6 +42,38 @@ def registering_for_a_while() -> Generator[None]:
                 all_tables[what].added[key] = module
 
 
+@contextlib.contextmanager
+def nothing_registered() -> Generator[None]:
+    """Have no table with an entry of the tests' own until the block ends.
+
+    The keys of a function cache have the whole program as soon as its code is
+    registered, and here the program is all tests.
+    """
+    all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[
+        "_tables"
+    ]
+    before = [
+        (table, dict(table), dict(table.added), dict(table.removed))
+        for table in all_tables.values()
+    ]
+    for table in all_tables.values():
+        for key in [*table.added]:
+            del table[key]
+        table.removed.clear()
+    try:
+        yield
+    finally:
+        for table, entries, added, removed in before:
+            for key in [*table.added, *table.removed, *added]:
+                table.pop(key, None)
+                if key in entries:
+                    table[key] = entries[key]
+            table.added.clear()
+            table.added.update(added)
+            table.removed.clear()
+            table.removed.update(removed)
+
+
 def all_registered() -> Mapping[str, Mapping[Any, Any]]:
     """Return a copy of all tables."""
     all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[

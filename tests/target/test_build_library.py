@@ -28,10 +28,10 @@ from parpass.runtime import Module
 from parpass.target.build_library import build, linked, lowering
 from parpass.target.compiled_func import CompiledFunc
 from parpass.transform import PassContext
-from tests.support.kernels import codes, objects, scaled, several
-from tests.support.loop_programs import modules
-from tests.support.pooled import POOLED
 from tests.support.profiles import examples
+from tests.support.runner.pooled import POOLED
+from tests.support.tir.programs import modules
+from tests.target.kernels import codes, objects, scaled, several
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,7 +84,7 @@ def test_so_they_do_of_generated_programs(runner: Runner, mod: IRModule):
 
 PROGRAM = """
 import hashlib
-from tests.support.kernels import objects, several
+from tests.target.kernels import objects, several
 print(hashlib.sha256(b"".join(objects(several()))).hexdigest())
 """
 
@@ -102,9 +102,10 @@ def test_no_hash_seed_shows_in_the_bytes():
         )
         for seed in ("0", "1", "77")
     ]
-    assert {one.communicate(timeout=60)[0].strip() for one in running} == {here}
+    assert {one.communicate(timeout=200)[0].strip() for one in running} == {here}
 
 
+@pytest.mark.usefixtures("no_program")
 def test_functions_that_were_compiled_before_are_recalled(tmp_path: Path):
     expected = build(several(), workers=0).image
     for verify in (0, 0, 1):  # the last one compiles all, and compares

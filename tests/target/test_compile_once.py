@@ -19,7 +19,7 @@ from parpass.target.target import Target
 from parpass.transform import PassContext, PassInfo
 from parpass.transform.config import ON_FAILURE
 from parpass.transform.debug.bisect import OPT_BISECT_LIMIT
-from tests.support.kernels import scaled
+from tests.target.kernels import scaled
 
 HERE = Target("llvm").resolved()
 

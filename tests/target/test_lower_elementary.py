@@ -12,7 +12,7 @@ import pytest
 from parpass import tir
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.target.lower_elementary import FUNCTIONS, MOST_ULP
-from tests.support.compiled import PLAIN, Elementwise, compiled
+from tests.support.target.compiled import PLAIN, Elementwise, compiled
 
 
 def exp10(x: Any) -> Any:
@@ -58,6 +58,10 @@ def assert_near(found: Any, exact: Any, most: float) -> None:
         assert (np.isnan(rounded) == np.isnan(found)).all()
         finite = np.isfinite(rounded) & np.isfinite(found)
         np.testing.assert_array_equal(found[~finite], rounded[~finite])
+        zeros = (found == 0) & (rounded == 0)
+        np.testing.assert_array_equal(
+            np.signbit(found)[zeros], np.signbit(rounded)[zeros]
+        )
         off = np.abs(found[finite].astype("float64") - exact[finite])
         ulp = np.spacing(np.abs(rounded[finite])).astype("float64")
         assert (off / ulp).max() <= most

@@ -15,17 +15,17 @@ from parpass.errors import KernelError
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.target.emission.kernel_emitter import emitted
 from parpass.tir.transform.flatten_buffer import FlattenBuffer
-from tests.support.compiled import (
+from tests.support.drawn import PRIM_FUNCS
+from tests.support.profiles import examples
+from tests.support.target.compiled import (
     PLAIN,
     Elementwise,
     assert_same_by_machine_code,
     assert_same_elements,
     compiled,
 )
-from tests.support.drawn import PRIM_FUNCS
-from tests.support.loop_pass_table import DEPTH, KINDS, deep, values
-from tests.support.loop_programs import vectorized_funcs
-from tests.support.profiles import examples
+from tests.support.tir.pass_table import DEPTH, KINDS, deep, values
+from tests.support.tir.programs import vectorized_funcs
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")

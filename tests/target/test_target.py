@@ -14,7 +14,7 @@ from parpass.runner import Runner
 from parpass.runtime.cpu_features import FEATURES, architecture, host_features
 from parpass.target import Target, create, list_kinds
 from parpass.transform import function_pass
-from tests.support.pooled import run_pooled
+from tests.support.runner.pooled import run_pooled
 
 X86 = "-mtriple=x86_64-unknown-linux-gnu"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from parpass import IRModule, relay, tir
-from parpass.cli.commands import listing
+from parpass.cli.options import listing
 from parpass.errors import (
     ContractError,
     FunctionTimeoutError,
@@ -39,7 +39,7 @@ from parpass.transform import (
     print_pipeline,
     register_pass,
 )
-from tests.support.pooled import POOLED
+from tests.support.runner.pooled import POOLED
 
 Run = Callable[[Pass, IRModule, dict[str, Any]], Any]
 

@@ -19,7 +19,7 @@ from parpass import (
     tir,
 )
 from parpass.errors import MalformedJSONError
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.ir.types import PrimType
 from parpass.transform import adapter_of
 from tests.support.drawn import LOOP_MODULES, PRIM_FUNCS
@@ -116,7 +116,7 @@ def test_the_type_is_that_of_the_parameters():
 @FEW
 @given(PRIM_FUNCS)
 def test_generated_functions_keep_their_structure_on_the_wire(func: Any):
-    again = function_codec.decode(function_codec.encode(func), (), {})
+    again = wire.decode(wire.encode(func), (), {})
     assert_structural_equal(again, func)
     adapter = adapter_of(IRModule(), "test")
     mod = IRModule({"main": func})
@@ -138,10 +138,10 @@ def test_deep_programs_are_compared_saved_and_sent():
     func = deep(3_000)
     assert structural_equal(func, deep(3_000))
     assert_structural_equal(load_json(save_json(func)), func)
-    assert_structural_equal(function_codec.decode(function_codec.encode(func)), func)
+    assert_structural_equal(wire.decode(wire.encode(func)), func)
 
 
-HEAD = '{"parpass": 2, "nodes": [\n{"tir.IntImm": {"dtype": "int32", "value": 1}},\n'
+HEAD = '{"parpass": 3, "nodes": [\n{"tir.IntImm": {"dtype": "int32", "value": 1}},\n'
 X = '{"tir.Var": {"name": "x", "dtype": "int32"}},\n'
 
 

@@ -7,7 +7,7 @@ import pytest
 from parpass import IRModule, relay, te
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.transform import InferType
-from tests.support.shipped_passes import PASSES
+from tests.support.relay.pass_table import PASSES
 
 
 def both_kinds() -> IRModule:

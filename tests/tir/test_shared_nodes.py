@@ -21,8 +21,8 @@ from parpass.tir import transform
 from parpass.tir.analysis import function_faults, undefined_vars, verify_ssa
 from parpass.tir.interpreter.evaluation import evaluate
 from tests.support.cpu_time import late_among
-from tests.support.loop_pass_table import PASSES, Listed
-from tests.support.shared_loops import FAMILIES, STATEMENTS
+from tests.support.tir.pass_table import PASSES, Listed
+from tests.support.tir.shared_loops import FAMILIES, STATEMENTS
 
 _SECONDS = 2.0
 _DEPTH = 40
@@ -34,7 +34,7 @@ def _flat(make: Callable[[], Any]) -> Any:
 
 _FLATTENED = {
     f"flat {name}": Listed(functools.partial(_flat, PASSES[name].make))
-    for name in ("Simplify", "NarrowDataType", "RewriteUnsafeSelect")
+    for name in ("Simplify", "RewriteUnsafeSelect")
 }
 _SETTINGS = {
     "all short loops": Listed(
@@ -106,7 +106,6 @@ def test_all_ends_on_all_that_is_shared(name: str) -> None:
         for family, forms in FAMILIES.items()
         for form, make in forms.items()
     ]
-    # What doubles buffers copies the levels below each, three times.
     cells = _cells(iter(programs), call, 60)
     assert late_among(cells, 2 * _SECONDS, ParpassError) == []
 
@@ -114,10 +113,6 @@ def test_all_ends_on_all_that_is_shared(name: str) -> None:
 _LINEAR = {
     "RemoveNoOp": STATEMENTS,
     "UnrollLoop": STATEMENTS.keys(),
-    "StorageRewrite": STATEMENTS.keys() - {"allocations", "double buffers"},
-    "LoopPartition": STATEMENTS.keys() - {"likely loops"},
-    "MakePackedAPI": STATEMENTS,
-    "MakeUnpackedAPI": STATEMENTS,
     "FlattenBuffer": STATEMENTS,
 }
 
@@ -139,20 +134,14 @@ def _unrolled_in_each_other(depth: int) -> tir.PrimFunc:
     return tir.PrimFunc([], stmt)
 
 
-@pytest.mark.parametrize(
-    "name", ["StorageRewrite", "NarrowDataType", "likely", "build", "unrolling"]
-)
+@pytest.mark.parametrize("name", ["build", "unrolling"])
 def test_what_would_be_too_large_is_refused_with_the_bound_and_a_way_out(
     name: str,
 ) -> None:
-    family = {"likely": "likely loops", "build": "sequences"}.get(name, "allocations")
-    mod = IRModule({"main": FAMILIES[family]["of_statements"](60)})
+    mod = IRModule({"main": FAMILIES["sequences"]["of_statements"](60)})
     if name == "unrolling":
         mod = IRModule({"main": _unrolled_in_each_other(60)})
     call: dict[str, Callable[[], Any]] = {
-        "StorageRewrite": lambda: transform.StorageRewrite()(mod),
-        "NarrowDataType": lambda: transform.NarrowDataType(32)(mod),
-        "likely": lambda: transform.LoopPartition()(mod),
         "build": lambda: tvm.build(mod, target="llvm", workers=0),
         "unrolling": lambda: transform.UnrollLoop()(mod),
     }
@@ -171,16 +160,6 @@ def test_a_build_of_any_statement_that_is_shared_is_refused_at_once() -> None:
     assert late_among(cells, _SECONDS, SizeLimitError) == []
 
 
-# Of what passes need not keep: that arguments are no buffers any more, and which
-# dtypes small ints have.
-_CHANGING = {
-    "MakePackedAPI",
-    "MakeUnpackedAPI",
-    "NarrowDataType",
-    "flat NarrowDataType",
-}
-
-
 def _value(func: Any, number: int) -> Any:
     array = np.arange(4, dtype="int32")
     numbers = [number + at for at in range(len(func.params) - 1)]
@@ -191,7 +170,7 @@ def _value(func: Any, number: int) -> Any:
     return array.tolist()
 
 
-@pytest.mark.parametrize("name", sorted(_PASSES.keys() - _CHANGING))
+@pytest.mark.parametrize("name", _PASSES)
 def test_passes_keep_the_meaning_of_what_is_shared(name: str) -> None:
     for family, make in _programs(list(_PASSES).index(name), each=4):
         mod = IRModule({"main": make(2)})

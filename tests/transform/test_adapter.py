@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from parpass.transform import ModuleAdapter
+from parpass.transform.adapter import FoundMutability
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def test_nothing_more_is_known_of_functions():
     assert ADAPTER.keeps_signature("one", "other")
     assert ADAPTER.faults("one", MOD) == ()
     assert ADAPTER.restoring_pass("") is None
-    assert ADAPTER.mutability is None
+    assert isinstance(ADAPTER.mutability, FoundMutability)
 
 
 def test_a_signature_is_kept_if_it_is_equal_or_there_was_none():

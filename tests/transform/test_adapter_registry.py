@@ -26,9 +26,9 @@ from parpass.transform import (
     register_pass,
 )
 from parpass.transform.adapter_registry import find_adapter
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import program
-from tests.support.toy_passes import Add
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add
 
 PROGRAM = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
 
@@ -91,7 +91,7 @@ from parpass.relay import parse
 from parpass.transform import FunctionPass, PassInfo, register_adapter, register_pass
 from parpass.transform.adapter_registry import find_adapter
 from parpass.transform.pipeline import parse_pipeline
-from tests.support.toy_ir import Program, ToyAdapter
+from tests.support.toy.ir import Program, ToyAdapter
 
 register_adapter(Program, ToyAdapter(), passes_in=["__main__"])
 

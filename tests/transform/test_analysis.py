@@ -26,10 +26,9 @@ from parpass.transform import (
     function_pass,
     module_pass,
 )
-from tests.support.box_ir import box_program
-from tests.support.comparing import both
-from tests.support.pooled import POOLED
-from tests.support.toy_analyses import (
+from tests.support.runner.comparing import both
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.analyses import (
     AddTwo,
     AppendStamp,
     Ask,
@@ -42,9 +41,10 @@ from tests.support.toy_analyses import (
     talking,
     total,
 )
-from tests.support.toy_ir import CheckedProgram, Fn, Program, program, values_of
-from tests.support.toy_passes import Add, Keep
-from tests.support.toy_pipelines import see
+from tests.support.toy.box_ir import box_program
+from tests.support.toy.ir import CheckedProgram, Fn, Program, program, values_of
+from tests.support.toy.passes import Add, Keep
+from tests.support.toy.pipelines import see
 
 CHECKED = {"parpass.check_analyses": True}
 
@@ -265,6 +265,50 @@ def test_the_check_finds_nothing_in_passes_that_keep_their_word():
     plain = pipeline(mod)
     with PassContext(config=CHECKED):
         assert str(pipeline(mod)) == str(plain)
+
+
+@analysis
+def values(func: Fn, ctx: PassContext) -> list[int]:
+    """The numbers, as a list that can be changed."""
+    return list(func.values)
+
+
+@function_pass(opt_level=0)
+def changes_result(func: Fn, mod: Program, ctx: PassContext) -> Fn:
+    """Changes a result that it is given."""
+    ctx.get_analysis(values, func).append(7)
+    return func
+
+
+@module_pass(opt_level=0)
+def changes_result_in_module(mod: Program, ctx: PassContext) -> Program:
+    """Likewise."""
+    for one in mod.functions.values():
+        ctx.get_analysis(values, one).append(7)
+    return mod
+
+
+@pytest.mark.parametrize("option", ["parpass.check_analyses", "parpass.check_contract"])
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [(changes_result, "function 'f'"), (changes_result_in_module, "the module")],
+)
+def test_the_check_finds_a_pass_that_changes_a_result(
+    changes: Pass, where: str, option: str
+):
+    context = PassContext(config={option: True})
+    with context, pytest.raises(PreservedAnalysisError) as caught:
+        Sequential([Keep(), changes, Keep()])(of(f=[1], g=[2]))
+    assert str(caught.value).startswith(
+        f"pass '{changes.info.name}' changed the result of analysis 'values' that it "
+        f"was given, on {where}: [1] before, [1, 7] after"
+    )
+
+
+def test_the_check_finds_a_pass_that_changes_a_result_in_a_worker(runner: Runner):
+    context = PassContext(config={**CHECKED, **POOLED})
+    with pytest.raises(PreservedAnalysisError, match=r"\[1\] before, \[1, 7\] after"):
+        runner.run_sync(of(f=[1], g=[2]), changes_result, context=context)
 
 
 def test_results_are_compared_as_the_analysis_says():

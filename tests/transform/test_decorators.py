@@ -12,8 +12,8 @@ from parpass.transform import (
     function_pass,
     module_pass,
 )
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Keep
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Keep
 
 
 @module_pass(opt_level=1)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from parpass.transform import PassContext, Sequential
-from tests.support.toy_ir import Check, checked_program, program
-from tests.support.toy_passes import Add, FailOn, Keep
+from tests.support.toy.ir import Check, checked_program, program
+from tests.support.toy.passes import Add, FailOn, Keep
 from tests.support.watching import Log, raising_at, vetoing
 
 HOOKS = ["enter", "exit", "should", "before", "after"]

@@ -14,6 +14,7 @@ from parpass.transform import PassInfo
     ("arguments", "complaint"),
     [
         (("2", "Fold"), "expected an int for opt_level of pass 'Fold', got '2'"),
+        (("Fold", 2), r"got 'Fold'; write PassInfo\(2, 'Fold'\)"),
         ((2, 7), "expected a str for a pass's name, got 7"),
         ((2, "Fold", "InferType"), "write \\['InferType'\\]"),
         ((2, "Fold", 7), "7 is not iterable"),

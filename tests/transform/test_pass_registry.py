@@ -17,7 +17,7 @@ from parpass.transform import (
     register_pass,
     registered_passes,
 )
-from tests.support.toy_passes import Add
+from tests.support.toy.passes import Add
 
 
 def test_a_pass_is_created_by_its_short_name_or_its_key():

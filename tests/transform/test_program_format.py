@@ -7,7 +7,7 @@ import pytest
 from parpass.errors import ParseError
 from parpass.transform import register_adapter, registered_programs
 from tests.support.registering import registering_for_a_while
-from tests.support.toy_ir import Program, ToyAdapter, program
+from tests.support.toy.ir import Program, ToyAdapter, program
 
 
 class NamedAdapter(ToyAdapter):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from parpass.errors import ReadOnlyModuleError
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from tests.conftest import RunnerOf
-from tests.support.pooled import pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import Fn, Program, program, values_of
 
 WRITES: dict[str, tuple[Any, ...]] = {
     "__setitem__": ("f0", Fn(())),
@@ -98,6 +99,48 @@ def test_nothing_tells_a_parallel_run_from_a_serial_one(
 ):
     made = runner_of(workers).run_sync(program(1, 2), Looks(), context=pooled())
     assert values_of(made) == {"f0": (1, 0, 0, 0, 2, 1), "f1": (2, 0, 0, 0, 2, 1)}
+
+
+class SetsAttribute(FunctionPass):
+    """Sets, deletes or reads an attribute of the functions that it is given to read."""
+
+    pass_info = PassInfo(0, "SetsAttribute")
+
+    def __init__(self, how: Callable[..., object], *given: object) -> None:
+        self.how = how
+        self.given = given
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.how(mod.functions, *self.given)
+        return func
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", ["note", "reader", "reads", "_functions", "_at"])
+def test_attributes_are_refused_in_one_text(
+    workers: int, name: str, runner_of: RunnerOf
+):
+    for what, how in {
+        "set": SetsAttribute(setattr, name, 1),
+        "delete": SetsAttribute(delattr, name),
+    }.items():
+        with pytest.raises(AttributeError) as caught:
+            runner_of(workers).run_sync(program(1, 2), how, context=pooled())
+        assert str(caught.value) == (
+            f"function pass 'SetsAttribute' tried to {what} attribute '{name}' of the "
+            "functions that it was given to read, which take none; keep what is known "
+            "of one function in a variable, and what is known of all in an analysis"
+        )
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_attributes_that_are_not_there_are_told_in_one_text(
+    workers: int, runner_of: RunnerOf
+):
+    how = SetsAttribute(getattr, "note")
+    with pytest.raises(AttributeError) as caught:
+        runner_of(workers).run_sync(program(1, 2), how, context=pooled())
+    assert str(caught.value) == "the functions of a module have no attribute 'note'"
 
 
 @pytest.mark.parametrize("workers", [0, 2])

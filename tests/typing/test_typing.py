@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs import snippets
+from tests.support.docs.steps import snippets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -107,7 +107,16 @@ async def serve() -> None:
     """Run on an event loop."""
     async with open_runner(workers=2) as runner:
         assert_type(await runner.run(mod, "InferType,FoldConstant"), IRModule)
+        assert_type(await runner.run(mod, passes, on_failure="skip"), IRModule)
+        await runner.run(mod, passes, on_failure="go on")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+        await runner.run(mod, passes, workers=2)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
     assert_type(await parpass.run_pipeline(mod, passes), IRModule)
 
 
+with open_runner() as runner:
+    assert_type(runner.run_sync(mod, passes, memory_limit=2**30), IRModule)
+    assert_type(runner.run_sync(mod, passes, cpu_limit=0.5), IRModule)
+    runner.run_sync(mod, passes, memory_limit="1 GB")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+parpass.run_pipeline_sync(mod, passes, time_out=1.5)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+open_runner(wokers=2)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
 relay.Function(function.params[0], function)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

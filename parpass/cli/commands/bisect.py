@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import completion, options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import shared
+from parpass.cli.options.shared import (
+    LimitOptions,
+    ModelInputOptions,
+    WorkerOptions,
+    limit_flags,
+)
+from parpass.cli.options.structs import command, group, option_struct, running
 from parpass.cli.output.failure import InputError
 from parpass.errors import EvaluationError
+from parpass.limits import LIMITS
 
 if TYPE_CHECKING:
     from parpass.cli.operations.bisection import Check, Culprit
@@ -21,58 +28,41 @@ if TYPE_CHECKING:
 NOTHING_FOUND = 3
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class BisectOptions:
+    """The options and arguments of `parpass bisect`."""
+
+    file: Path = shared.program()
+    passes: str = shared.passes(required=True)
+    level: int = shared.level()
+    config: Sequence[str] = shared.config()
+    workers: WorkerOptions = group(WorkerOptions)
+    loaded: Sequence[str] = shared.load()
+    ir: str | None = shared.ir()
+    model: ModelInputOptions = group(ModelInputOptions)
+    limits: LimitOptions = limit_flags()
+    check: str | None = running(
+        "--check",
+        metavar="COMMAND",
+        help="A shell command that is given a file of IR, in the place of {} or at the "
+        "end: it exits with 0 if the module is good, with 125 if it cannot tell, with "
+        "anything else if it is bad.",
+    )
+    seed: int = running(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Of the inputs on which values are compared.",
+    )
+
+
+@command(
+    BisectOptions,
     epilog="Exit codes: 0 it was found, 2 the command, the pipeline or an input is "
     "wrong, 3 there is nothing to be found, 130 interrupted.",
 )
-@options.PROGRAM
-@options.running(
-    "-p",
-    "--passes",
-    "--pass-pipeline",
-    "passes",
-    metavar="PASSES",
-    required=True,
-    shell_complete=completion.pipelines,
-    help=options.PASSES_HELP,
-)
-@options.level
-@options.config
-@options.jobs
-@options.executor
-@options.load_plugin
-@options.ir
-@options.function_timeout
-@options.memory_limit
-@options.running(
-    "--check",
-    metavar="COMMAND",
-    help="A shell command that is given a file of IR, in the place of {} or at the "
-    "end: it exits with 0 if the module is good, with 125 if it cannot tell, with "
-    "anything else if it is bad.",
-)
-@options.running(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Of the inputs on which values are compared.",
-)
-def bisect(
-    *,
-    file: Path,
-    passes: str,
-    level: int,
-    config: Sequence[str],
-    jobs: int | None,
-    executor: str | None,
-    ir: str | None,
-    function_timeout: float | None,
-    memory_limit: int | None,
-    check: str | None,
-    seed: int,
-) -> None:
+def bisect(given: BisectOptions) -> None:
     """Find the first pass, and the function, with which a pipeline goes wrong.
 
     It is wrong if a pass fails. Or, if none does, when --check says so; without
@@ -95,14 +85,14 @@ def bisect(
     from parpass.cli.operations.pipeline import make_context, read_pipeline
     from parpass.transform import adapter_of
 
-    options.check_executor(jobs, executor)
-    pipeline = read_pipeline(passes, load_irs(ir, [file.suffix]))
-    limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
-    settings = limits | _settings(jobs)
-    context = make_context(pipeline, level, config, (), settings)
-    mod = read_module(file, ir=ir)
+    given.workers.check()
+    jobs, executor = given.workers.jobs, given.workers.executor
+    pipeline = read_pipeline(given.passes, load_irs(given.ir, [given.file.suffix]))
+    settings = {**given.limits.settings(), **_settings(jobs)}
+    context = make_context(pipeline, given.level, given.config, (), settings)
+    mod = read_module(given.file, ir=given.ir, model=given.model.by_name)
     programs = adapter_of(mod, "bisect").programs(mod)
-    is_good, why_none = _check(check, mod, programs, seed)
+    is_good, why_none = _check(given.check, mod, programs, given.seed)
     with opening_runner(jobs, executor) as runner:
         bisection = Bisection(runner, mod, pipeline, context, is_good, _tell)
         try:
@@ -122,8 +112,7 @@ def bisect(
             culprit = bisection.culprit(whole)
         except InconclusiveError as error:
             raise InputError(error) from None
-    command = _command(file, passes, level, config, ir, limits)
-    _report(culprit, command, default_suffix(programs))
+    _report(culprit, _command(given), default_suffix(programs))
 
 
 def _settings(jobs: int | None) -> dict[str, float | None]:
@@ -155,24 +144,19 @@ def _nothing(why: str) -> None:
     click.get_current_context().exit(NOTHING_FOUND)
 
 
-def _command(
-    file: Path,
-    passes: str,
-    level: int,
-    config: Sequence[str],
-    ir: str | None,
-    limits: Mapping[str, float | None],
-) -> list[str]:
-    words = ["parpass", "opt", str(file), "-p", passes]
-    words += [] if level == 2 else [f"-O{level}"]
-    for setting in config:
+def _command(given: BisectOptions) -> list[str]:
+    words = ["parpass", "opt", str(given.file), "-p", given.passes]
+    words += [] if given.level == 2 else [f"-O{given.level}"]
+    for setting in given.config:
         words += ["--config", setting]
-    for name, limit in limits.items():
-        words += [] if limit is None else [f"--{name.replace('_', '-')}={limit}"]
-    words += [] if ir is None else ["--ir", ir]
-    for name in click.get_current_context().meta[options.LOADED]:
+    settings = given.limits.settings()
+    for limit in LIMITS:
+        value = settings[limit.name]
+        words += [] if value is None else [f"{limit.flag}={value}"]
+    words += [] if given.ir is None else ["--ir", given.ir]
+    for name in given.loaded:
         words += ["--load", name]
-    return words
+    return [*words, *given.model.as_written()]
 
 
 def _report(culprit: Culprit, command: Sequence[str], suffix: str) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options, watch_options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.files.reading import ModelOptions
+from parpass.cli.options import shared
+from parpass.cli.options.shared import CacheOptions, ModelInputOptions
+from parpass.cli.options.structs import command, group, option_struct, running
+from parpass.cli.options.watching import WatchOptions
 from parpass.cli.output.failure import InputError, PassFailure
 
 if TYPE_CHECKING:
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
     from parpass.relay.backend.executor_factory import GraphExecutorFactoryModule
     from parpass.relay.backend.kernel_map import KernelMap
     from parpass.relay.backend.network_library import PipelineRun
+    from parpass.report.html.page import Recording
     from parpass.runner import RunReport
-    from parpass.runner.report.html.page import Recording
     from parpass.target.target import Target
     from parpass.transform import Pass
 
@@ -32,85 +35,56 @@ Tell = Callable[[str], None]
 _SLOW_SECONDS = 1.0  # seconds
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class BuildOptions:
+    """The options and arguments of `parpass build`."""
+
+    file: Path = shared.program()
+    level: int = shared.level(
+        3, "Run the passes of this optimization level and below: -O0 to -O4."
+    )
+    config: Sequence[str] = shared.config()
+    target: str = running(
+        "--target",
+        metavar="TARGET",
+        default="llvm",
+        show_default="this machine",
+        help="The machine to compile for, such as 'llvm -mcpu=x86-64-v3'.",
+    )
+    jobs: int | None = shared.jobs()
+    loaded: Sequence[str] = shared.load()
+    model: ModelInputOptions = group(ModelInputOptions)
+    results: CacheOptions = group(CacheOptions)
+    no_cache: bool = running(
+        "--no-cache",
+        is_flag=True,
+        help="Compile all kernels. Without this and --cache those that an earlier "
+        "build compiled are taken from disk, and go through no pass. See parpass "
+        "cache.",
+    )
+    output: str = shared.output("The file of the library.", required=True)
+    header: str | None = shared.written(
+        "--header",
+        metavar="PATH",
+        help="Have the library contain a function that C calls, and write the header "
+        "that declares it to this file.",
+    )
+    emit_map: str | None = shared.written(
+        "--emit-map",
+        metavar="PATH",
+        help="Write which lines of the source each kernel comes from, and where in the "
+        "library its code is, as JSON; see parpass kernels.",
+    )
+    watched: WatchOptions = group(WatchOptions)
+    traceback: bool = shared.traceback()
+
+
+@command(
+    BuildOptions,
     epilog="Exit codes: 0 ok, 1 it cannot be compiled, 2 the command or an input is "
     "wrong, 130 interrupted.",
 )
-@options.PROGRAM
-@options.running(
-    "-O",
-    "level",
-    metavar="LEVEL",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="Run the passes of this optimization level and below: -O0 to -O4.",
-)
-@options.config
-@options.running(
-    "--target",
-    metavar="TARGET",
-    default="llvm",
-    show_default="this machine",
-    help="The machine to compile for, such as 'llvm -mcpu=x86-64-v3'.",
-)
-@options.jobs
-@options.load_plugin
-@options.shape
-@options.function_cache
-@options.lower_caches
-@options.writable_caches
-@options.verify_cache
-@options.running(
-    "--no-cache",
-    is_flag=True,
-    help="Compile all kernels. Without this and --cache those that an earlier build "
-    "compiled are taken from disk, and go through no pass. See parpass cache.",
-)
-@options.writing(
-    "-o",
-    "--output",
-    metavar="OUT",
-    type=click.Path(dir_okay=False, writable=True),
-    required=True,
-    help="The file of the library.",
-)
-@options.writing(
-    "--header",
-    metavar="PATH",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Have the library contain a function that C calls, and write the header that "
-    "declares it to this file.",
-)
-@options.writing(
-    "--emit-map",
-    metavar="PATH",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write which lines of the source each kernel comes from, and where in the "
-    "library its code is, as JSON; see parpass kernels.",
-)
-@watch_options.watching
-@options.traceback
-def build(
-    *,
-    file: Path,
-    level: int,
-    config: Sequence[str],
-    target: str,
-    jobs: int | None,
-    shapes: Sequence[tuple[str, Sequence[Any]]],
-    cache: str | None,
-    cache_from: Sequence[str],
-    cache_to: Sequence[str],
-    verify_cache: float | None,
-    no_cache: bool,
-    output: str,
-    header: str | None,
-    emit_map: str | None,
-    watched: Mapping[str, Any],
-    traceback: bool,
-) -> None:
+def build(given: BuildOptions) -> None:
     """Compile a network to a library, on every core.
 
     INPUT is what parpass opt reads; its function 'main' is the network. The library has
@@ -125,41 +99,44 @@ def build(
     from parpass.cli.files.writing import check_suffix, write_text
     from parpass.cli.operations.executors import function_cache, opening_runner
     from parpass.cli.operations.pipeline import check_config, make_contexts
-    from parpass.cli.operations.watching import Watching, WatchOptions
+    from parpass.cli.operations.watching import Watching
     from parpass.cli.output.tables import BuildTimes, print_build_times
     from parpass.transform import Sequential
 
-    check_config(config)
-    check_suffix(output)
-    is_cached = options.is_cached(cache, cache_from, cache_to)
-    options.check_cache(verify_cache, is_cached=is_cached)
-    if no_cache and is_cached:
+    check_config(given.config)
+    check_suffix(given.output)
+    given.results.check()
+    if given.no_cache and given.results.is_cached:
         raise click.UsageError("expected one of --cache and --no-cache, got both")
-    asked = WatchOptions(**watched)
-    kept = function_cache(cache, cache_from, cache_to, verify_cache)
-    asked.check({"-o": output, "--header": header, "--emit-map": emit_map})
-    kernel_map = _new_map(emit_map, asked.report)
-    machine = _target(target)
-    loaded = click.get_current_context().meta[options.LOADED]
+    asked, header = given.watched, given.header
+    kept = function_cache(given.results)
+    asked.check({"-o": given.output, "--header": header, "--emit-map": given.emit_map})
+    kernel_map = _new_map(given.emit_map, asked.report)
+    machine = _target(given.target)
     # Commands of dumps run passes that a command without a build does not load.
-    loaded = (*loaded, "parpass.target.build_library")
+    loaded = (*given.loaded, "parpass.target.build_library")
     watching = Watching(asked, _passes(machine), loaded)
     contexts = make_contexts(
-        asked.repeat or 1, Sequential([]), level, config, watching.instruments, {}
+        asked.repeat or 1,
+        Sequential([]),
+        given.level,
+        given.config,
+        watching.instruments,
+        {},
     )
     times = BuildTimes(reports=watching.reports)
     with times.files.reading():
-        mod = _network(file, dict(shapes))
+        mod = _network(given.file, given.model.by_name)
 
     def tell(text: str) -> None:
         if not asked.quiet:
             click.echo(text, err=True)
 
     with contextlib.ExitStack() as stack:
-        runner = stack.enter_context(opening_runner(jobs, None, cache=kept))
-        what = f"parpass build -O{level}"
+        runner = stack.enter_context(opening_runner(given.jobs, None, cache=kept))
+        what = f"parpass build -O{given.level}"
         recording = stack.enter_context(
-            watching.around(runner, contexts, pipeline=what, jobs=jobs)
+            watching.around(runner, contexts, pipeline=what, jobs=given.jobs)
         )
         stack.enter_context(contexts[0])
         stack.enter_context(machine)
@@ -171,20 +148,20 @@ def build(
                 times,
                 tell,
                 is_c=header is not None,
-                cache=kept is None and not no_cache,
+                cache=kept is None and not given.no_cache,
                 kernel_map=kernel_map,
             )
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- of a pass
-            raise PassFailure(error, with_traceback=traceback) from None
+            raise PassFailure(error, with_traceback=given.traceback) from None
         finally:
             watching.report()
         origins = _origins(kernel_map, lib, recording)
     with times.files.writing():
-        _write(lib, output)
+        _write(lib, given.output)
         if header is not None:
             write_text(lib.c_header(), header)
-    if emit_map is not None and origins is not None:
-        _write_map(origins, emit_map)
+    if given.emit_map is not None and origins is not None:
+        _write_map(origins, given.emit_map)
     _report_numpy(lib, tell)
     if asked.explain_speed:
         print_build_times(times)
@@ -202,21 +179,29 @@ def _target(text: str) -> Target:
 
 def _passes(machine: Target) -> Pass:
     """Return the passes of builds, for their names."""
-    from parpass.relay.backend.lowering.lower_te import LowerTE
+    from parpass.relay.backend.lowering.lower_to_tir import LowerToTIR
     from parpass.relay.build_module import network_pipeline
     from parpass.target.build_library import lowering
     from parpass.transform import Sequential
 
-    return Sequential([network_pipeline(), LowerTE(machine), lowering(machine)])
+    return Sequential([network_pipeline(), LowerToTIR(machine), lowering(machine)])
 
 
-def _network(file: Path, shapes: dict[str, Sequence[Any]]) -> IRModule:
+def _network(file: Path, model: ModelOptions) -> IRModule:
     from parpass.cli.files.reading import read_module
+    from parpass.errors import CodeGenError
     from parpass.ir.module import IRModule
+    from parpass.relay.backend.graph_executor_codegen import check_parameter_shapes
+    from parpass.relay.expr import Function
 
-    mod = read_module(file, shapes=shapes)
+    mod = read_module(file, model=model._replace(needs_shapes=True))
     if not isinstance(mod, IRModule) or "main" not in mod:
         raise InputError("expected a Relay program with a function 'main' to build")
+    if isinstance(mod["main"], Function):
+        try:
+            check_parameter_shapes(mod["main"])
+        except CodeGenError as error:
+            raise InputError(error) from None
     return mod
 
 
@@ -259,7 +244,7 @@ def _compile(
 
 def _report_if_slow(report: RunReport, tell: Tell) -> None:
     """Report the time of a long run, and the function that took longest."""
-    from parpass.runner.report.figures import time_text
+    from parpass.report.figures import time_text
 
     if report.seconds > _SLOW_SECONDS:
         longest = report.largest_function

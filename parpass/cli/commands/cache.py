@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options.kinds import ByteSize
+from parpass.cli.options.structs import command, option_struct, running
 from parpass.cli.output.failure import InputError
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class CacheCommandOptions:
+    """The options and arguments of `parpass cache`."""
+
+    verify: bool = running(
+        "--verify", is_flag=True, help="Look whether any of them is damaged."
+    )
+    prune: int | None = running(
+        "--prune",
+        metavar="BYTES",
+        type=ByteSize(1000),
+        help="Drop what was not used for longest, down to so many bytes, such as 200M.",
+    )
+    clear: bool = running("--clear", is_flag=True, help="Drop all of them.")
+
+
+@command(
+    CacheCommandOptions,
     epilog="Exit codes: 0 ok, 1 builds do not use what is there, or some of it is "
     "damaged, 2 the command is wrong, or the folder cannot be changed.",
 )
-@options.running("--verify", is_flag=True, help="Look whether any of them is damaged.")
-@options.running(
-    "--prune",
-    metavar="BYTES",
-    type=options.ByteSize(1000),
-    help="Drop what was not used for longest, down to so many bytes, such as 200M.",
-)
-@options.running("--clear", is_flag=True, help="Drop all of them.")
-def cache(*, verify: bool, prune: int | None, clear: bool) -> None:
+def cache(given: CacheCommandOptions) -> None:
     """Show how much is kept of earlier runs and builds, and where.
 
     Compiled kernels are kept for builds, and for runs with --cache what passes gave
@@ -42,15 +50,18 @@ def cache(*, verify: bool, prune: int | None, clear: bool) -> None:
     except OSError as error:
         raise InputError(f"there is no folder for a cache: {error}") from None
     try:
-        if prune is not None:
-            store.drop_old(prune)
-        found = StoreState(store.clear()) if clear else store.state(verify=verify)
+        if given.prune is not None:
+            store.drop_old(given.prune)
+        if given.clear:
+            found = StoreState(store.clear())
+        else:
+            found = store.state(verify=given.verify)
     except OSError as error:
         raise InputError(f"cannot clear '{store.folder}': {error.strerror}") from None
     if found.problem:
         click.echo(f"what is in {store.folder} is not used: {found.problem}")
         click.get_current_context().exit(1)
-    what = "dropped" if clear else "kept"
+    what = "dropped" if given.clear else "kept"
     size = f"{found.size.objects:,}, {found.size.nbytes / 1e6:.1f} MB"
     note = "; read only, so none are added" if found.is_read_only else ""
     click.echo(f"objects {what} in {store.folder}: {size}{note}")
@@ -60,5 +71,5 @@ def cache(*, verify: bool, prune: int | None, clear: bool) -> None:
             "them replace them; 'parpass cache --clear' drops all"
         )
         click.get_current_context().exit(1)
-    if verify and not clear:
+    if given.verify and not given.clear:
         click.echo("damaged: none")

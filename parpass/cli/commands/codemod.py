@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from typing import Any
-
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command, Option
+from parpass.cli.options.codemod import CodemodOptions
+from parpass.cli.options.structs import command
+from parpass.cli.options.syntax import Command
 
 _ARGUMENTS = "parpass.cli.codemod_arguments"  # where what is behind -- is found
 
@@ -24,102 +21,13 @@ class _CodemodCommand(Command):
         return super().parse_args(ctx, args[:end])
 
 
-@click.command(
+@command(
+    CodemodOptions,
     cls=_CodemodCommand,
     epilog="Exit codes: 0 ok, 1 a file failed, or with --check would change, 2 the "
     "command or the codemod is wrong, 130 interrupted.",
 )
-@click.argument("codemod", metavar="CODEMOD", required=False)
-@click.argument("paths", metavar="PATH...", nargs=-1)
-@options.running(
-    "--include",
-    metavar="GLOB",
-    multiple=True,
-    default=("*.py",),
-    show_default=True,
-    help="The files to take from folders, by name or by path; may be given again.",
-)
-@options.running(
-    "--exclude",
-    metavar="GLOB",
-    multiple=True,
-    help="Files and folders to leave out, likewise. Hidden folders and virtual "
-    "environments always are.",
-)
-@options.running(
-    "--include-generated",
-    is_flag=True,
-    help="Take files, too, that say that they are generated.",
-)
-@options.running(
-    "--root",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    default=".",
-    help="The folder that modules are imported from, by which a codemod learns the "
-    "name of the module that a file is.  [default: the current one]",
-)
-@options.running(
-    "--python-version",
-    metavar="VERSION",
-    help="Parse files as this version of Python, such as 3.9.",
-)
-@options.running(
-    "--formatter",
-    metavar="COMMAND",
-    help="Have a command format each file that changed: it reads one from standard "
-    "input and writes one to standard output, as 'ruff format -' does.",
-)
-@options.jobs
-@options.executor
-@options.isolate
-@options.function_timeout
-@options.memory_limit
-@options.function_cache
-@options.lower_caches
-@options.writable_caches
-@options.verify_cache
-@options.writing("-n", "--dry-run", is_flag=True, help="Change no file.")
-@options.writing(
-    "--check",
-    is_flag=True,
-    help="Change no file, and exit with 1 if one would change.",
-)
-@options.writing(
-    "--diff",
-    "--print-ir-after-change",
-    "diff",
-    is_flag=True,
-    help="Write what changed to standard output, as a patch.",
-)
-@options.showing(
-    "--explain-speed",
-    is_flag=True,
-    help="Show where the time went, what the workers did, and what would make the "
-    "run faster.",
-)
-@options.showing(
-    "-q",
-    "--quiet",
-    is_flag=True,
-    help="Show nothing but failures, nor how far the run is.",
-)
-@options.traceback
-@functools.partial(
-    click.option,
-    cls=Option,
-    section="What there is",
-)("--list", "lists", is_flag=True, help="List LibCST's own codemods.")
-def codemod(
-    *,
-    codemod: str | None,
-    paths: Sequence[str],
-    lists: bool,
-    jobs: int | None,
-    executor: str | None,
-    isolate: bool,
-    **given: Any,
-) -> None:
+def codemod(given: CodemodOptions) -> None:
     """Run CODEMOD on files, and write those that it changes.
 
     CODEMOD is PACKAGE.MODULE.NAME or FILE.py:NAME: a subclass of LibCST's Codemod, such
@@ -139,25 +47,14 @@ def codemod(
     from parpass.cli.operations import codemods
 
     ctx = click.get_current_context()
-    if lists:
+    if given.lists:
         codemods.show_shipped()
         return
-    if codemod is None:
+    if given.codemod is None:
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
-    options.check_executor(jobs, executor)
-    named = given["cache"], given["cache_from"], given["cache_to"]
-    options.check_cache(given["verify_cache"], is_cached=options.is_cached(*named))
-    options.check_isolated(jobs, isolate=isolate)
+    given.workers.check(isolate=given.isolate)
+    given.results.check()
     behind: list[str] = ctx.meta[_ARGUMENTS]
-    if not paths and not {"-h", "--help"}.intersection(behind):
+    if not given.paths and not {"-h", "--help"}.intersection(behind):
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[1])
-    code = codemods.run(
-        codemod,
-        paths,
-        behind,
-        jobs=jobs,
-        executor=executor,
-        isolate=isolate,
-        **given,
-    )
-    ctx.exit(code)
+    ctx.exit(codemods.run(given.codemod, given, behind))

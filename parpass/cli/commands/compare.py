@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import shared
+from parpass.cli.options.structs import command, option_struct, running, showing
 
 if TYPE_CHECKING:
-    from parpass.runner.report.profile import Profile
-
-_file: Any = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+    from parpass.report.profile import Profile
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class CompareOptions:
+    """The options and arguments of `parpass compare`."""
+
+    before: Path = shared.program("BEFORE")
+    after: Path = shared.program("AFTER")
+    as_json: bool = showing(
+        "--json", is_flag=True, help="Show JSON instead, with everything."
+    )
+    limit: int = showing(
+        "--limit",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=20,
+        show_default=True,
+        help="Show N rows of each table at the most.",
+    )
+    fail_above: float | None = running(
+        "--fail-above",
+        metavar="PERCENT",
+        type=click.FloatRange(min=0),
+        help="Exit with 1 if the run, or a pass, became slower by more than so much, "
+        "and that is not within the noise.",
+    )
+
+
+@command(
+    CompareOptions,
     epilog="Exit codes: 0 ok, 1 something became slower than --fail-above allows, "
     "2 the command or an input is wrong, 130 interrupted.",
 )
-@click.argument("before", metavar="BEFORE", type=_file)
-@click.argument("after", metavar="AFTER", type=_file)
-@options.showing(
-    "--json", "as_json", is_flag=True, help="Show JSON instead, with everything."
-)
-@options.showing(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Show N rows of each table at the most.",
-)
-@options.running(
-    "--fail-above",
-    metavar="PERCENT",
-    type=click.FloatRange(min=0),
-    help="Exit with 1 if the run, or a pass, became slower by more than so much, and "
-    "that is not within the noise.",
-)
-def compare(
-    *,
-    before: Path,
-    after: Path,
-    as_json: bool,
-    limit: int,
-    fail_above: float | None,
-) -> None:
+def compare(given: CompareOptions) -> None:
     """Compare the numbers of two profiles.
 
     BEFORE and AFTER are files that --profile of parpass opt or build writes; one of
@@ -67,19 +64,20 @@ def compare(
     )
     from parpass.cli.output.failure import InputError
     from parpass.errors import ArgumentError
-    from parpass.runner.report.comparison import compare_profiles
-    from parpass.runner.report.figures import time_text
+    from parpass.report.comparison import compare_profiles
+    from parpass.report.figures import time_text
 
-    options.check_standard_input((before, after))
+    before, after, fail_above = given.before, given.after, given.fail_above
+    shared.check_standard_input((before, after))
     profiles = _read(before), _read(after)
     try:
         found = compare_profiles(*profiles, (str(before), str(after)))
     except ArgumentError as error:
         raise InputError(error) from None
-    if as_json:
+    if given.as_json:
         print_comparison_json(found)
     else:
-        print_comparison(found, limit)
+        print_comparison(found, given.limit)
     slower = [] if fail_above is None else found.slower_than(fail_above)
     for one in slower:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
@@ -90,16 +88,12 @@ def compare(
 
 
 def _read(path: Path) -> Profile:
+    from parpass.cli.files.reading import read_bytes
     from parpass.cli.output.failure import InputError
     from parpass.errors import ArgumentError
-    from parpass.runner.report.profile import decoded_profile
+    from parpass.report.profile import decoded_profile
 
     try:
-        with click.open_file(str(path), "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror}") from None
-    try:
-        return decoded_profile(content, str(path))
+        return decoded_profile(read_bytes(path), str(path))
     except ArgumentError as error:
         raise InputError(error) from None

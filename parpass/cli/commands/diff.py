@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import shared
+from parpass.cli.options.shared import ModelInputOptions
+from parpass.cli.options.structs import command, group, option_struct, showing
 
 if TYPE_CHECKING:
     from parpass.transform import ModuleAdapter
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class DiffOptions:
+    """The options and arguments of `parpass diff`."""
+
+    left: Path = shared.program("LEFT")
+    right: Path = shared.program("RIGHT")
+    model: ModelInputOptions = group(ModelInputOptions)
+    ir: str | None = shared.ir()
+    loaded: Sequence[str] = shared.load()
+    quiet: bool = showing(
+        "-q", "--quiet", is_flag=True, help="Show nothing; only exit so."
+    )
+
+
+@command(
+    DiffOptions,
     epilog="Exit codes: 0 they are equal, 1 they differ, 2 the command or an input is "
     "wrong, 130 interrupted.",
 )
-@options.program("left", "LEFT")
-@options.program("right", "RIGHT")
-@options.shape
-@options.ir
-@options.load_plugin
-@options.showing("-q", "--quiet", is_flag=True, help="Show nothing; only exit so.")
-def diff(
-    *,
-    left: Path,
-    right: Path,
-    shapes: Any,
-    ir: str | None,
-    quiet: bool,
-) -> None:
+def diff(given: DiffOptions) -> None:
     """Compare two programs by their structure.
 
     They are equal if they are the same but for the names of variables that they bind,
@@ -50,14 +52,17 @@ def diff(
     from parpass.cli.files.reading import read_module
     from parpass.transform import adapter_of
 
-    options.check_standard_input((left, right))
-    one, other = (read_module(at, ir=ir, shapes=dict(shapes)) for at in (left, right))
+    left, right = given.left, given.right
+    shared.check_standard_input((left, right))
+    one, other = (
+        read_module(at, ir=given.ir, model=given.model.by_name) for at in (left, right)
+    )
     adapter = adapter_of(one, "diff")
     if not adapter.is_module(other):
         raise click.UsageError(f"'{left}' and '{right}' are of different IRs")
     found = list(_differences(adapter, one, other, str(left), str(right)))
     found = found or list(_besides(adapter, one, other))
-    if not quiet:
+    if not given.quiet:
         count = len(adapter.functions(one))
         functions = "1 function" if count == 1 else f"{count:,} functions"
         click.echo("\n".join(found) if found else f"equal: {functions}")

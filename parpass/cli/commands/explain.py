@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from click.shell_completion import CompletionItem
 
-from parpass.cli.commands import completion, options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import completion, shared
+from parpass.cli.options.structs import argument, command, option_struct, running
 
 
 def _offered(
@@ -22,19 +24,26 @@ def _offered(
     ]
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class ExplainOptions:
+    """The options and arguments of `parpass explain`."""
+
+    topic: str = argument(metavar="TOPIC", shell_complete=_offered)
+    loaded: Sequence[str] = shared.load()
+    ir: str | None = running(
+        "--ir",
+        metavar="NAME",
+        shell_complete=completion.irs,
+        help="An installed IR whose passes are topics, too.",
+    )
+
+
+@command(
+    ExplainOptions,
+    context_settings={"ignore_unknown_options": True},  # they are topics
     epilog="Exit codes: 0 ok, 2 there is no such topic, 130 interrupted.",
 )
-@click.argument("topic", metavar="TOPIC", shell_complete=_offered)
-@options.load_plugin
-@options.running(
-    "--ir",
-    metavar="NAME",
-    shell_complete=completion.irs,
-    help="An installed IR whose passes are topics, too.",
-)
-def explain(*, topic: str, ir: str | None) -> None:
+def explain(given: ExplainOptions) -> None:
     """Say what a pass, an option, an error or an environment variable is.
 
     It needs no network. Case does not matter.
@@ -43,14 +52,15 @@ def explain(*, topic: str, ir: str | None) -> None:
     Example:
       parpass explain FoldConstant
       parpass explain parpass.on_failure
+      parpass explain --isolate
       parpass explain WorkerDiedError
       parpass explain canonicalize --ir mlir
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.commands.topics import UnknownTopicError, explain
     from parpass.cli.files.irs import load_irs
 
-    load_irs(ir, [])
+    load_irs(given.ir, [])
     try:
-        click.echo(explain(topic), nl=False)
+        click.echo(explain(given.topic), nl=False)
     except UnknownTopicError as error:
         raise click.BadParameter(str(error), param_hint="'TOPIC'") from None

@@ -11,56 +11,57 @@ from typing import Any, cast
 
 import click
 
-from parpass.cli.commands.option_syntax import Command, Option
+from parpass.cli.files.reading import read_bytes
+from parpass.cli.options.structs import argument, command, option, option_struct
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.kernel_chains import code_text, outline, shown_line
 
 _FORMAT = 2
 _MOST_LOOPS = 20  # of an outline
 
-_choosing = functools.partial(click.option, cls=Option, section="What to show")
+_choosing = functools.partial(option, section="What to show")
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class KernelsOptions:
+    """The options and arguments of `parpass kernels`."""
+
+    file: Path = argument(
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    )
+    node: str | None = _choosing(
+        "--node",
+        metavar="NODE",
+        help="Show the kernels that compute a node: the name of an ONNX node, or of "
+        "one of its results.",
+    )
+    line: int | None = _choosing(
+        "--line",
+        metavar="LINE",
+        type=click.IntRange(min=1),
+        help="Show the kernels that compute a line of the source: of a program's text, "
+        "or of the list of an ONNX model's nodes.",
+    )
+    kernel: str | None = _choosing(
+        "--kernel",
+        metavar="NAME",
+        help="Show where a kernel comes from: its function's name, or its symbol in "
+        "the library.",
+    )
+    text: bool = _choosing(
+        "--text",
+        is_flag=True,
+        help="Show the loops of the kernels as text, in place of their outline.",
+    )
+
+
+@command(
+    KernelsOptions,
     epilog="Exit codes: 0 ok, 2 the command or the file is wrong, or nothing has that "
     "name, 130 interrupted.",
 )
-@click.argument(
-    "file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-@_choosing(
-    "--node",
-    metavar="NODE",
-    help="Show the kernels that compute a node: the name of an ONNX node, or of one of "
-    "its results.",
-)
-@_choosing(
-    "--line",
-    metavar="LINE",
-    type=click.IntRange(min=1),
-    help="Show the kernels that compute a line of the source: of a program's text, or "
-    "of the list of an ONNX model's nodes.",
-)
-@_choosing(
-    "--kernel",
-    metavar="NAME",
-    help="Show where a kernel comes from: its function's name, or its symbol in the "
-    "library.",
-)
-@_choosing(
-    "--text",
-    is_flag=True,
-    help="Show the loops of the kernels as text, in place of their outline.",
-)
-def kernels(
-    *,
-    file: Path,
-    node: str | None,
-    line: int | None,
-    kernel: str | None,
-    text: bool,
-) -> None:
+def kernels(given: KernelsOptions) -> None:
     """Show which kernels a node became, their loops and code, or where they come from.
 
     FILE is what parpass build --emit-map has written. Without options it shows the
@@ -71,11 +72,12 @@ def kernels(
       parpass build model.onnx -o net.so --emit-map net.json
       parpass kernels net.json --node conv1
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
+    node, line, kernel, text = given.node, given.line, given.kernel, given.text
     if sum(one is not None for one in (node, line, kernel)) > 1:
         raise click.UsageError("expected one of --node, --line and --kernel, got more")
     if text and node is line is kernel is None:
         raise click.UsageError("--text is for --node, --line or --kernel")
-    said = _read(file)
+    said = _read(given.file)
     if node is not None:
         shown = _lines(said, _places_of_node(said, node), as_text=text)
     elif line is not None:
@@ -91,9 +93,7 @@ def kernels(
 def _read(file: Path) -> dict[str, Any]:
     wrong = f"'{file}' is no map of 'parpass build --emit-map'"
     try:
-        said: Any = json.loads(file.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read '{file}': {error.strerror}") from None
+        said: Any = json.loads(read_bytes(file))
     except (ValueError, RecursionError):
         raise InputError(wrong) from None
     if not isinstance(said, dict) or not {"kernels", "sources"} <= said.keys():

@@ -8,41 +8,50 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from parpass import __version__
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options.structs import argument, command, option_struct, running
 from parpass.cli.output.failure import InputError
+from parpass.entry_points import SHARED_SUFFIXES, known_irs
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
-_SUFFIX = re.compile(r"\.[A-Za-z0-9_]+")
+_SUFFIX = re.compile(r"\.[a-z0-9_]+")
+_USUAL_SUFFIXES = SHARED_SUFFIXES | {".npy", ".npz", ".py"}  # which the command reads
 _TEMPLATE = ".in"  # ends the names of the files that a project is made from
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class NewOptions:
+    """The options and arguments of `parpass new`."""
+
+    name: str = argument()
+    suffix: str | None = running(
+        "--suffix",
+        metavar=".SUFFIX",
+        help="What the files of its programs end in; the name without underscores "
+        "unless given.",
+    )
+    into: Path | None = running(
+        "--into",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The folder to make; one of that name here, unless given.",
+    )
+
+
+@command(
+    NewOptions,
     epilog="Exit codes: 0 ok, 2 the name or the folder cannot be used, 130 "
     "interrupted.",
 )
-@click.argument("name")
-@options.running(
-    "--suffix",
-    metavar=".SUFFIX",
-    help="What the files of its programs end in; the name without underscores unless "
-    "given.",
-)
-@options.running(
-    "--into",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The folder to make; one of that name here, unless given.",
-)
-def new(*, name: str, suffix: str | None, into: Path | None) -> None:
+def new(given: NewOptions) -> None:
     """Make a small project that compiles a small language, on every core.
 
     It has an IR of dataclasses, its text, an adapter, a pass on functions and one on
@@ -54,8 +63,9 @@ def new(*, name: str, suffix: str | None, into: Path | None) -> None:
       pip install -e '.[test]' && pytest
       parpass opt programs/first.mycompiler -p my_compiler --timing
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
+    name, into = given.name, given.into
     package = _checked_name(name)
-    suffix = _checked_suffix(suffix or f".{package.replace('_', '')}")
+    suffix = _checked_suffix(given.suffix or f".{package.replace('_', '')}")
     folder = Path(name) if into is None else into
     words = {
         "my_compiler": package,
@@ -82,18 +92,47 @@ def _checked_name(name: str) -> str:
             f"expected a name of small letters, digits and underscores, such as "
             f"'my_compiler', got '{name}'"
         )
-    if keyword.iskeyword(package) or package in {*sys.stdlib_module_names, "parpass"}:
+    owner = _owner(package)
+    if owner is not None:
         raise InputError(
-            f"'{name}' is a name of Python, or of parpass; take another, such as "
-            f"'{package}_compiler'"
+            f"'{name}' is a name of {owner}; take another, such as '{package}_compiler'"
         )
     return package
 
 
+def _owner(package: str) -> str | None:
+    """Return whose name of a module, of an IR or of a folder this is, in words."""
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names:
+        return "Python"
+    if package in ("parpass", *(ir.name for ir in known_irs())):
+        return "parpass, or of an IR that is installed"
+    if package in _required() or find_spec(package) is not None:
+        return "a package that parpass needs, or that is installed here"
+    return "a folder of the project" if package in ("programs", "tests") else None
+
+
+def _required() -> set[str]:
+    """Return the names of what parpass requires, with its extras, as modules'."""
+    try:
+        lines = metadata.requires("parpass") or ()
+    except metadata.PackageNotFoundError:  # a source tree
+        return set()
+    found = (re.match(r"[\w.-]+", line) for line in lines)
+    return {one[0].lower().replace("-", "_") for one in found if one is not None}
+
+
 def _checked_suffix(suffix: str) -> str:
-    if not _SUFFIX.fullmatch(suffix) or suffix in (".txt", ".json", ".onnx", ".py"):
+    if not _SUFFIX.fullmatch(suffix):
         raise InputError(
-            f"expected a suffix of its own for --suffix, such as '.toy', got '{suffix}'"
+            "expected a suffix of small letters, digits and underscores for --suffix, "
+            f"such as '.toy', got '{suffix}'"
+        )
+    owners = {one: f"IR '{ir.name}'" for ir in known_irs() for one in ir.suffixes}
+    owners |= dict.fromkeys(_USUAL_SUFFIXES, "files of other kinds")
+    if suffix in owners:
+        raise InputError(
+            f"expected a suffix of its own, such as '.toy', got '{suffix}', which is "
+            f"that of {owners[suffix]}; give another by --suffix"
         )
     return suffix
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.interrupts import INTERRUPTED
+from parpass.cli.options import shared
+from parpass.cli.options.structs import command, option_struct, running
 from parpass.cli.output.failure import InputError, command_text
 from parpass.errors import ParpassError, UnreadFunctionError
 
@@ -25,44 +26,38 @@ _TIMEOUT = 60.0  # seconds for a candidate
 _MARGIN = 3.0  # seconds for what it does besides, where a limit is known
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class ReduceOptions:
+    """The options and arguments of `parpass reduce`."""
+
+    file: Path = shared.reproducer()
+    loaded: Sequence[str] = shared.load()
+    jobs: int | None = shared.jobs()
+    match: str | None = running(
+        "--match",
+        metavar="REGEX",
+        help="What the message of the failure must have in it; otherwise any failure "
+        "of the same type in the same pass counts.",
+    )
+    timeout: float | None = running(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        show_default="60, or a little more than the failing pass was given",
+        help="How long a candidate may run.",
+    )
+    output: str = shared.output(
+        "Where to write the smaller reproducer; - is standard output.",
+        may_be_shown=True,
+    )
+
+
+@command(
+    ReduceOptions,
     epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure does "
     "not come back, 130 interrupted.",
 )
-@options.REPRODUCER
-@options.load_plugin
-@options.jobs
-@options.running(
-    "--match",
-    metavar="REGEX",
-    help="What the message of the failure must have in it; otherwise any failure of "
-    "the same type in the same pass counts.",
-)
-@options.running(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    show_default="60, or a little more than the failing pass was given",
-    help="How long a candidate may run.",
-)
-@options.writing(
-    "-o",
-    "--output",
-    metavar="OUT",
-    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
-    default="-",
-    show_default=True,
-    help="Where to write the smaller reproducer; - is standard output.",
-)
-def reduce(
-    *,
-    file: Path,
-    jobs: int | None,
-    match: str | None,
-    timeout: float | None,
-    output: str,
-) -> None:
+def reduce(given: ReduceOptions) -> None:
     """Make the program of a reproducer smaller while it fails in the same way.
 
     Functions, passes, expressions, statements, fields of tuples, parameters of loop
@@ -80,21 +75,21 @@ def reduce(
     from parpass.cli.operations.trial import read_reproducer
     from parpass.transform import adapter_of
 
-    check_folder(output, "-o")
-    reproducer, mod = read_reproducer(file)
+    check_folder(given.output, "-o")
+    reproducer, mod = read_reproducer(given.file)
     adapter = adapter_of(mod, "reduce")
     try:
-        with _executor(jobs) as executor:
-            seconds = timeout or _seconds_for(reproducer)
-            trials = _trials(reproducer, executor, match, seconds)
+        with _executor(given.jobs) as executor:
+            seconds = given.timeout or _seconds_for(reproducer)
+            trials = _trials(reproducer, executor, given.match, seconds)
             reduction = Reducer(reproducer, mod, adapter, trials)
             was_interrupted = _run(reduction)
     except ParpassError as error:
-        raise InputError(f"{file}: {command_text(error)}") from None
+        raise InputError(f"{given.file}: {command_text(error)}") from None
     _report(adapter, mod, reproducer, reduction)
-    write_text(reduction.reproducer.to_text().rstrip("\n") + "\n", output)
+    write_text(reduction.reproducer.to_text().rstrip("\n") + "\n", given.output)
     if was_interrupted:
-        click.get_current_context().exit(130)
+        click.get_current_context().exit(INTERRUPTED)
 
 
 def _trials(
@@ -140,17 +135,15 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
     A pass that hangs in C code, where nothing interrupts it, hangs in each candidate.
     """
-    from parpass.transform.config import FUNCTION_TIMEOUT
-
-    limit = reproducer.config.get(FUNCTION_TIMEOUT)
+    limit = reproducer.config.get("parpass.function_timeout")
     return _TIMEOUT if limit is None else min(_TIMEOUT, 2.0 * limit + _MARGIN)
 
 
 @contextlib.contextmanager
 def _executor(jobs: int | None) -> Generator[Executor | None]:
-    from parpass.runner.driver.session import new_executor
+    from parpass.runner.driver.session import new_pool
 
-    executor = new_executor(jobs)
+    executor = new_pool(jobs)
     if executor is None:
         yield None
         return

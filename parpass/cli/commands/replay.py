@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import shared
+from parpass.cli.options.structs import command, option_struct, showing
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.errors import FunctionFailure
 
 ANOTHER_FAILURE = 3
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class ReplayOptions:
+    """The options and arguments of `parpass replay`."""
+
+    file: Path = shared.reproducer()
+    loaded: Sequence[str] = shared.load()
+    pdb: bool = showing(
+        "--pdb", is_flag=True, help="Enter the debugger where the pass raised."
+    )
+    traceback: bool = shared.traceback()
+
+
+@command(
+    ReplayOptions,
     epilog="Exit codes: 0 nothing failed, 1 the same failure came back, 2 the command "
     "or the file is wrong, 3 something else failed, 130 interrupted; those of a crash "
     "if the pass kills its process.",
 )
-@options.REPRODUCER
-@options.load_plugin
-@options.showing(
-    "--pdb",
-    is_flag=True,
-    help="Enter the debugger where the pass raised.",
-)
-@options.traceback
-def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
+def replay(given: ReplayOptions) -> None:
     """Run the pipeline of a reproducer on its program, in this process.
 
     FILE was written by a failing run, under --reproducer or the option
@@ -42,7 +47,7 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.operations.trial import (
         FailurePredicate,
-        enforcing_limits_or_exit,
+        interrupting_or_exit,
         load_instruments,
         load_passes,
         read_reproducer,
@@ -51,29 +56,29 @@ def replay(*, file: Path, pdb: bool, traceback: bool) -> None:
     from parpass.errors import ConfigError, ReproducerError, UnreadFunctionError
     from parpass.transform.budget import enforcing_budgets
 
-    reproducer, mod = read_reproducer(file)
+    reproducer, mod = read_reproducer(given.file)
     try:
         pipeline, context = load_passes(reproducer), reproducer.context()
         instruments = load_instruments(reproducer)
     except (ReproducerError, ConfigError) as error:
-        raise InputError(f"{file}: {error}") from None
+        raise InputError(f"{given.file}: {error}") from None
     if reproducer.error_type == "WorkerDiedError":
         click.echo(
             "Note: this failure killed a worker; it may kill this process.", err=True
         )
-    with enforcing_budgets(enforcing_limits_or_exit):
+    with enforcing_budgets(interrupting_or_exit):
         result, error = run_passes(pipeline, mod, context, instruments)
     if error is None:
         click.echo(f"Nothing failed; it was: {reproducer.error}", err=True)
         return
     if isinstance(error, UnreadFunctionError):
         raise error
-    PassFailure(error, with_traceback=traceback).show()
+    PassFailure(error, with_traceback=given.traceback).show()
     same = FailurePredicate.from_reproducer(reproducer)(result)
     came_back = "The same failure came back."
     another = f"This is another failure; it was: {reproducer.error}"
     click.echo(came_back if same else another, err=True)
-    if pdb:
+    if given.pdb:
         _debug(error)
     click.get_current_context().exit(1 if same else ANOTHER_FAILURE)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from parpass.cli.commands import options
-from parpass.cli.commands.option_syntax import Command
+from parpass.cli.options import shared
+from parpass.cli.options.shared import ModelInputOptions
+from parpass.cli.options.structs import command, group, option_struct, running
 from parpass.cli.output.failure import InputError
 from parpass.errors import (
     ArgumentError,
@@ -23,62 +24,53 @@ from parpass.errors.core import did_you_mean
 LIBRARIES = (".so", ".tar")
 
 
-@click.command(
-    cls=Command,
+@option_struct
+class RunOptions:
+    """The options and arguments of `parpass run`."""
+
+    file: Path = shared.program()
+    function: str = running(
+        "--function",
+        metavar="NAME",
+        default="main",
+        show_default=True,
+        help="The function to evaluate.",
+    )
+    values: Sequence[str] = running(
+        "--input",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="The value of a parameter: the path of a .npy file, or a number or nested "
+        "list as JSON; may be given again.",
+    )
+    files: Sequence[Path] = running(
+        "--inputs",
+        metavar="PATH",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="An .npz file with values of parameters by name; may be given again.",
+    )
+    seed: int = running(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Of the values of parameters that are not given, which are random.",
+    )
+    model: ModelInputOptions = group(ModelInputOptions)
+    loaded: Sequence[str] = shared.load()
+    output: str | None = shared.output(
+        "Write what comes out to this file: .npy for one array, .npz for several, "
+        "named output_0 and so on. Otherwise it is printed.",
+    )
+
+
+@command(
+    RunOptions,
     epilog="Exit codes: 0 ok, 1 it cannot be evaluated, 2 the command or an input is "
     "wrong, 130 interrupted.",
 )
-@options.PROGRAM
-@options.running(
-    "--function",
-    metavar="NAME",
-    default="main",
-    show_default=True,
-    help="The function to evaluate.",
-)
-@options.running(
-    "--input",
-    "given",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="The value of a parameter: the path of a .npy file, or a number or nested "
-    "list as JSON; may be given again.",
-)
-@options.running(
-    "--inputs",
-    "files",
-    metavar="PATH",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An .npz file with values of parameters by name; may be given again.",
-)
-@options.running(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Of the values of parameters that are not given, which are random.",
-)
-@options.shape
-@options.load_plugin
-@options.writing(
-    "-o",
-    "--output",
-    metavar="OUT",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write what comes out to this file: .npy for one array, .npz for several, "
-    "named output_0 and so on. Otherwise it is printed.",
-)
-def run(
-    *,
-    file: Path,
-    function: str,
-    given: Sequence[str],
-    files: Sequence[Path],
-    seed: int,
-    shapes: Sequence[tuple[str, Sequence[Any]]],
-    output: str | None,
-) -> None:
+def run(given: RunOptions) -> None:
     """Evaluate a function of a program, operator by operator, on numpy.
 
     INPUT is what parpass opt reads, or a library (.so, .tar) that parpass build has
@@ -94,26 +86,20 @@ def run(
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files import arrays
 
-    if output is not None:
-        arrays.check_output(output)
-    if file.suffix in LIBRARIES:
-        outputs = _run_library(file, function, given, files, seed)
+    if given.output is not None:
+        arrays.check_output(given.output)
+    if given.file.suffix in LIBRARIES:
+        given.model.by_name.check_unused()
+        outputs = _run_library(given)
     else:
-        outputs = _evaluate_program(file, function, given, files, dict(shapes), seed)
-    if output is None:
+        outputs = _evaluate_program(given)
+    if given.output is None:
         click.echo(arrays.as_text(outputs))
     else:
-        arrays.write(outputs, output)
+        arrays.write(outputs, given.output)
 
 
-def _evaluate_program(
-    file: Path,
-    function: str,
-    given: Sequence[str],
-    files: Sequence[Path],
-    shapes: Mapping[str, Sequence[Any]],
-    seed: int,
-) -> list[Any]:
+def _evaluate_program(given: RunOptions) -> list[Any]:
     """Return what a function of a program gives.
 
     Raises:
@@ -125,7 +111,12 @@ def _evaluate_program(
     from parpass.ir.module import IRModule
     from parpass.tir.function import PrimFunc
 
-    mod = read_module(file, shapes=shapes)
+    file, function = given.file, given.function
+    written = arrays.read_values(given.values, given.files)
+    asked = given.model.by_name._replace(
+        given=arrays.shapes_of(written), needs_shapes=True
+    )
+    mod, shapes = read_module(file, model=asked, takes_shapes=True), asked.shapes
     if not isinstance(mod, IRModule):
         raise InputError(
             f"expected a program of Relay or tir to evaluate, got another IR: {file}"
@@ -136,20 +127,18 @@ def _evaluate_program(
     called = mod[function]
     is_loops = isinstance(called, PrimFunc)
     params = parameters(called, {}, shapes) if is_loops else called.params
-    values = arrays.given_values(params, given, files)
+    values = arrays.typed_values(params, written)
     if is_loops:
         values = with_sizes(called, values, shapes)
         params = parameters(called, values, shapes)
     try:
-        inputs = arrays.completed(params, values, shapes, seed)
+        inputs = arrays.completed(params, values, shapes, given.seed)
         return arrays.flat(value_of(called, inputs, mod))
     except EvaluationError as error:
         raise click.ClickException(f"'{function}' has no value: {error}") from None
 
 
-def _run_library(
-    file: Path, function: str, given: Sequence[str], files: Sequence[Path], seed: int
-) -> list[Any]:
+def _run_library(given: RunOptions) -> list[Any]:
     """Return what the network of a library gives.
 
     Raises:
@@ -162,8 +151,9 @@ def _run_library(
     from parpass.runtime.devices import cpu
     from parpass.runtime.graph_executor import GraphModule
 
-    if function != "main":
-        raise _no_function(function, "; a library has one network, its 'main'")
+    file = given.file
+    if given.function != "main":
+        raise _no_function(given.function, "; a library has one network, its 'main'")
     try:
         lib = load_module(file)
         module = GraphModule(lib[lib.manifest.module_name](cpu()))
@@ -173,8 +163,8 @@ def _run_library(
         raise InputError(error) from None
     shapes, dtypes = module.get_input_info()
     params = [Var(name, TensorType(shapes[name], dtypes[name])) for name in shapes]
-    values = arrays.given_values(params, given, files)
-    inputs = arrays.completed(params, values, {}, seed)
+    values = arrays.typed_values(params, arrays.read_values(given.values, given.files))
+    inputs = arrays.completed(params, values, {}, given.seed)
     try:
         for param, value in zip(params, inputs, strict=True):
             module.set_input(param.name_hint, value)

@@ -6,12 +6,16 @@ import enum
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, cast
 
+import click
+
 from parpass import errors
-from parpass.cli.commands.listing import config_options, described_passes, help_pass
 from parpass.cli.files.irs import load_installed_irs
+from parpass.cli.group import SHIPPED
 from parpass.cli.operations.error_advice import ADVICE
+from parpass.cli.options.listing import config_options, described_passes, help_pass
 from parpass.errors.core import did_you_mean
 from parpass.transform.config import ConfigOption, field_names
 
@@ -38,11 +42,28 @@ def error_classes() -> Mapping[str, type[BaseException]]:
     return found
 
 
+def command_options() -> Mapping[str, Mapping[str, click.Option]]:
+    """Return the options of the shipped subcommands, each by the commands it is of."""
+    found: dict[str, dict[str, click.Option]] = {}
+    for name in SHIPPED:
+        module = name.replace("-", "_")
+        command: click.Command = getattr(
+            import_module(f"parpass.cli.commands.{module}"), module
+        )
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                for flag in (*param.opts, *param.secondary_opts):
+                    found.setdefault(flag, {})[name] = param
+    return found
+
+
 def topics() -> Mapping[str, Callable[[], str]]:
     """Return functions that give the texts of all topics, by their names."""
     found: dict[str, Callable[[], str]] = {}
     for name, _ in described_passes():
         found[name] = lambda name=name: help_pass(name)
+    for flag, uses in command_options().items():
+        found[flag] = lambda flag=flag, uses=uses: _flag_text(flag, uses)
     for option in config_options():
         found[option.key] = lambda option=option: _option_text(option)
     for name, kind in error_classes().items():
@@ -56,6 +77,8 @@ def topics() -> Mapping[str, Callable[[], str]]:
 
 def explain(name: str) -> str:
     """Return the text of a topic; case does not matter.
+
+    The dashes of an option may be left out, and `parpass.` of one of the context.
 
     IRs that other distributions declare are loaded for a name that is not known.
 
@@ -79,9 +102,9 @@ def explain(name: str) -> str:
 
 def _find(name: str) -> Callable[[], str] | None:
     """Return what gives the text of a topic, if there is one."""
-    folded = name.lower()
-    found = (text for one, text in topics().items() if one.lower() == folded)
-    return next(found, None)
+    known = {one.lower(): text for one, text in topics().items()}
+    spelled = (f"{begin}{name.lower()}" for begin in ("", "--", "parpass."))
+    return next((known[one] for one in spelled if one in known), None)
 
 
 def option_kind(option: ConfigOption) -> str:
@@ -104,6 +127,16 @@ def _option_text(option: ConfigOption) -> str:
         f"{_filled(option_meaning(option))}\n\n"
         f"In Python: PassContext(config={{{option.key!r}: ...}})\n"
         f"On the command line: --config {option.key}=...\n"
+    )
+
+
+def _flag_text(flag: str, uses: Mapping[str, click.Option]) -> str:
+    commands: dict[str, list[str]] = {}  # by what the option does there
+    for name, option in uses.items():
+        commands.setdefault(option.help or "", []).append(f"parpass {name}")
+    return "\n".join(
+        f"{flag}: an option of {', '.join(names)}\n\n{_filled(meaning)}\n"
+        for meaning, names in commands.items()
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,12 @@ import click
 import numpy as np
 
 from parpass.cli.files.writing import check_folder, write_bytes
-from parpass.cli.output.failure import InputError
+from parpass.cli.output.failure import InputError, unreadable
 from parpass.errors import ArgumentError, EvaluationError
 from parpass.errors.core import did_you_mean
-from parpass.ir.type_structure import check_size
 from parpass.ir.types import TensorType, TupleType, Type
+from parpass.ir.types.type_structure import check_size
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.runtime.array_like import as_number_array
 from parpass.runtime.dtypes import is_int_dtype, numpy_dtype
 
@@ -60,52 +62,80 @@ def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> 
             )
 
 
-def given_values(
-    params: Sequence[Parameter], given: Sequence[str], files: Sequence[Path]
-) -> dict[str, Any]:
-    """Return the values of `--input` and `--inputs`, by the names of parameters.
+def read_values(given: Sequence[str], files: Sequence[Path]) -> dict[str, Any]:
+    """Return the values of `--input` and `--inputs` by name, as they are written.
 
     Raises:
-        click.BadParameter: They name no parameter, or are no values.
+        click.BadParameter: They are no values.
         InputError: A file cannot be read.
     """
-    kinds = {one.name_hint: one.type_annotation for one in params}
     found: dict[str, Any] = {}
     for path in files:
         if path.suffix != ".npz":
             raise InputError(f"'{path}': expected an .npz file with arrays by name")
         found |= _load(path)
-    for setting in given:
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise click.BadParameter(
-                f"expected NAME=VALUE, got '{setting}'", param_hint="'--input'"
-            )
-        found[name] = _value(text, kinds.get(name), name)
-    for name in found:
+    return found | dict(named_value(setting) for setting in given)
+
+
+def named_value(setting: str, option: click.Parameter | None = None) -> tuple[str, Any]:
+    """Return the name and the value of `NAME=VALUE`, of `--input` by default.
+
+    Raises:
+        click.BadParameter: It is not of that form, or no value.
+        InputError: A file cannot be read.
+    """
+    hint = None if option else "'--input'"
+    name, equals, text = setting.partition("=")
+    if not equals:
+        message = f"expected NAME=VALUE, got '{setting}'"
+        raise click.BadParameter(message, param=option, param_hint=hint)
+    if text.endswith(".npy"):
+        return name, _load(Path(text))
+    try:
+        return name, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = f"expected a .npy file, or numbers as JSON, for '{name}': {error}"
+        raise click.BadParameter(message, param=option, param_hint=hint) from None
+
+
+def shapes_of(values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of values as they are written, of those that have one."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name, value in values.items():
+        with contextlib.suppress(ValueError):  # rows of several lengths
+            found[name] = np.shape(value)
+    return found
+
+
+def typed_values(
+    params: Sequence[Parameter], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return values as they are written as arrays of their parameters' types.
+
+    Raises:
+        click.BadParameter: They name no parameter, or are no arrays of numbers.
+    """
+    kinds = {one.name_hint: one.type_annotation for one in params}
+    found: dict[str, Any] = {}
+    for name, value in values.items():
         if name not in kinds:
             raise click.BadParameter(
                 f"no parameter '{name}'{did_you_mean(name, kinds)}; there are "
                 f"{', '.join(kinds) or 'none'}",
                 param_hint="'--input'",
             )
+        found[name] = value
+        if not isinstance(value, np.ndarray):
+            found[name] = _typed(value, kinds[name], name)
     return found
 
 
-def _value(text: str, kind: Type | None, name: str) -> Any:
-    if text.endswith(".npy"):
-        return _load(Path(text))
+def _typed(value: Any, kind: Type | None, name: str) -> Any:
+    dtype = numpy_dtype(kind.dtype) if isinstance(kind, TensorType) else None
     try:
-        value = json.loads(text)
-        dtype = numpy_dtype(kind.dtype) if isinstance(kind, TensorType) else None
         return as_number_array(value, f"'{name}'", dtype)
     except ArgumentError as error:
         raise click.BadParameter(str(error), param_hint="'--input'") from None
-    except (ValueError, RecursionError) as error:
-        raise click.BadParameter(
-            f"expected a .npy file, or numbers as JSON, for '{name}': {error}",
-            param_hint="'--input'",
-        ) from None
 
 
 def _load(path: Path) -> Any:
@@ -113,8 +143,7 @@ def _load(path: Path) -> Any:
         loaded: Any = np.load(path, allow_pickle=False)
         return {**loaded} if path.suffix == ".npz" else loaded
     except (OSError, ValueError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read '{path}': {reason}") from None
+        raise unreadable(path, error) from None
 
 
 def completed(
@@ -132,8 +161,10 @@ def completed(
         seed: Of the random values.
 
     Raises:
+        InputError: The types of tensors that are not given leave shapes open.
         EvaluationError: A type says too little.
     """
+    _check_shapes(params, values, shapes)
     random = np.random.default_rng(seed)
     made: list[Any] = []
     for param in params:
@@ -147,6 +178,33 @@ def completed(
         else:
             made.append(random_value(own, kind, f"parameter '{name}'"))
     return made
+
+
+def _check_shapes(
+    params: Sequence[Parameter],
+    values: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[Any]],
+) -> None:
+    missing = [
+        one
+        for one in params
+        if isinstance(one.type_annotation, TensorType)
+        and one.name_hint not in {*values, *shapes}
+        and static_tensor(one.type_annotation) is None
+    ]
+    if missing:
+        listed = ", ".join(f"'{m.name_hint}' of {m.type_annotation}" for m in missing)
+        raise InputError(
+            f"expected known shapes for random values, got open ones: {listed}; give "
+            "values by --input, or shapes by --shape, such as "
+            f"--shape {_example(missing[0])}"
+        )
+
+
+def _example(param: Parameter) -> str:
+    dims = cast("TensorType", param.type_annotation).shape
+    sizes = ",".join(str(dim) if isinstance(dim, int) else "1" for dim in dims)
+    return f"{param.name_hint}:{sizes}"
 
 
 def flat(value: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from parpass import entry_points
-from parpass.cli.output.failure import InputError
+from parpass.cli.output.failure import InputError, is_user_file
 from parpass.entry_points import IR
 from parpass.errors import EntryPointError, ParseError, ReproducerError
 from parpass.errors.core import did_you_mean
@@ -42,11 +42,16 @@ def load_plugin(name: str) -> None:
 
 
 def _location(error: BaseException) -> str:
-    """Return where it was raised, unless the message shows that."""
+    """Return where it was raised, unless the message shows that.
+
+    That is the user's own line, which may have called something that refused it.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) or not frames:
         return ""
-    return f"\n  at {frames[-1].filename}:{frames[-1].lineno}"
+    own = (one for one in reversed(frames) if is_user_file(one.filename))
+    frame = next(own, frames[-1])
+    return f"\n  at {frame.filename}:{frame.lineno}"
 
 
 def known_irs() -> list[str]:

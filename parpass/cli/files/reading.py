@@ -1,22 +1,26 @@
-"""Programs in text: parted by lines, below the headers of reproducers, parsed.
+"""Reading of the command's inputs: ONNX, JSON, or an IR as text.
 
-Reading the inputs of the command: ONNX, JSON, or IR as text.
+A text file may hold several programs, divided by marker lines, each below the header
+of a reproducer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parpass.cli.output.failure import InputError
+import click
+
+from parpass.cli.output.failure import ARGUMENTS, PHRASES, InputError, unreadable
+from parpass.errors import Hint, render_hints
 
 if TYPE_CHECKING:
+    from parpass.errors import FrontendError
     from parpass.transform import ProgramFormat
-from collections.abc import Mapping
-from pathlib import Path
-
-import click
 
 SPLIT = "// -----"
 
@@ -126,7 +130,37 @@ _JSON = re.compile(rb'\s*\{\s*"parpass"')
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # what protobuf begins with is here
 _SNIFFED = 4096  # bytes
 
-Shapes = Mapping[str, Sequence[Any]]
+
+class ModelOptions(NamedTuple):
+    """The settings for the inputs of ONNX models.
+
+    Attributes:
+        shapes: Shapes by name.
+        dims: Lengths by the names of dimensions.
+        constants: The values of inputs that are fixed, by name.
+        given: The shapes of values that inputs are given when the model runs, by name.
+        needs_shapes: Whether the shapes of all other inputs have to be known.
+    """
+
+    shapes: Mapping[str, Sequence[Any]] = {}
+    dims: Mapping[str, int] = {}
+    constants: Mapping[str, Any] = {}
+    given: Mapping[str, Sequence[int]] = {}
+    needs_shapes: bool = False
+
+    def check_unused(self, *, shapes: bool = True) -> None:
+        """Check that nothing is said, for what is read is no ONNX model.
+
+        Raises:
+            InputError: Something is.
+        """
+        for option, given in (
+            ("--shape", self.shapes if shapes else ()),
+            ("--dim", self.dims),
+            ("--const", self.constants),
+        ):
+            if given:
+                raise InputError(f"{option} is for the inputs of ONNX models")
 
 
 class _Input(NamedTuple):
@@ -146,8 +180,8 @@ def read_modules(
     inputs: Sequence[Path],
     *,
     ir: str | None = None,
-    shapes: Shapes | None = None,
-    checks_shapes: bool = True,
+    model: ModelOptions | None = None,
+    takes_shapes: bool = False,
     split: str = SPLIT,
 ) -> list[Any]:
     """Return the modules of the inputs: one of all ONNX files, or one of each program.
@@ -155,32 +189,35 @@ def read_modules(
     Args:
         inputs: The paths; `-` is standard input.
         ir: The IR that they are in; by default their suffixes tell, or what is in them.
-        shapes: Shapes of the inputs of ONNX models, by name.
-        checks_shapes: Whether it is an error to give them for programs.
+        model: What is known of the inputs of ONNX models.
+        takes_shapes: Whether shapes may be given for programs, too.
         split: What lines begin with that part programs.
 
     Raises:
         InputError: They cannot be read, or are not all of one kind.
     """
-    found = _inputs(inputs, ir)
+    found, model = _inputs(inputs, ir), model or ModelOptions()
     if found[0].kind == "onnx":
-        return [_read_onnx(found, shapes or {})]
-    if shapes and checks_shapes:
-        raise InputError("--shape is for the inputs of ONNX models")
+        return [_read_onnx(found, model)]
+    model.check_unused(shapes=not takes_shapes)
     if found[0].kind == "json":
         return [_read_json(one) for one in found]
     return parse_all(_programs(found, split))
 
 
 def read_module(
-    path: Path, *, ir: str | None = None, shapes: Shapes | None = None
+    path: Path,
+    *,
+    ir: str | None = None,
+    model: ModelOptions | None = None,
+    takes_shapes: bool = False,
 ) -> Any:
-    """Return the one module of an input; shapes are for it if it is an ONNX model.
+    """Return the one module of an input; see `read_modules`.
 
     Raises:
         InputError: It cannot be read, or has several programs.
     """
-    modules = read_modules([path], ir=ir, shapes=shapes, checks_shapes=False)
+    modules = read_modules([path], ir=ir, model=model, takes_shapes=takes_shapes)
     if len(modules) != 1:
         raise InputError(f"expected one program, got {len(modules)} in '{path}'")
     return modules[0]
@@ -234,28 +271,54 @@ def _kind_of(content: bytes) -> str:
     return "json" if _JSON.match(content) else "relay"
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, or of standard input for `-`.
+
+    Raises:
+        InputError: It cannot be read.
+    """
     try:
         with click.open_file(str(path), "rb") as file:
             return file.read()
     except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror}") from None
+        raise unreadable(path, error) from None
     except RuntimeError:  # click's word for a stream that is not there
         raise InputError("cannot read: standard input is closed") from None
 
 
-def _read_onnx(inputs: Sequence[_Input], shapes: Shapes) -> Any:
+def _read(path: Path) -> bytes:
+    content = read_bytes(path)
+    if str(path) == "-" and not content.strip():
+        raise InputError("expected a program on standard input, got nothing")
+    return content
+
+
+def _read_onnx(inputs: Sequence[_Input], model: ModelOptions) -> Any:
     from parpass.errors import FrontendError
 
     try:
-        from parpass.relay.frontend import from_onnx
+        from parpass.relay.frontend.onnx.importer import import_models
+        from parpass.relay.frontend.onnx.parameters import InputSettings
 
         models: Any = [one.path for one in inputs]
         if any(one.content is not None for one in inputs):
             models = _loaded_models(inputs)
-        return from_onnx(models, shape=shapes, freeze_params=True)[0]
-    except (FrontendError, OSError, ImportError) as error:
+        settings = InputSettings(**model._asdict())
+        return import_models(models, settings, freeze_params=True)[0]
+    except FrontendError as error:
+        if click.get_current_context().params.get("traceback"):
+            click.echo("".join(traceback.format_exception(error)), err=True)
+        raise InputError(_with_command(error)) from None
+    except (OSError, ImportError) as error:
         raise InputError(error) from None
+
+
+def _with_command(error: FrontendError) -> str:
+    """Return an error's message; options that it advises stand in a whole command."""
+    given = click.get_current_context().meta.get(ARGUMENTS, ())
+    command = shlex.join(["parpass", *given]).replace("{", "{{").replace("}", "}}")
+    advice = PHRASES[Hint.OPEN_SHAPES].replace(" {1}", f"\n  {command} {{1}}")
+    return render_hints(error, {**PHRASES, Hint.OPEN_SHAPES: advice})
 
 
 def _loaded_models(inputs: Sequence[_Input]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from parpass.atomic_files import atomic_write
 from parpass.cli.files.reading import SPLIT
 from parpass.cli.output.failure import InputError
-from parpass.errors import UnreadFunctionError
+from parpass.errors import IRTypeError, UnreadFunctionError
 
 
 def check_suffix(output: str) -> None:
@@ -150,7 +150,10 @@ def _as_json(modules: Sequence[Any], output: str) -> str:
     if len(modules) != 1 or not isinstance(modules[0], IRModule):
         what = f"{len(modules)} programs" if len(modules) != 1 else "another IR"
         raise InputError(f"'{output}' is to hold one Relay module as JSON, got {what}")
-    return save_json(modules[0])
+    try:
+        return save_json(modules[0])
+    except IRTypeError as error:  # such as of a file whose name is no text
+        raise InputError(f"the program cannot be written as JSON: {error}") from None
 
 
 def _suffix(output: str) -> str:

@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 import click
 
 from parpass.cli.operations.executors import function_cache, opening_runner
+from parpass.cli.options.codemod import CodemodOptions
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.progress_display import showing_progress
 from parpass.diagnostic import override_renderer, takes_colour
-from parpass.errors import ArgumentError
+from parpass.errors import ParpassError
 from parpass.instrument.ir_printing import coloured_diff_line
 from parpass.integrations.codemod import (
     CodemodNameError,
@@ -29,44 +30,28 @@ from parpass.runner import RunReport
 from parpass.runner.pool import fork_server
 
 
-def run(
-    name: str,
-    paths: Sequence[str],
-    arguments: Sequence[str],
-    *,
-    include: Sequence[str],
-    exclude: Sequence[str],
-    include_generated: bool,
-    root: str,
-    python_version: str | None,
-    formatter: str | None,
-    jobs: int | None,
-    executor: str | None,
-    isolate: bool,
-    function_timeout: float | None,
-    memory_limit: int | None,
-    cache: str | None,
-    cache_from: Sequence[str],
-    cache_to: Sequence[str],
-    verify_cache: float | None,
-    dry_run: bool,
-    check: bool,
-    diff: bool,
-    explain_speed: bool,
-    quiet: bool,
-    traceback: bool,
-) -> int:
-    """Do what the options of `parpass codemod` say, and return the exit code.
+def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
+    """Run a codemod as the options of `parpass codemod` say.
+
+    Args:
+        name: Of the codemod.
+        given: The options.
+        arguments: Those of the codemod.
+
+    Returns:
+        The exit code.
 
     Raises:
         click.ClickException: Something of it is wrong.
     """
-    kept = function_cache(cache, cache_from, cache_to, verify_cache)
+    kept = function_cache(given.results)
+    jobs, executor = given.workers.jobs, given.workers.executor
+    is_dry = given.dry_run or given.check
     is_much = (
         kept is None
         and executor is None
         and jobs not in (0, 1)
-        and any(os.path.isdir(one) for one in paths)
+        and any(os.path.isdir(one) for one in given.paths)
         and fork_server.has_fork_server()
     )
     reports: list[RunReport] = []
@@ -74,7 +59,7 @@ def run(
         with contextlib.ExitStack() as stack:
             stack.enter_context(_importing_from_here())
             found = find_codemod(name)
-            given = _arguments(found, name, arguments)
+            of_codemod = _arguments(found, name, arguments)
             runner = stack.enter_context(
                 opening_runner(
                     jobs,
@@ -84,43 +69,42 @@ def run(
                 )
             )
             stack.enter_context(_rendering_nothing())
-            progress = stack.enter_context(showing_progress(quiet=quiet))
+            progress = stack.enter_context(showing_progress(quiet=given.quiet))
             result = run_codemod(
                 found,
-                paths,
-                arguments=given,
-                dry_run=dry_run or check,
-                include=include,
-                exclude=exclude,
-                include_generated=include_generated,
-                formatter=shlex.split(formatter or ""),
-                python_version=python_version,
-                root=root,
+                given.paths,
+                arguments=of_codemod,
+                dry_run=is_dry,
+                include=given.include,
+                exclude=given.exclude,
+                include_generated=given.include_generated,
+                formatter=shlex.split(given.formatter or ""),
+                python_version=given.python_version,
+                root=given.root,
                 runner=runner,
                 cache=kept,
-                isolated=isolate,
-                function_timeout=function_timeout,
-                memory_limit=memory_limit,
+                isolated=given.isolate,
+                **given.limits.settings(),
                 progress=progress,
                 report=reports.append,
             )
-    except (CodemodNameError, ArgumentError) as error:
+    except ParpassError as error:
         raise InputError(error) from None
     except KeyboardInterrupt as interrupt:
         notes: Sequence[str] = getattr(interrupt, "__notes__", ())
         written = [one for one in notes if one.endswith("files were written")]
         click.echo(f"Interrupted: {(*written, 'no file was written')[0]}", err=True)
         raise
-    _show_files(result, diff=diff, quiet=quiet, is_dry=dry_run or check)
-    _show_failures(result, traceback=traceback, quiet=quiet)
-    if kept is not None and not quiet:
+    _show_files(result, diff=given.diff, quiet=given.quiet, is_dry=is_dry)
+    _show_failures(result, traceback=given.traceback, quiet=given.quiet)
+    if kept is not None and not given.quiet:
         _show_uncached(reports)
-    if explain_speed:
+    if given.explain_speed:
         from parpass.cli.output.tables import print_speed_report
 
         for report in reports:
             print_speed_report(report)
-    return int(bool(result.failed) or (check and bool(result.changed)))
+    return int(bool(result.failed) or (given.check and bool(result.changed)))
 
 
 def show_shipped() -> None:

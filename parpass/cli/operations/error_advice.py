@@ -37,7 +37,7 @@ ADVICE = {
     "FrontendError": "Convert the model by its own tools, or correct what is named.",
     "FunctionFailure": "Catch it for deaths, timeouts and memory limits at once.",
     "FunctionTimeoutError": (
-        "Allow more by `function_timeout`, or go on without the pass: "
+        "Allow more by the limit that is named, or go on without the pass: "
         "`on_failure='skip'`."
     ),
     "IRError": "Build the node by the rules that are named.",
@@ -77,11 +77,14 @@ ADVICE = {
     "PassResultError": (
         "Return the function, or the module, also where there is nothing to do."
     ),
+    "PassNameWarning": "Write the name that the message has.",
     "PassStateWarning": "Return results, or count by `ctx.count`.",
     "PipelineSyntaxError": (
         "Correct the text at the mark; `NAME{option=value},NAME` is the form."
     ),
-    "PreservedAnalysisError": "Leave the analysis out of the pass's `preserves`.",
+    "PreservedAnalysisError": (
+        "Leave the analysis out of the pass's `preserves`; change a copy of a result."
+    ),
     "ProgressWarning": "Mend the callback.",
     "ReadOnlyModuleError": (
         "Return the one function; to add or replace others, write a module pass."

@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from parpass.cli.operations.preload import preloaded_workers
+from parpass.cli.options.shared import CacheOptions
 from parpass.cli.output.failure import InputError, command_text
-from parpass.entry_points import open_executor
+from parpass.entry_points import open_cache_layer, open_executor
 from parpass.errors import ArgumentError, EntryPointError, RuntimeUseError
 from parpass.object_store import default_folder
 from parpass.runner import (
     FunctionCache,
-    HttpLayer,
     Runner,
     open_runner,
 )
@@ -48,48 +48,37 @@ def opening_runner(
     if dask is not None:
         executor, option = f"dask://{dask}", "'--dask'"
     with contextlib.ExitStack() as stack:
-        given: Any = None
+        where: Any = None
         if executor is not None:
             try:
                 opened = open_executor(executor)
-                # Their logs repeat at length what errors say; Ray sets the level of its
-                # own when it is loaded.
-                for name in ("distributed.client", "ray"):
-                    logging.getLogger(name).setLevel(logging.CRITICAL)
-                given = stack.enter_context(opened)
+                # Its log repeats at length what errors say.
+                logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+                where = stack.enter_context(opened)
             except (ArgumentError, EntryPointError, RuntimeUseError) as error:
                 raise click.BadParameter(
                     command_text(error), param_hint=option
                 ) from None
         elif preload:
-            given = stack.enter_context(preloaded_workers(preload, jobs))
-        workers = jobs if given is None else None
+            where = stack.enter_context(preloaded_workers(preload, jobs))
+        workers = jobs if where is None else None
         yield stack.enter_context(
-            open_runner(workers=workers, executor=given, cache=cache)
+            open_runner(workers=workers, executor=where, cache=cache)
         )
 
 
-def function_cache(
-    folder: str | None,
-    lower: Sequence[str],
-    writable: Sequence[str],
-    verify: float | None,
-) -> FunctionCache | None:
-    """Return the cache that `--cache` and the like name; None for none.
+def function_cache(given: CacheOptions) -> FunctionCache | None:
+    """Return the cache that options name, `--cache=` that of `parpass cache`.
 
-    Args:
-        folder: What `--cache` gives; empty for the folder of `parpass cache`.
-        lower: What each `--cache-from` gives.
-        writable: What each `--cache-to` gives.
-        verify: What `--verify-cache` gives.
+    None for none.
 
     Raises:
         click.BadParameter: One is no folder and no URL.
         InputError: The user has no folder for a cache.
     """
-    if folder is None and not lower and not writable:
+    if not given.is_cached:
         return None
-    for one in lower:
+    for one in given.cache_from:
         if not one or Path(one).is_file():
             raise click.BadParameter(
                 f"expected the folder of a cache or a URL, got '{one}'",
@@ -97,13 +86,14 @@ def function_cache(
             )
     option = "'--cache-to'"
     try:
-        servers = [HttpLayer(one, is_writable=True) for one in writable]
+        servers = [open_cache_layer(one, is_writable=True) for one in given.cache_to]
         option = "'--cache-from'"
+        folder = given.cache
         if folder is not None:
             folder = folder or str(default_folder())
-        below = [*lower, *servers]
-        return FunctionCache(folder, lower=below, verify=verify or 0.0)
-    except ArgumentError as error:
+        below = [*given.cache_from, *servers]
+        return FunctionCache(folder, lower=below, verify=given.verify_cache or 0.0)
+    except (ArgumentError, EntryPointError) as error:
         raise click.BadParameter(str(error), param_hint=option) from None
     except OSError as error:
         raise InputError(f"there is no folder for a cache: {error}") from None

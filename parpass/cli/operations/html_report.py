@@ -14,7 +14,7 @@ from parpass.runner import Runner
 from parpass.transform import PassContext
 
 if TYPE_CHECKING:
-    from parpass.runner.report.html.page import Recording
+    from parpass.report.html.page import Recording
 
 
 @contextlib.contextmanager

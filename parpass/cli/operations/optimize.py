@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from parpass.cli.files.reading import SPLIT, Program, read_modules, read_programs
+from parpass.cli.files.reading import (
+    SPLIT,
+    Program,
+    read_modules,
+    read_programs,
+)
 from parpass.cli.files.writing import write_modules
 from parpass.cli.operations.executors import function_cache, opening_runner
 from parpass.cli.operations.expectations import Expectations, capturing
@@ -20,7 +25,8 @@ from parpass.cli.operations.pipeline import (
     read_pipeline,
 )
 from parpass.cli.operations.preload import modules_to_preload
-from parpass.cli.operations.watching import Watching, WatchOptions
+from parpass.cli.operations.watching import Watching
+from parpass.cli.options.opt import OptOptions
 from parpass.cli.output.failure import InputError, PassFailure
 from parpass.cli.output.file_times import FileTimes
 from parpass.errors import ParseError, UnreadFunctionError
@@ -38,83 +44,61 @@ from parpass.transform.adapter_registry import is_of
 Run = Callable[[Any], Any]
 
 
-def run(
-    inputs: Sequence[Path],
-    *,
-    passes: str | None,
-    level: int,
-    is_level_given: bool,
-    config: Sequence[str],
-    jobs: int | None,
-    executor: str | None,
-    dask: str | None,
-    ir: str | None,
-    shapes: Sequence[tuple[str, Sequence[Any]]],
-    split_input_file: str | None,
-    verify_diagnostics: bool,
-    output: str,
-    print_metadata: bool | None,
-    print_types: bool,
-    dump_pass_pipeline: bool,
-    traceback: bool,
-    function_timeout: float | None,
-    memory_limit: int | None,
-    on_failure: str | None,
-    opt_bisect_limit: int | None,
-    opt_bisect: str | None,
-    reproducer: str | None,
-    check_contract: bool,
-    check_analyses: bool,
-    isolate: bool,
-    cache: str | None,
-    cache_from: Sequence[str],
-    cache_to: Sequence[str],
-    verify_cache: float | None,
-    watched: WatchOptions,
-    adapter: ModuleAdapter | None,
-    loaded: Sequence[str],
-) -> None:
-    """Do what the options of `parpass opt` say; `adapter` is that of the programs.
+def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
+    """Do what the options of `parpass opt` say.
+
+    Args:
+        given: The options.
+        adapter: That of the programs; None where their suffixes do not tell.
 
     Raises:
         click.ClickException: Something of it failed.
     """
-    split = split_input_file or SPLIT
-    files = FileTimes()
+    split = given.split_input_file or SPLIT
+    files, watched = FileTimes(), given.watched
     settings = {
-        "function_timeout": function_timeout,
-        "memory_limit": memory_limit,
-        "on_failure": on_failure,
-        "opt_bisect_limit": opt_bisect_limit,
-        "opt_bisect": opt_bisect,
-        "reproducer": reproducer,
-        "check_contract": check_contract or None,
-        "check_analyses": check_analyses or None,
-        "isolated": isolate or None,
+        **given.limits.settings(),
+        "on_failure": given.on_failure,
+        "opt_bisect_limit": given.opt_bisect_limit,
+        "opt_bisect": given.opt_bisect,
+        "reproducer": given.reproducer,
+        "check_contract": given.check_contract or None,
+        "check_analyses": given.check_analyses or None,
+        "isolated": given.isolate or None,
     }
-    elsewhere = executor is not None or dask is not None
-    modules = () if elsewhere else modules_to_preload(inputs, ir, jobs)
+    elsewhere = given.workers.executor is not None or given.dask is not None
+    modules = (
+        ()
+        if elsewhere
+        else modules_to_preload(given.inputs, given.ir, given.workers.jobs)
+    )
     if modules:  # which much text has; so all is for workers, whatever passes cost
         settings["asking_workers_seconds"] = 0.0
-    if passes is None and is_level_given:
-        passes = _passes_of_level(level, adapter)
+    passes = given.passes
+    if passes is None and _is_level_given():
+        passes = _passes_of_level(given.level, adapter)
     pipeline = Sequential([]) if passes is None else read_pipeline(passes, adapter)
-    watching = Watching(watched, pipeline, loaded)
+    watching = Watching(watched, pipeline, given.loaded)
     contexts = make_contexts(
-        watched.repeat or 1, pipeline, level, config, watching.instruments, settings
+        watched.repeat or 1,
+        pipeline,
+        given.level,
+        given.config,
+        watching.instruments,
+        settings,
     )
-    if dump_pass_pipeline and passes is not None:
+    if given.dump_pass_pipeline and passes is not None:
         dump_pipeline(pipeline)
     _note_skipped(pipeline, contexts[0])
     code = 0
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(
             opening_runner(
-                jobs,
-                executor,
-                dask=dask,
+                given.workers.jobs,
+                given.workers.executor,
+                dask=given.dask,
                 preload=modules if passes else (),
-                cache=function_cache(cache, cache_from, cache_to, verify_cache),
+                cache=function_cache(given.results),
             )
         )
         stack.enter_context(
@@ -122,36 +106,40 @@ def run(
                 runner,
                 contexts,
                 pipeline=passes or "",
-                jobs=jobs,
+                jobs=given.workers.jobs,
                 shows_progress=bool(passes),
             )
         )
         go = (
             functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
         )
+        read = functools.partial(read_programs, given.inputs, ir=given.ir, split=split)
         try:
-            if verify_diagnostics:
-                programs = read_programs(inputs, ir=ir, split=split)
-                modules, code = _verify(programs, go, files)
-            elif split_input_file is not None:
-                programs = read_programs(inputs, ir=ir, split=split)
-                modules, code = _each_alone(programs, go, files, traceback=traceback)
+            if given.verify_diagnostics:
+                modules, code = _verify(read(), go, files)
+            elif given.split_input_file is not None:
+                modules, code = _each_alone(
+                    read(), go, files, traceback=given.traceback
+                )
             else:
                 with files.reading():
-                    given = read_modules(
-                        inputs, ir=ir, shapes=dict(shapes), split=split
+                    programs = read_modules(
+                        given.inputs,
+                        ir=given.ir,
+                        model=given.model.by_name,
+                        split=split,
                     )
-                modules = list(_all(given, go, traceback=traceback))
+                modules = list(_all(programs, go, traceback=given.traceback))
         finally:
             if passes is not None:
                 watching.report()
-    if not code or output == "-":
+    if not code or given.output == "-":
         with files.writing():
             write_modules(
                 modules,
-                output,
-                show_meta_data=print_metadata,
-                show_types=print_types,
+                given.output,
+                show_meta_data=given.print_metadata,
+                show_types=given.print_types,
                 split=split,
             )
     if watched.explain_speed:
@@ -159,6 +147,11 @@ def run(
 
         print_file_times(files, sum(one.seconds for one in watching.reports))
     click.get_current_context().exit(code)
+
+
+def _is_level_given() -> bool:
+    source = click.get_current_context().get_parameter_source("level")
+    return source is ParameterSource.COMMANDLINE
 
 
 def _unchanged(mod: Any) -> Any:

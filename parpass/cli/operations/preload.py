@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from parpass.entry_points import ir_named, ir_with_suffix
 from parpass.errors import EntryPointError
-from parpass.runner.executor import worker_env
+from parpass.runner.follow.environment import worker_env
 from parpass.runner.pool import fork_server
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ def _modules_for_files(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:
 def preloaded_workers(modules: Sequence[str], jobs: int | None) -> Generator[Executor]:
     """Give workers that begin with modules, and are started at once."""
     from parpass.runner.cores import clamp_workers, usable_cores
-    from parpass.runner.pool.loky_executor import LokyExecutor
+    from parpass.runner.pool.worker_pool import Pool
 
     _start_fork_server(modules)
     workers = usable_cores() if jobs is None else clamp_workers(jobs)
-    executor = LokyExecutor(workers, preload=modules)
+    executor = Pool(workers, preload=modules)
     executor.start()
     try:
         yield executor

@@ -11,8 +11,8 @@ import click
 from parpass import __version__
 from parpass.cli.files.writing import write_bytes
 from parpass.cli.output.failure import InputError
+from parpass.report.profile import Profile, RunProfile
 from parpass.runner import Runner
-from parpass.runner.report.profile import Profile, RunProfile
 from parpass.transform import PassContext
 
 

@@ -208,8 +208,13 @@ class Reducer:
         now = self._size(self.mod)
         for k in range(at, len(items), length):
             mod = way.without(self.mod, items[k : k + length])
-            if self._size(mod) < now:
+            if self._size(mod) < now and self._is_well_formed(mod):
                 yield (k, mod), self._with_module(mod)
+
+    def _is_well_formed(self, mod: Any) -> bool:
+        """Return whether a module has no faults, for which no trial is needed."""
+        functions = self._adapter.functions(mod).values()
+        return not any(self._adapter.faults(function, mod) for function in functions)
 
     def _with_module(self, mod: Any) -> Reproducer:
         return structs.replace(self.reproducer, text=self._programs.astext(mod))

@@ -13,8 +13,6 @@ import re
 import select
 import signal
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,7 +26,7 @@ from parpass.cli.files.irs import (
     parse_program,
     unknown_ir_message,
 )
-from parpass.cli.output.failure import InputError
+from parpass.cli.output.failure import InputError, unreadable
 from parpass.diagnostic import override_renderer
 from parpass.errors import (
     DiagnosticError,
@@ -38,7 +36,6 @@ from parpass.errors import (
 )
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline_sync
-from parpass.runner.stage.resource_limits import limit_memory
 from parpass.transform import (
     PassContext,
     PassInfo,
@@ -47,60 +44,30 @@ from parpass.transform import (
     adapter_of,
     parse_pipeline,
 )
-from parpass.transform.budget import Budget, enforcing_budgets
+from parpass.transform.budget import (
+    Budget,
+    enforcing_budgets,
+    interrupting,
+    or_exit,
+)
 from parpass.transform.config import CHECK_CONTRACT
 from parpass.transform.debug.locate import load_object, register_located
 from parpass.transform.debug.reproducer import Reproducer
 
-_ALARM_INTERVAL = 0.5  # seconds; a pass may catch what interrupts it
 _GRACE = 2.0  # seconds for Python code to be interrupted; C code is not
 
 
-class OverdueError(Exception):
-    """A pass is interrupted where it is; told as a FunctionTimeoutError."""
-
-
 @contextlib.contextmanager
-def enforcing_limits(budget: Budget) -> Generator[None]:
-    """Interrupt what takes too long in Python, and refuse memory beyond the limit."""
-    with contextlib.ExitStack() as stack:
-        if budget.memory is not None:
-            stack.enter_context(limit_memory(budget.memory))
-        if budget.seconds is not None and _can_be_interrupted():
-            stack.enter_context(_alarm(budget.seconds))
+def interrupting_or_exit(budget: Budget) -> Generator[None]:
+    """Hold the block to a budget; end the process if it takes too long in C code."""
+    file = sys.__stderr__
+    with (
+        contextlib.nullcontext()
+        if file is None
+        else or_exit(budget, file, 1.0, _GRACE),
+        interrupting(budget),
+    ):
         yield
-
-
-@contextlib.contextmanager
-def enforcing_limits_or_exit(budget: Budget) -> Generator[None]:
-    """Do so, and end the process, with exit code 1, if it takes too long in C."""
-    if budget.seconds is not None and sys.__stderr__ is not None:
-        seconds = budget.seconds + _GRACE
-        faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
-    try:
-        with enforcing_limits(budget):
-            yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
-
-
-def _can_be_interrupted() -> bool:
-    is_main = threading.current_thread() is threading.main_thread()
-    return is_main and hasattr(signal, "setitimer")
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Generator[None]:
-    def ring(_signal: int, _frame: object) -> None:
-        raise OverdueError("its time is over")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_INTERVAL)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -163,7 +130,7 @@ def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
     except UnicodeDecodeError:
         raise InputError(f"{file}: expected a reproducer, got no text") from None
     except OSError as error:
-        raise InputError(f"cannot read '{file}': {error.strerror}") from None
+        raise unreadable(file, error) from None
 
 
 def load_ir(reproducer: Reproducer) -> ProgramFormat:
@@ -332,17 +299,19 @@ def _run_candidate(text: str) -> TrialResult:
     except Exception as error:  # noqa: BLE001 -- a candidate that is no program
         return TrialResult("raised", type(error).__name__, None, str(error))
     override_renderer(lambda _: None)
-    with enforcing_budgets(enforcing_limits):
+    with enforcing_budgets(interrupting):
         result, _ = run_passes(pipeline, mod, context, instruments)
     return replace(result, message=result.message[:400])
 
 
 def _wait_for_child(child: int, read: int, seconds: float) -> TrialResult:
-    until = time.monotonic() + seconds
+    ready: list[Any] = []
     with os.fdopen(read, "rb", buffering=0) as pipe:
-        ready, _, _ = select.select([pipe], [], [], max(until - time.monotonic(), 0))
-        if not ready:
-            os.kill(child, signal.SIGKILL)
+        try:
+            ready, _, _ = select.select([pipe], [], [], max(seconds, 0))
+        finally:  # it may be interrupted
+            if not ready:
+                os.kill(child, signal.SIGKILL)
         answer = pipe.read() if ready else b""
     _, status = os.waitpid(child, 0)
     if answer:

@@ -20,12 +20,10 @@ from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
 from parpass.relay.interpreter import interpreter
 from parpass.tir.arith import Analyzer
-from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Load, Var
+from parpass.tir.expr import Buffer, Call, IntImm, Load, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.interpreter import evaluation
-from parpass.tir.prim_expr import IntImm
 from parpass.tir.stmt import BufferStore, Store
 from parpass.tir.stmt_functor import substitute
 

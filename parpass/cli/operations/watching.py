@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from parpass.cli.files.writing import check_outputs
 from parpass.cli.operations.dump_output import function_dump
 from parpass.cli.operations.html_report import writing_report
 from parpass.cli.operations.pass_globs import (
@@ -23,6 +21,7 @@ from parpass.cli.operations.pass_globs import (
 from parpass.cli.operations.printed_ir import PrintIR, pass_names
 from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
 from parpass.cli.operations.remark_output import RemarkOutput
+from parpass.cli.options.watching import WatchOptions
 from parpass.cli.output.progress_display import showing_progress
 from parpass.errors.core import did_you_mean
 from parpass.instrument import (
@@ -37,97 +36,7 @@ from parpass.transform import Pass, PassContext, adapter_of
 from parpass.transform.capture.pass_memory import PassMemory
 
 if TYPE_CHECKING:
-    from parpass.runner.report.html.page import Recording
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchOptions:
-    """The arguments of the options that watch runs; see `commands/watch_options.py`.
-
-    Attributes:
-        remarks: Where to write the remarks of passes; `-` for standard error.
-        remarks_filter: Comma-separated globs of passes, whose remarks are kept.
-        trace: Where to write what each process did when.
-        report: Where to write a page on the runs.
-        profile: Where to write the numbers of passes and functions.
-        profile_memory: Whether memory is among them.
-        repeat: How many runs the profile is of.
-        dump_ir: Where to write what passes made of functions.
-        dump_ir_passes: Comma-separated globs of passes that this is of.
-        dump_ir_limit: How many bytes are written at most; None for the default.
-        print_ir_before: Comma-separated names of passes, once for each time that the
-            option was given; an empty one means all passes.
-        print_ir_after: Likewise.
-        print_ir_before_all: Whether to print before all passes.
-        print_ir_after_all: Likewise.
-        print_ir_after_change: Comma-separated globs of passes whose changes are shown;
-            an empty one means all passes.
-        filter_print_funcs: Comma-separated globs of functions; changes of others are
-            neither shown nor dumped.
-        verify_each: Whether to check the module around each pass.
-        timing: In which formats to show the time of passes: `text`, `json`, `csv`; an
-            empty one means `text`.
-        peak_memory: In which formats to show the memory of passes, likewise.
-        statistics: In which formats to show the counters of passes, likewise.
-        explain_speed: Whether to show where the time of each run went.
-        quiet: Whether not to show how far a run is.
-    """
-
-    remarks: str | None
-    remarks_filter: Sequence[str]
-    trace: str | None
-    report: str | None
-    profile: str | None
-    profile_memory: bool
-    repeat: int | None
-    dump_ir: str | None
-    dump_ir_passes: Sequence[str]
-    dump_ir_limit: int | None
-    print_ir_before: Sequence[str]
-    print_ir_after: Sequence[str]
-    print_ir_before_all: bool
-    print_ir_after_all: bool
-    print_ir_after_change: Sequence[str]
-    filter_print_funcs: Sequence[str]
-    verify_each: bool
-    timing: Sequence[str]
-    peak_memory: Sequence[str]
-    statistics: Sequence[str]
-    explain_speed: bool
-    quiet: bool
-
-    def check(self, others: Mapping[str, str | None]) -> None:
-        """Refuse, before anything is run, files that could not be written.
-
-        Args:
-            others: The files that other options of the command are for.
-
-        Raises:
-            click.BadParameter: One cannot be written, as for `check_outputs`; or an
-                option says how to make what is not asked for.
-        """
-        for option, is_given, why in (
-            ("--repeat", self.repeat is not None, "runs are repeated"),
-            ("--profile-memory", self.profile_memory, "memory is measured"),
-        ):
-            if is_given and self.profile is None:
-                raise click.BadParameter(
-                    f"{why} for --profile OUT, which is not given",
-                    param_hint=f"'{option}'",
-                )
-        if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
-            raise click.BadParameter(
-                "functions are chosen for --print-ir-after-change or --dump-ir DIR, of "
-                "which none is given",
-                param_hint="'--filter-print-funcs'",
-            )
-        own = {
-            "--trace": self.trace,
-            "--report": self.report,
-            "--profile": self.profile,
-            "--remarks": self.remarks,
-        }
-        check_outputs({**others, **own})
+    from parpass.report.html.page import Recording
 
 
 class Watching:

@@ -10,14 +10,14 @@ import msgspec
 from rich.table import Column
 
 from parpass.cli.output.tables import name_column, print_table
-from parpass.runner.report.comparison import (
+from parpass.report.comparison import (
     MIN_RUNS,
     Change,
     Comparison,
     CountChange,
     Verdict,
 )
-from parpass.runner.report.figures import size_text, time_text
+from parpass.report.figures import size_text, time_text
 
 _Text = Callable[[float], str]  # of an amount
 

@@ -45,12 +45,22 @@ PHRASES: Mapping[Hint, str] = {
     Hint.KEEP_WORKERS: "give one command all inputs",
     Hint.START_TIMEOUT: "give --config parpass.start_timeout=...",
     Hint.OPSET: "give it by Python's from_onnx(..., opset=...)",
-    Hint.INPUT_SHAPE: "give one: --shape {}:...",
-    Hint.OPEN_DIMENSIONS: (
-        "give the open dimensions of the model's inputs by --shape NAME:1,3,..."
+    Hint.OPEN_SHAPES: (
+        "give lengths by --dim, or whole shapes by --shape, with yours for 1: {1}"
     ),
     Hint.SHAPE_PARAMETER: "--shape",
+    Hint.DIM_PARAMETER: "--dim",
+    Hint.CONST_PARAMETER: "--const",
+    Hint.READ_SHAPES: (
+        "write them into the program; 'parpass run' runs it as it is, on values of "
+        "--input"
+    ),
+    Hint.INTERPRET: "run it by 'parpass run'",
 }
+
+
+ARGUMENTS = "parpass.arguments"
+"""Where a command's context has the words that it was called by."""
 
 
 def command_text(message: object) -> str:
@@ -62,6 +72,8 @@ _MAX_OTHERS = 10  # failures on other functions
 
 # What `faulthandler` writes; the first line is the innermost frame.
 _STACK = re.compile(r'^Current thread .*\n((?:  File ".*\n?)+)', re.MULTILINE)
+# How it writes what is not ASCII.
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\S+)', re.MULTILINE)
 
 _PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
@@ -80,6 +92,12 @@ class InputError(click.ClickException):
 
     def __init__(self, message: str | Exception) -> None:
         super().__init__(command_text(message))
+
+
+def unreadable(path: Path | str, error: Exception) -> InputError:
+    """Return the error for a file that cannot be read, with the system's reason."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return InputError(f"cannot read '{path}': {reason or error}")
 
 
 class PassFailure(click.ClickException):
@@ -146,7 +164,7 @@ def _where(error: BaseException) -> Iterator[str]:
 def _raising_frame(error: BaseException) -> str | None:
     """Return where the user's code was that raised an error; None if none did."""
     found = reversed(traceback.extract_tb(error.__traceback__))
-    own = (one for one in found if _is_user_file(one.filename))
+    own = (one for one in found if is_user_file(one.filename))
     return next((_frame(one.filename, one.lineno, one.name) for one in own), None)
 
 
@@ -159,16 +177,18 @@ def innermost_frame(told: str) -> str | None:
     stack = _STACK.search(told)
     if stack is None:
         return None
-    frames = _FRAME.findall(stack[1])
+    read = _ESCAPE.sub(lambda one: chr(int(one[one.lastindex or 0], 16)), stack[1])
+    frames = _FRAME.findall(read)
     inside = itertools.takewhile(
         lambda frame: not frame[0].startswith(_PACKAGE), frames
     )
     return _frame(
-        *next((frame for frame in inside if _is_user_file(frame[0])), frames[0])
+        *next((frame for frame in inside if is_user_file(frame[0])), frames[0])
     )
 
 
-def _is_user_file(file: str) -> bool:
+def is_user_file(file: str) -> bool:
+    """Return whether a file is no part of parpass, of Python, or of a package."""
     is_own = file.startswith((_STDLIB, _PACKAGE, "<"))
     return not is_own and not _INSTALLED.search(file)
 

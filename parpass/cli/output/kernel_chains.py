@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from parpass.runner.report.html.document import Chain
+    from parpass.report.html.document import Chain
 
 Kernel = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ def shown_line(said: Mapping[str, Any], source: str, line: int) -> tuple[str, st
 
 def chains_of(said: Mapping[str, Any]) -> list[Chain]:
     """Return how each kernel of a map came from the source, for a report."""
-    from parpass.runner.report.html.document import Chain, ChainCall, ChainPart
+    from parpass.report.html.document import Chain, ChainCall, ChainPart
 
     def part(one: Mapping[str, Any]) -> ChainPart:
         span = one["span"]

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, TextIO
 
+from parpass.report.progress_text import one_line, stage_text, worker_lines
 from parpass.runner import Progress
-from parpass.runner.report.progress_text import one_line, stage_text, worker_lines
 
 _FIRST_SECONDS = 1.0  # of a command, in which a terminal shows nothing
 _LINE_SECONDS = (

@@ -1,10 +1,6 @@
-"""Tables, whose numbers are whole however narrow the terminal is.
+"""Tables of the command: passes, memory, the speed report, the times of a build.
 
-The tables of `--timing` and `--peak-memory`.
-
-The account of `--explain-speed`.
-
-Where the time of `parpass build` went.
+Numbers stay whole however narrow the terminal is.
 """
 
 from __future__ import annotations
@@ -19,8 +15,8 @@ from rich.table import Column, Table
 from parpass.cli.output.failure import command_text
 from parpass.cli.output.file_times import FileTimes
 from parpass.instrument import PassProfile
+from parpass.report.figures import size_text, time_text
 from parpass.runner import RunReport
-from parpass.runner.report.figures import size_text, time_text
 from parpass.transform.capture.pass_memory import PassMemory
 
 _MIN_WIDTH = 8  # characters that names and remarks keep
@@ -105,18 +101,16 @@ def flat_profiles(
 
 def print_speed_report(report: RunReport) -> None:
     """Print where the time of a run went to standard error, and what would help."""
+    shown = report.sections()
+    shown = shown._replace(advice=list(map(command_text, shown.advice)))
     rows = [
         (what, time_text(seconds), f"{seconds / report.seconds:.1%}", remark)
-        for what, seconds, remark in report.lines()
+        for what, seconds, remark in shown.times
     ]
     headings = [name_column("part"), "time", "share", Column("of which")]
     print_table("Where the time went", headings, rows)
     console = Console(stderr=True, highlight=False)
-    best, *others = report.advice
-    also = [f"Also: {command_text(one)}" for one in others]
-    help_most = f"What would help most: {command_text(best)}"
-    texts = report.headline, report.counts, *report.notes, help_most, *also
-    for text in texts:
+    for text in (shown.headline, *shown.closing):
         console.print(text, markup=False)
 
 
@@ -139,7 +133,7 @@ def print_file_times(files: FileTimes, in_runs: float) -> None:
         Console(stderr=True, highlight=False).print(text, markup=False)
 
 
-_LOWERING, _CODE_GENERATION = "LowerTE", "target.CodeGen"
+_LOWERING, _CODE_GENERATION = "LowerToTIR", "target.CodeGen"
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 
 from parpass.errors import ParpassError
 from parpass.integrations.codemod.codemod_pass import is_codemod, not_a_codemod
-from parpass.spi import did_you_mean, fork_lock
+from parpass.spi import did_you_mean
 
 SHIPPED = "libcst.codemod.commands"  # whose codemods need not be named in full
 
@@ -57,13 +57,11 @@ def shipped_codemods() -> dict[str, str]:
         CodemodNameError: LibCST is not installed.
     """
     _load_libcst(SHIPPED)
-    with fork_lock:
-        package = importlib.import_module(SHIPPED)
+    package = importlib.import_module(SHIPPED)
     found: dict[str, str] = {}
     for one in pkgutil.iter_modules(package.__path__):
         if not one.ispkg:
-            with fork_lock:
-                module = importlib.import_module(f"{SHIPPED}.{one.name}")
+            module = importlib.import_module(f"{SHIPPED}.{one.name}")
             for kind in _codemods_in(module):
                 said = getattr(kind, "DESCRIPTION", "")
                 found[f"{one.name}.{kind.__name__}"] = " ".join(said.split())
@@ -72,8 +70,7 @@ def shipped_codemods() -> dict[str, str]:
 
 def _load_libcst(name: str) -> None:
     try:
-        with fork_lock:
-            importlib.import_module("libcst.codemod")
+        importlib.import_module("libcst.codemod")
     except ModuleNotFoundError as error:
         raise CodemodNameError(
             f"codemod '{name}' needs {error.name}: install 'parpass[codemod]'"
@@ -94,8 +91,7 @@ def _parts(name: str) -> tuple[str, str]:
 def _import(module: str, name: str) -> ModuleType | None:
     """Return a module; None if there is none of that name."""
     try:
-        with fork_lock:
-            return importlib.import_module(module)
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module == missing or module.startswith(f"{missing}."):
@@ -128,8 +124,7 @@ def _module_of_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with fork_lock:
-            spec.loader.exec_module(module)
+        spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise _unloaded(str(path), error) from error

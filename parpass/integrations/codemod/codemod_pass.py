@@ -17,7 +17,6 @@ from parpass.integrations.codemod.source_file import (
     Sources,
 )
 from parpass.integrations.codemod.text_codemod import Made, TextCodemod
-from parpass.spi import fork_lock
 from parpass.transform import FunctionPass, PassContext, PassInfo
 
 
@@ -34,8 +33,18 @@ def is_codemod(value: object) -> bool:
     return issubclass(value, tuple(bases))
 
 
+def _is_cacheable(codemod: Any) -> bool | str:
+    """Return what a codemod declares as passes do; LibCST's own read nothing else."""
+    if isinstance(codemod, type) and codemod.__module__.startswith("libcst."):
+        return True
+    return getattr(codemod, "__dict__", {}).get("cacheable", False)
+
+
 class CodemodPass(FunctionPass):
     """Runs a codemod on each file.
+
+    Its results are kept by a function cache if the codemod declares `cacheable`, as a
+    pass does, or is one of LibCST's own.
 
     An error of the codemod, or of a parser, does not end the run: it becomes the
     `failure` of the file, whose content stays as it was.
@@ -61,10 +70,10 @@ class CodemodPass(FunctionPass):
     ) -> None:
         name = getattr(codemod, "__name__", type(codemod).__name__)
         self.pass_info = PassInfo(0, name)
+        self.cacheable = _is_cacheable(codemod)
         self.body: Callable[[SourceFile], Made]
         if is_codemod(codemod):
-            with fork_lock:
-                from parpass.integrations.codemod.libcst_codemod import LibCSTCodemod
+            from parpass.integrations.codemod.libcst_codemod import LibCSTCodemod
 
             kind: Any = codemod
             self.body = LibCSTCodemod(kind, arguments or {}, python_version)
@@ -121,9 +130,6 @@ class FormatterPass(FunctionPass):
 
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)
-
-    def cache_key(self) -> None:
-        """Return None: the files that the command reads are unknown."""
 
     def transform_function(
         self, func: SourceFile, mod: Sources, ctx: PassContext

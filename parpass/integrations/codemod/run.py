@@ -48,10 +48,11 @@ def run_codemod(
     executor: Executor | str | None = None,
     isolated: bool = False,
     function_timeout: float | None = None,
+    cpu_limit: float | None = None,
     memory_limit: int | None = None,
-    cache: FunctionCache | None = None,
+    cache: FunctionCache | str | os.PathLike[str] | None = None,
     report: Callable[[RunReport], object] | None = None,
-    progress: Callable[[Any], object] | None = None,
+    progress: Callable[[Any], object] | bool | None = None,
 ) -> CodemodResult:
     """Run a codemod on files, on every core, and write those that it changed.
 
@@ -81,10 +82,11 @@ def run_codemod(
         executor: See `run_pipeline`, as of what follows.
         isolated: Whether one file alone goes to a worker, too.
         function_timeout: Seconds that the codemod may take on one file.
+        cpu_limit: Seconds of the processor that it may take on one file.
         memory_limit: Bytes that it may take on one file.
         cache: Results of earlier runs.
         report: Called with the report of the run.
-        progress: Called with how far the run is.
+        progress: Called with how far the run is; True writes lines to standard error.
 
     Returns:
         What became of each file.
@@ -105,11 +107,15 @@ def run_codemod(
         if runner is None
         else runner.run_sync
     )
-    limits = {"function_timeout": function_timeout, "memory_limit": memory_limit}
+    limits = {
+        "function_timeout": function_timeout,
+        "cpu_limit": cpu_limit,
+        "memory_limit": memory_limit,
+    }
     run = _Run(
         functools.partial(go, report=report, progress=progress, **limits),
         isolated=isolated,
-        is_limited=limits != dict.fromkeys(limits),
+        is_limited=any(one is not None for one in limits.values()),
         is_cached=cache is not None,
     )
     made = run(step, sources)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from parpass.spi import BlobSink, ModuleAdapter, PortableCodec, Source, register_adapter
+from parpass.spi import BlobSink, ModuleAdapter, Source, StoreCodec, register_adapter
 
 
 class CodemodFailure(msgspec.Struct, frozen=True):
@@ -59,8 +60,20 @@ class Sources:
     files: Mapping[str, SourceFile]
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(SourceFile).decode
+def _encode(file: SourceFile) -> bytes:
+    """Encode a file: a line of JSON, and its content.
+
+    Names of files are bytes, so this text and messages may have lone surrogates. The
+    standard library's JSON has them; MessagePack's text does not.
+    """
+    plain = msgspec.to_builtins(file, builtin_types=(bytes,))
+    data: bytes = plain.pop("data")
+    return json.dumps(plain).encode() + b"\n" + data
+
+
+def _decode(encoded: bytes | memoryview) -> SourceFile:
+    plain, _, data = bytes(encoded).partition(b"\n")
+    return msgspec.convert({**json.loads(plain), "data": data}, SourceFile)
 
 
 class _SourceCodec:
@@ -78,6 +91,8 @@ class _SourceCodec:
 
 class SourcesAdapter(ModuleAdapter):
     """The adapter of source files; the unit of size is the byte."""
+
+    mutability = None  # files are frozen
 
     def functions(self, mod: Sources) -> Mapping[str, SourceFile]:
         """Return the files."""
@@ -116,7 +131,7 @@ class SourcesAdapter(ModuleAdapter):
         del sources, mod
         return _decode(encoded)
 
-    def portable_codec(self, mod: Sources) -> PortableCodec:
+    def store_codec(self, mod: Sources) -> StoreCodec:
         """Return the codec of files for a store on disk."""
         del mod
         return _SourceCodec()

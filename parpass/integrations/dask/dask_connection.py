@@ -14,28 +14,30 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from distributed import Client, get_worker
+from distributed import Client
 
 from parpass.errors import RuntimeUseError
-from parpass.integrations.cluster.cluster_messages import JobReply
-from parpass.integrations.cluster.connection import OnJoin, OnLeave, why_unfit
-from parpass.integrations.cluster.worker_agent import SILENT_SECONDS
-from parpass.integrations.cluster.worker_calls import (
+from parpass.integrations.dask.worker_agent import SILENT_SECONDS
+from parpass.integrations.dask.worker_calls import (
     close_on_worker,
     heartbeat_on_worker,
     run_on_worker,
     versions_on_worker,
 )
 
+OnJoin = Callable[[str, int], None]
+OnLeave = Callable[[str], None]
+
 _logger = logging.getLogger(__name__)
 _TRY_AGAIN = 0.5  # seconds until one is asked again that could not be reached
 _ALL = "all"  # the topic on which Dask's scheduler says which workers come and go
-# States of a worker that ends, as it does when its scheduler is gone.
-_CLOSING = ("closing", "closed", "failed")
 
 
 class DaskConnection:
-    """Calls a cluster's scheduler and workers; see `Connection`.
+    """Calls a cluster's scheduler and workers, and receives the workers' events.
+
+    A worker is one process of the cluster, in which an agent runs jobs in children.
+    Its address names it; one that starts again has another address.
 
     Args:
         client: A client of the cluster, used only to find the address.
@@ -48,9 +50,6 @@ class DaskConnection:
     Raises:
         RuntimeUseError: The client is not connected.
     """
-
-    cluster = "Dask cluster"
-    least_job_seconds = 0.05
 
     def __init__(self, client: Any, on_event: Callable[..., None]) -> None:
         if client.status != "running":
@@ -72,7 +71,12 @@ class DaskConnection:
         self._is_closed = threading.Event()
 
     def open(self, on_join: OnJoin, on_leave: OnLeave) -> None:
-        """Begin to listen; see `Connection`.
+        """Begin to listen.
+
+        Args:
+            on_join: Called with the address and the threads of each present worker, and
+                later of each new one.
+            on_leave: Called with the address of each worker that is gone.
 
         Raises:
             RuntimeUseError: There are no workers, or they have other versions.
@@ -82,7 +86,7 @@ class DaskConnection:
         if not found:
             raise RuntimeUseError("the Dask cluster has no workers")
         for address, theirs in found.items():
-            if (why := why_unfit(self.cluster, address, theirs)) is not None:
+            if (why := _why_unfit(address, theirs)) is not None:
                 raise RuntimeUseError(why)
         for address, threads in self._client.nthreads().items():
             if address in found:
@@ -106,7 +110,7 @@ class DaskConnection:
         self._client.subscribe_topic(self.name, on_message)
 
     def check(self) -> None:
-        """Check that the cluster is there.
+        """Check that the cluster is there, without asking it.
 
         Raises:
             RuntimeUseError: It is not. That is known at once, while Dask still tries to
@@ -119,23 +123,27 @@ class DaskConnection:
             )
 
     def submit(self, packed: bytes, address: str, key: str) -> Any:
-        """Submit a job to a thread of one worker; return Dask's future.
+        """Submit a job to a thread of one worker.
+
+        Args:
+            packed: The pickled `JobRequest`.
+            address: The worker.
+            key: A name of the call that is unique on the cluster.
+
+        Returns:
+            Dask's future of the `JobReply`.
 
         Raises:
             RuntimeUseError: The cluster is not there.
         """
         self.check()
         return self._client.submit(
-            run_on_dask_worker,
+            run_on_worker,
             packed,
             key=key,
             workers=[address],
             allow_other_workers=False,
         )
-
-    def is_death(self, error: Exception) -> bool:
-        """Return whether a job's error says that its worker died."""
-        return type(error).__name__ == "KilledWorker"
 
     def call(self, what: Callable[..., Any], *args: Any, at: str) -> Any:
         """Call a function on one worker at once; return its result, or its error.
@@ -184,7 +192,7 @@ class DaskConnection:
                 if theirs is None or isinstance(theirs, OSError):  # it is busy, say
                     if self._is_closed.wait(_TRY_AGAIN):
                         return
-                elif (why := why_unfit(self.cluster, address, theirs)) is not None:
+                elif (why := _why_unfit(address, theirs)) is not None:
                     _logger.warning("%s; it is not used", why)
                     return
                 else:
@@ -197,26 +205,23 @@ class DaskConnection:
                 self.call_all(heartbeat_on_worker, self.name)
 
 
-def run_on_dask_worker(packed: bytes) -> JobReply:
-    """Run a job in a thread of a Dask worker; see `run_on_worker`.
-
-    Dask waits for what its threads run, also when it closes the worker, or when the
-    scheduler cancels the tasks of a program that was killed.
-    """
-    worker: Any = get_worker()
-    key = worker.get_current_task()
-
-    def log_event(executor: str, what: tuple[Any, ...]) -> None:
-        worker.log_event(executor, [worker.address, *what])
-
-    def is_dropped() -> bool:
-        task = worker.state.tasks.get(key)
-        is_cancelled = task is None or task.state == "cancelled"
-        return is_cancelled or worker.status.name in _CLOSING
-
-    return run_on_worker(packed, log_event, is_dropped)
-
-
 async def _in_a_thread(what: Callable[..., Any], *args: Any) -> Any:
     """Call a function on a Dask worker, without blocking its event loop."""
     return await asyncio.to_thread(what, *args)
+
+
+def _why_unfit(address: str, theirs: Any) -> str | None:
+    """Return why a worker cannot be used; None if it can.
+
+    Args:
+        address: The worker.
+        theirs: What `versions_on_worker` returned there, or its error.
+    """
+    mine = versions_on_worker()
+    if theirs == mine:
+        return None
+    got = str(theirs) if isinstance(theirs, Exception) else ", ".join(theirs)
+    return (
+        f"expected {', '.join(mine)} on all workers of the Dask cluster, as here, got "
+        f"{got} on {address}; install the same there"
+    )

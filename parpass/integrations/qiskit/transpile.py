@@ -1,8 +1,6 @@
-"""Circuits by name, as a module whose functions they are.
+"""Transpilation of many circuits by one pass manager of Qiskit, on every core.
 
-A pass manager of Qiskit's as a function pass.
-
-Many circuits through one pass manager, from synchronous code and from async.
+The circuits are the functions of a module, and the pass manager is a function pass.
 """
 
 from __future__ import annotations
@@ -59,6 +57,8 @@ class CircuitsAdapter(ModuleAdapter):
     gate instead of 12, where a pass manager takes 1,500; but a gate of a user's class
     is read back as a plain one, and a layout as one that is not equal.
     """
+
+    mutability = None  # no pass changes a circuit that it is given
 
     def functions(self, mod: Circuits) -> Mapping[str, Circuit]:
         """Return the circuits."""

@@ -291,8 +291,8 @@ class _Reader(Conversion):
 
     def _Call(self, call: Any) -> Steps:
         name = callee_name(call)
-        room, _, own = name.partition(".")
-        if own not in {"prim": PRIM_CALLS, "tirx": TIRX_CALLS}.get(room, ()):
+        namespace, _, own = name.partition(".")
+        if own not in {"prim": PRIM_CALLS, "tirx": TIRX_CALLS}.get(namespace, ()):
             raise self._has_no(f"a call of '{name}'")
         return tir.Call(_dtype(call), own, (yield self._all(call.args)))
 

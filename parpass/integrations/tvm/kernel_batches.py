@@ -79,6 +79,8 @@ class KernelBatches:
 class KernelAdapter(ModuleAdapter):
     """Handles batches, which are pickled."""
 
+    mutability = None  # batches are frozen
+
     def functions(self, mod: KernelBatches) -> Mapping[str, KernelBatch]:
         """Return the batches."""
         return mod.functions

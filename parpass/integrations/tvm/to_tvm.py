@@ -292,9 +292,9 @@ class _Writer(Conversion):
             return make(*(yield self._all(call.args)))
         if own not in PRIM_CALLS | TIRX_CALLS:
             raise self._has_no(f"a call of '{name}'")
-        room = "prim" if own in PRIM_CALLS else "tirx"
+        namespace = "prim" if own in PRIM_CALLS else "tirx"
         args = yield self._all(call.args)
-        return tirx.call_intrin(call.dtype, f"{room}.{own}", *args)
+        return tirx.call_intrin(call.dtype, f"{namespace}.{own}", *args)
 
 
 class _Uses:

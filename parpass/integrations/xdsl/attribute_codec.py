@@ -1,10 +1,8 @@
-"""Classes of operations and attributes, as something that another process finds again.
+"""Codec of attributes and of classes: equal bytes for equal attributes, only for them.
 
 A class is its module and qualified name if that imports back to the same object. Those
 of unregistered operations and attributes are made anew from the name that they stand
 for, once a process; any other one, such as a class of a script, is pickled by value.
-
-Attributes as bytes, and back: equal bytes for what is the same, for nothing else.
 
 The bytes of an attribute are those of the tree of its classes and fields, written by
 `marshal` version 2, which keeps no references. So they do not depend on what is shared

@@ -1,7 +1,7 @@
-"""Operations as bytes: the same bytes for the same operations, in every process.
+"""Codec of operations: the same bytes for the same operations, in every process.
 
 A `marshal` of four tables and an array of numbers. The tables are the classes, the
-attributes (`attribute_bytes`), what operations have in common besides their operands
+attributes (`attribute_codec`), what operations have in common besides their operands
 and successors (*templates*), and names. The array, the *code*, has the operations in
 pre-order; values and blocks are numbers, in the order in which they are defined:
 
@@ -14,8 +14,6 @@ pre-order; values and blocks are numbers, in the order in which they are defined
 Nothing recurses, so regions may be in each other as deep as they like. The order of the
 uses of a value, which rewrites depend on, is encoded where it is not the one that
 decoding gives by default.
-
-Operations from bytes; see `encoding` for what is in them.
 """
 
 from __future__ import annotations

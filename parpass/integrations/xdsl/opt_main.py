@@ -45,6 +45,8 @@ class ParallelOptMain(xDSLOptMain):
         self._is_open = False
         self._new_run: RunFactory | None = None
         self._run: ParallelRun | None = None
+        self._parse_again: Callable[[], ModuleOp | None] | None = None
+        self._made: ModuleOp | None = None  # by xDSL alone, after workers failed
         super().__init__(args=arguments)
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
@@ -83,7 +85,7 @@ class ParallelOptMain(xDSLOptMain):
         self, chunk: IO[bytes], file_extension: str, start_offset: int = 0
     ) -> ModuleOp | None:
         """Return the module of a text; of a large one what its first passes made."""
-        self._run = None
+        self._run = self._made = None
         if not self._is_for_workers(file_extension):
             return super().parse_chunk(chunk, file_extension, start_offset)
         content = chunk.read()
@@ -91,6 +93,10 @@ class ParallelOptMain(xDSLOptMain):
             self._run = self._begun_run(content)
         if self._run is not None:
             made = self._parsed_by_workers(self._run)
+            usual = super().parse_chunk
+            self._parse_again = lambda: usual(
+                BytesIO(content), file_extension, start_offset
+            )
             if made is not None:
                 return made
         return super().parse_chunk(BytesIO(content), file_extension, start_offset)
@@ -101,13 +107,30 @@ class ParallelOptMain(xDSLOptMain):
         if run is None:
             super().apply_passes(prog)
             return
+        is_done = False
+        with run.attempt():
+            self._apply_by(run, prog)
+            is_done = True
+        if not is_done:
+            self._run_again()
+
+    def _run_again(self) -> None:
+        """Read the program again, and apply all passes to it, by xDSL alone."""
+        assert self._parse_again is not None
+        self._run = None
+        made = self._made = self._parse_again()
+        assert made is not None  # since workers could read it
+        super().apply_passes(made)
+
+    def _apply_by(self, run: ParallelRun, prog: ModuleOp) -> None:
         passes, callback = self.pipeline.passes, self.pipeline.callback
         assert callback is not None
         at, serial_to = run.done, 0
         if not run.is_verified:
             callback(None, prog, passes[0] if passes else None)
         while at < len(passes):
-            local = 0 if at < serial_to else self._locals_from(at)
+            is_serial = at < serial_to or run.has_failed
+            local = 0 if is_serial else self._locals_from(at)
             is_last = at + local == len(passes) and self._prints_plainly
             if local and run.apply(prog, passes[at : at + local], prints=is_last):
                 at += local
@@ -122,9 +145,12 @@ class ParallelOptMain(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """Return the text of a program, of functions as workers have printed them."""
         usual = super().output_resulting_program
-        if self._run is None or self._run.printed is None:
-            return usual(prog)
-        return self._run.text(usual)
+        run = self._run
+        if run is not None:
+            with run.attempt():
+                return usual(prog) if run.printed is None else run.text(usual)
+            self._run_again()
+        return usual(prog if self._made is None else self._made)
 
     @property
     def _shows_passes(self) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
+import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -34,6 +37,8 @@ class ParallelRun:
     Attributes:
         done: How many passes were run when it was read.
         is_verified: Whether it was verified since.
+        has_helped: Whether workers have done anything for it.
+        has_failed: Whether anything failed in them: they are not asked again.
         printed: The program as workers have printed it, if they have.
     """
 
@@ -41,6 +46,7 @@ class ParallelRun:
         self._runner, self._context, self._content = runner, context, content
         self._is_simple = not any(one in content for one in _RESOURCES)
         self.done, self.is_verified = 0, False
+        self.has_helped = self.has_failed = False
         self.printed: XDSLModule | None = None
 
     def parse(
@@ -98,6 +104,14 @@ class ParallelRun:
             return True
         return False
 
+    def attempt(self) -> AbstractContextManager[None]:
+        """Swallow what fails in a block, and what it shows: xDSL does it again.
+
+        What a block shows that succeeds is shown when it ends. If workers have done
+        nothing for it so far, what fails is xDSL's own, and is raised.
+        """
+        return _attempt(lambda: self.has_helped)
+
     def text(self, text_of_module: Callable[[ModuleOp], str]) -> str:
         """Return the text of what was printed, in a module that a function prints."""
         assert self.printed is not None
@@ -106,7 +120,10 @@ class ParallelRun:
     def _made(self, module: XDSLModule, pipeline: Sequence[Pass]) -> XDSLModule:
         # All of it is for workers, whatever passes turn out to cost.
         context = PassContext(config={"parpass.asking_workers_seconds": 0.0})
-        return self._runner.run_sync(module, Sequential([*pipeline]), context=context)
+        self.has_failed = True
+        made = self._runner.run_sync(module, Sequential([*pipeline]), context=context)
+        self.has_helped, self.has_failed = True, False
+        return made
 
 
 RunFactory = Callable[[Context, bytes], ParallelRun]
@@ -122,12 +139,26 @@ def runs_on(runner: Runner) -> RunFactory | None:
 
 
 @contextlib.contextmanager
-def _attempt() -> Generator[None]:
-    """Swallow what fails in the block, with its warnings: it is done again, by xDSL."""
-    with warnings.catch_warnings(record=True) as told:
-        try:
-            yield
-        except Exception:  # noqa: BLE001 -- of a pass, a parser, or a lost worker
-            return
-    for one in told:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+def _attempt(is_repeated: Callable[[], bool] = lambda: True) -> Generator[None]:
+    out, err = io.StringIO(), io.StringIO()
+    told: list[warnings.WarningMessage] = []
+    is_swallowed = False
+    try:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(record=True) as told,
+        ):
+            try:
+                yield
+            except Exception:  # of a pass, a parser, or a lost worker
+                is_swallowed = is_repeated()
+                if not is_swallowed:
+                    raise
+    finally:
+        if not is_swallowed:
+            sys.stdout.write(out.getvalue())
+            sys.stderr.write(err.getvalue())
+            for one in told:
+                about = one.category, one.filename, one.lineno
+                warnings.warn_explicit(one.message, *about)

@@ -1,6 +1,6 @@
-"""The module adapter of xDSL's modules.
+"""The module adapter of xDSL's modules, and the format of MLIR's text.
 
-Programs of MLIR's text, for the command: cut, and parsed by the workers.
+The command cuts a text into functions, which the workers parse.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ _VERIFY = Verify()
 
 
 class XDSLAdapter(ModuleAdapter):
-    """Handles `XDSLModule`s; see `parpass.transform.ModuleAdapter` for the methods.
+    """Handles `XDSLModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
-    Boxes are values, so there is no `mutability`: what a pass changes is its own.
-    """
+    mutability = None  # boxes are values: what a pass changes is its own
 
     def functions(self, mod: XDSLModule) -> Mapping[str, OwnedOps]:
         """Return the boxes."""

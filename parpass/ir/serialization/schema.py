@@ -1,6 +1,6 @@
-"""The schema of the JSON format: kinds, their fields, and checks of field values.
+"""The schema of tables: kinds of objects, their fields, and checks of field values.
 
-A kind is a class of nodes, types, spans or attributes that may be an entry of the
+A kind is a class of nodes, types, spans or attributes whose objects have rows in a
 table, found by its qualified name. `check_of` derives from a field's annotation a check
 of values from outside. `make_node` constructs an object from name and fields.
 """
@@ -13,30 +13,23 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import structs
 
 from parpass.diagnostic import Span
-from parpass.errors import IRTypeError, SizeLimitError
+from parpass.errors import IRTypeError
 from parpass.errors.core import did_you_mean
 from parpass.ir.attrs import Attrs, DictAttrs
 from parpass.ir.dialect import load_dialects
-from parpass.ir.module import IRModule
 from parpass.ir.node import FieldKind, Node, reflection, reflections
-from parpass.ir.op_table import Op, attrs_types
-from parpass.ir.type_relation import EnvFunc
-from parpass.ir.type_structure import MAX_TYPE_DEPTH
+from parpass.ir.op.op_table import Op, attrs_types
+from parpass.ir.op.type_relation import EnvFunc
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Type
 
-VERSION = 2  # of the format; a reader accepts its own version and those before
-
 Struct = msgspec.Struct
-
-_FLAT = Node, IRModule  # may be of any depth, and add none to what they are in
 
 
 class Misfit(NamedTuple):
@@ -142,14 +135,15 @@ def _within(misfit: Misfit, at: int) -> Misfit:
 
 
 class Form(enum.Enum):
-    """The form of a field's value in JSON; objects are written as their numbers."""
+    """The content of a field; in a table the numbers of objects stand for them."""
 
-    REFERENCE = "a number"
-    OPTIONAL = "a number, or null"
-    REFERENCES = "a list of numbers"
-    TYPES = "a number, a list of numbers, or null"
-    PAIRS = "a list of pairs of numbers"
-    PLAIN = "a plain value, in which objects have a tag"
+    REFERENCE = "an object"
+    OPTIONAL = "an object, or None"
+    REFERENCES = "a tuple of objects"
+    TYPES = "an object, a tuple of objects, or None"
+    PAIRS = "a mapping from objects to objects"
+    PLAIN = "a plain value, in which there may be objects"
+    NUMBER = "an int, mostly another one in each object; such fields are the last ones"
 
 
 _FORMS = {
@@ -167,7 +161,7 @@ _FORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """One field of a kind.
 
@@ -177,10 +171,10 @@ class Field:
     Attributes:
         name: Its name.
         form: Its form; fields of types, spans and attributes are plain values.
-        omits_none: Whether None is the default, which is not written.
+        omits_none: Whether None is the default, which JSON leaves out.
         omits_empty: Whether the empty tuple is.
         check: Checks a value against its annotation.
-        place: Its place in an entry, for messages.
+        place: Its place in a row, for messages.
     """
 
     name: str
@@ -191,16 +185,15 @@ class Field:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A class of structs that may be an entry of the table.
+    """A class of structs whose objects have rows.
 
     Attributes:
         name: Its name in the table, such as `relay.Var`.
         make: The class.
         fields: Its fields by name.
         required: The names of those that have no default.
-        values: Returns the values of the fields of an object, in their order.
         rival: Another class of that name, if any: the name is ambiguous then.
     """
 
@@ -208,7 +201,6 @@ class Kind:
     make: type[Struct]
     fields: dict[str, Field]
     required: frozenset[str]
-    values: Callable[[Any], Sequence[Any]]
     rival: type[Struct] | None = None
 
 
@@ -230,24 +222,11 @@ def known_kinds() -> dict[str, Kind]:
 def _kinds_of(classes: tuple[type[Struct], ...]) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
     for one in classes:
-        kind = _kind(one)
+        kind = kind_of(one)
         before = found.get(kind.name)
         if before is not None and before.make is not one:
             kind = replace(kind, rival=before.make)
         found[kind.name] = kind
-    return found
-
-
-def unqualified(kinds: dict[str, Kind]) -> dict[str, Kind]:
-    """Return kinds by their names in version 1, which have no namespace.
-
-    They are Relay's. Where attributes had the name of a node or a type, the node or
-    type is returned.
-    """
-    found: dict[str, Kind] = {}
-    for name, kind in kinds.items():
-        if name.startswith("relay.") or "." not in name:
-            found.setdefault(name.rpartition(".")[2], kind)
     return found
 
 
@@ -259,28 +238,6 @@ def ambiguous(kind: Kind) -> str:
         f"expected one class named '{kind.name}', got {listed}; give one of "
         "them another `namespace`"
     )
-
-
-def depth_of(item: Any, inside: int) -> int:
-    """Return the nesting depth of types and values in an object; see `ty.extent`.
-
-    Expressions may be of any depth; their types and attributes may not.
-
-    Args:
-        item: The object.
-        inside: The depth of the deepest object that it refers to; -1 if there is none.
-
-    Raises:
-        SizeLimitError: It is too deep.
-    """
-    if isinstance(item, UnknownDim):  # a part of a tensor's type
-        return -1
-    depth = max(inside, 0) if isinstance(item, _FLAT) else inside + 1
-    if depth > MAX_TYPE_DEPTH:
-        raise SizeLimitError(
-            f"this {type(item).__name__} is nested more than {MAX_TYPE_DEPTH} deep"
-        )
-    return depth
 
 
 def _classes() -> tuple[type[Struct], ...]:
@@ -299,14 +256,17 @@ def _subclasses(base: type[Type]) -> Iterator[type[Type]]:
 
 
 @functools.cache
-def _kind(make: type[Struct]) -> Kind:
+def kind_of(make: type[Struct]) -> Kind:
+    """Return the kind of a class, which may have rivals."""
     field_kinds = reflection(make).field_kinds if issubclass(make, Node) else {}
     hints: dict[str, Any] = typing.get_type_hints(make)
     infos = structs.fields(make)
     fields = {
         info.name: Field(
             info.name,
-            _FORMS[field_kinds.get(info.name, FieldKind.VALUE)],
+            Form.NUMBER
+            if make is Span and hints[info.name] is int
+            else _FORMS[field_kinds.get(info.name, FieldKind.VALUE)],
             info.default is None,
             info.default == (),
             check_of(hints[info.name]),
@@ -316,14 +276,7 @@ def _kind(make: type[Struct]) -> Kind:
         if field_kinds.get(info.name) is not FieldKind.DERIVED
     }
     required = frozenset(one.name for one in infos if one.required) & fields.keys()
-    return Kind(kind_name(make), make, fields, required, _getter(list(fields)))
-
-
-def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
-    """Return a function from an object to the values of some of its attributes."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda item: [getattr(item, name) for name in names]
+    return Kind(kind_name(make), make, fields, required)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from string import ascii_letters
 from typing import NoReturn, TypeVar
 
-from parpass.diagnostic import PlaceCounter, Span
+from parpass.diagnostic import Span
 from parpass.ir.text.error_list import ErrorList
 from parpass.ir.text.lexer import END, OPEN_COMMENT, STRAY, Chunk, scan_line
 from parpass.ir.text.literals import float_of_word, read_name
@@ -64,7 +64,6 @@ class Cursor:
     """
 
     def __init__(self, problems: ErrorList) -> None:
-        PlaceCounter.count += 1  # its nodes have lines
         self.problems = problems
         self._source_name = problems.source_name
         self.texts: list[str] = []

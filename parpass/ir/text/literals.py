@@ -21,8 +21,8 @@ import numpy as np
 from parpass.diagnostic import Span
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.text.error_list import ErrorList
-from parpass.ir.type_structure import type_text
 from parpass.ir.types import Type
+from parpass.ir.types.type_structure import type_text
 from parpass.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:

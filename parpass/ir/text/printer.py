@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from parpass.ir.dialect import Annotate, Dialect, FunctionPrinter, dialect_of
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.text.literals import items_text
-from parpass.ir.typed_expr import GlobalVar
 
 # A part of the text: a string, or an iterator of further parts.
 Part: TypeAlias = "str | Callable[[], Sequence[Part]]"

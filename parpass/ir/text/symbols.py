@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from parpass.diagnostic import Span
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.text.error_list import ErrorList
-from parpass.ir.typed_expr import GlobalVar
 
 
 class SymbolTable:

@@ -1,7 +1,7 @@
 """The parser of types and of attribute values, which may contain types.
 
-It does not recurse along the text: open constructs, such as an unfinished list, are on
-a stack. `TypeLeaves` parses types without parts, and binds type parameters.
+What has parts is parsed by rules, as `rules.py` runs them. `TypeLeaves` parses types
+without parts, and binds type parameters.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from parpass.errors import SizeLimitError
 from parpass.ir.adt import GlobalTypeVar, TypeCall
 from parpass.ir.text.cursor import Cursor, is_name, is_string
 from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.grammar_rules import Rule, run_rule
 from parpass.ir.text.literals import WORDS, Attribute, read_name, read_number
-from parpass.ir.type_structure import MAX_NESTING
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import (
     Dim,
@@ -29,6 +29,7 @@ from parpass.ir.types import (
     Type,
 )
 from parpass.ir.types import TypeVar as RelayTypeVar
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.runtime.dtypes import DTYPES, WIDTHS, is_vector_dtype
 
 _LARGEST_DIM = 2**63 - 1
@@ -178,10 +179,6 @@ def _dimension(text: str) -> int:
     return int(number)
 
 
-_HAVE_VALUES = {"]", "}"}
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-
-
 class _Nested(NamedTuple):
     """A type or a value, and its nesting depth."""
 
@@ -193,34 +190,6 @@ _NON_FINITE = {f"{word}f": word for word in WORDS}
 _WORDS = {str(value): _Nested(value) for value in (True, False, None)}
 
 
-class _Open:
-    """An unfinished type or value.
-
-    Attributes:
-        begin: The token at which it begins.
-        closing: The token that ends its parts; none for a function's type whose result
-            comes next.
-        type_params: Those of a function's type; None for all others.
-        make: Makes a type of its parts, if it is neither that nor a tuple.
-        parts: The parsed parts; keys and values of a mapping in turn.
-    """
-
-    __slots__ = ("begin", "closing", "make", "parts", "type_params")
-
-    def __init__(
-        self,
-        begin: int,
-        closing: str,
-        type_params: tuple[RelayTypeVar, ...] | None = None,
-        make: Callable[[tuple[Any, ...]], Type] | None = None,
-    ) -> None:
-        self.make = make
-        self.begin = begin
-        self.closing = closing
-        self.type_params = type_params
-        self.parts: list[_Nested] = []
-
-
 class TypeParser(TypeLeaves):
     """Parses types and values."""
 
@@ -230,11 +199,11 @@ class TypeParser(TypeLeaves):
 
     def type(self) -> Type:
         """Parse a type."""
-        return self._nested(of_values=False)
+        return self._type_or_value(are_values=False)
 
     def value(self) -> Any:
         """Parse the value of an attribute; a sequence becomes a tuple."""
-        read = partial(self._nested, of_values=True)
+        read = partial(self._type_or_value, are_values=True)
         return self.known_or(read) if self.texts[self.at] == "[" else read()
 
     def attribute(self) -> Attribute:
@@ -246,94 +215,133 @@ class TypeParser(TypeLeaves):
         self.expect("=")
         return Attribute(name, self.value(), place)
 
-    def _nested(self, *, of_values: bool) -> Any:
-        waiting: list[_Open] = []
-        while True:
-            are_values = of_values
-            if waiting:
-                last = waiting[-1]
-                are_values = last.closing in _HAVE_VALUES and last.make is None
-            part = self._begin(waiting, are_values=are_values)
-            while part is not None:
-                if not waiting:
-                    return part.value
-                part = self._continue(waiting, part)
+    def _type_or_value(self, *, are_values: bool) -> Any:
+        rule = self._composed(are_values=are_values)
+        found = run_rule(rule) if rule else self._simple_part("", are_values=are_values)
+        return found.value
 
-    def _begin(self, waiting: list[_Open], *, are_values: bool) -> _Nested | None:
-        """Parse a type or value without parts, or the beginning of one with parts."""
+    def _simple_part(self, closing: str, *, are_values: bool) -> _Nested:
+        """Parse a type or value without parts, where a token could end a list."""
+        expected = "a value" if are_values else "a type"
+        if closing:
+            expected = f"{expected} or '{closing}'"
+        if are_values:
+            return self._value_leaf(expected)
+        return _Nested(self.type_leaf(expected))
+
+    def _part(self, closing: str = "", *, are_values: bool = False) -> Rule:
+        rule = self._composed(are_values=are_values)
+        return (
+            (yield rule) if rule else self._simple_part(closing, are_values=are_values)
+        )
+
+    def _composed(self, *, are_values: bool) -> Rule | None:
+        """Return the rule for what begins here; None if that has no parts."""
         at = self.at
-        token = self.texts[at]
+        token, following = self.texts[at], self.texts[at + 1]
         if token == "fn":
-            self.at += 1
-            params = self.type_params()
-            self.expect("(", "'('" if params else "'<', '(' or '['")
-            opened = _Open(at, ")", params)
-        elif token == "(" or (are_values and token in _CLOSING):
-            self.at += 1
-            opened = _Open(at, _CLOSING[token])
-        elif (token, self.texts[at + 1]) == ("ref", "("):
-            self.at += 2
-            opened = _Open(at, ")", make=_ref_type)
-        elif self.texts[at + 1] == "[" and self._takes_types(token, are_values):
-            self.at += 2
-            opened = _Open(at, "]", make=partial(TypeCall, self._named(token, at)))
-        else:
-            expected = _expected(waiting, "a value" if are_values else "a type")
-            if are_values:
-                return self._value_leaf(expected)
-            return _Nested(self.type_leaf(expected))
-        if self.texts[self.at] != opened.closing:
-            waiting.append(opened)
-            return None
-        return self._close(waiting, opened)
-
-    def _continue(self, waiting: list[_Open], part: _Nested) -> _Nested | None:
-        """Add a part, and return the whole if it was the last one."""
-        opened = waiting[-1]
-        opened.parts.append(part)
-        closing = opened.closing
-        if not closing:
-            waiting.pop()
-            return self._made(opened)
-        if closing == "}" and len(opened.parts) % 2:
-            self.expect(":")
-            return None
-        comma = self.is_next(",")
-        if comma and (self.texts[self.at] != closing or opened.type_params is not None):
-            return None
-        if self.texts[self.at] != closing:
-            self.fail(" or ".join(sorted(("','", f"'{closing}'"))))
-        waiting.pop()
-        is_plain = opened.type_params is None and opened.make is None
-        if closing == ")" and is_plain and not comma and len(opened.parts) == 1:
-            self.at += 1
-            return part
-        return self._close(waiting, opened)
-
-    def _close(self, waiting: list[_Open], opened: _Open) -> _Nested | None:
-        self.at += 1
-        if opened.type_params is None:
-            return self._made(opened)
-        self.expect("->")
-        opened.closing = ""
-        waiting.append(opened)
+            return self._function_type(at)
+        if token == "(":
+            return self._tuple_type(at)
+        if are_values and token == "[":
+            return self._sequence_value(at)
+        if are_values and token == "{":
+            return self._mapping_value(at)
+        if token == "ref" and following == "(":
+            return self._applied(at, ")", _ref_type)
+        if following == "[" and self._takes_types(token, are_values):
+            make = partial(TypeCall, self._named(token, at))
+            return self._applied(at, "]", make)
         return None
 
-    def _made(self, opened: _Open) -> _Nested:
+    def _parts(self, closing: str, *, are_values: bool = False) -> Rule:
+        """Parse parts with commas between, and what closes them.
+
+        Returns:
+            The parts, and whether a comma is behind the last one.
+        """
+        found: list[_Nested] = []
+        comma = True
+        while comma and self.texts[self.at] != closing:
+            found.append((yield self._part(closing, are_values=are_values)))
+            comma = self._comma_or(closing)
+        self.at += 1
+        return found, comma
+
+    def _comma_or(self, closing: str) -> bool:
+        """Go over a comma, if there is one; what closes the parts may come instead."""
+        if self.is_next(","):
+            return True
+        if self.texts[self.at] != closing:
+            self.fail(" or ".join(sorted(("','", f"'{closing}'"))))
+        return False
+
+    def _function_type(self, begin: int) -> Rule:
+        self.at += 1
+        type_params = self.type_params()
+        self.expect("(", "'('" if type_params else "'<', '(' or '['")
+        parts: list[_Nested] = []
+        comma = self.texts[self.at] != ")"
+        while comma:
+            # No comma ends the types of a function's arguments.
+            parts.append((yield self._part("" if parts else ")")))
+            comma = self._comma_or(")")
+        self.at += 1
+        self.expect("->")
+        parts.append((yield self._part()))
+        self.end_type_params(type_params)
+        return self._composed_of(
+            begin, parts, lambda types: FuncType(types[:-1], types[-1], type_params)
+        )
+
+    def _tuple_type(self, begin: int) -> Rule:
+        self.at += 1
+        parts, comma = yield self._parts(")")
+        if len(parts) == 1 and not comma:
+            return parts[0]
+        return self._composed_of(begin, parts, TupleType)
+
+    def _sequence_value(self, begin: int) -> Rule:
+        self.at += 1
+        parts, _ = yield self._parts("]", are_values=True)
+        return self._composed_of(begin, parts, tuple)
+
+    def _applied(
+        self, begin: int, closing: str, make: Callable[[tuple[Any, ...]], Type]
+    ) -> Rule:
+        """Parse a type that is made of others in brackets behind its name."""
+        self.at += 2
+        parts, _ = yield self._parts(closing)
+        return self._composed_of(begin, parts, make)
+
+    def _mapping_value(self, begin: int) -> Rule:
+        self.at += 1
+        parts: list[_Nested] = []
+        comma = True
+        while comma and self.texts[self.at] != "}":
+            parts.append((yield self._part("}", are_values=True)))
+            self.expect(":")
+            parts.append((yield self._part(are_values=True)))
+            comma = self._comma_or("}")
+        self.at += 1
+        return self._composed_of(begin, parts, _dict_of)
+
+    def _composed_of(
+        self,
+        begin: int,
+        parts: Sequence[_Nested],
+        make: Callable[[tuple[Any, ...]], Any],
+    ) -> _Nested:
         """Return the construct made of its parts, its depth checked."""
-        depth = 1 + max((part.depth for part in opened.parts), default=0)
-        values = tuple([part.value for part in opened.parts])
-        place, problem = self.span(opened.begin, opened.begin), ""
-        if opened.type_params is not None:
-            self.end_type_params(opened.type_params)
+        depth = 1 + max((part.depth for part in parts), default=0)
         if depth > MAX_NESTING:
             problem = f"nested deeper than {MAX_NESTING} levels"
         else:
             try:
-                return _Nested(_whole(opened, values), depth)
+                return _Nested(make(tuple([part.value for part in parts])), depth)
             except (SizeLimitError, TypeError) as error:
                 problem = str(error)
-        self.problems.report(place, problem)
+        self.problems.report(self.span(begin, begin), problem)
         return _Nested(TupleType(()))
 
     def _takes_types(self, token: str, are_values: bool) -> bool:
@@ -377,31 +385,14 @@ class TypeParser(TypeLeaves):
         return _Nested(None)
 
 
-def _expected(waiting: Sequence[_Open], part: str) -> str:
-    """Return the valid tokens where a part is due, in words."""
-    closing = waiting[-1].closing if waiting else ""
-    if closing == ")" and waiting[-1].type_params is not None and waiting[-1].parts:
-        closing = ""  # no comma ends the types of a function's arguments
-    if closing == "}" and len(waiting[-1].parts) % 2:
-        closing = ""
-    return f"{part} or '{closing}'" if closing else part
-
-
 def _ref_type(parts: tuple[Any, ...]) -> Type:
     if len(parts) != 1:
         raise TypeError(f"expected one type in a reference's, got {len(parts)}")
     return RelayRefType(parts[0])
 
 
-def _whole(opened: _Open, values: tuple[Any, ...]) -> Any:
-    if opened.make is not None:
-        return opened.make(values)
-    if opened.type_params is not None:
-        return FuncType(values[:-1], values[-1], opened.type_params)
-    if opened.closing == "]":
-        return values
-    if opened.closing == ")":
-        return TupleType(values)
+def _dict_of(values: tuple[Any, ...]) -> dict[Any, Any]:
+    """Return a mapping from keys and values in turn."""
     try:
         return dict(zip(values[::2], values[1::2], strict=True))
     except TypeError:

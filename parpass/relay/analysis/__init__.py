@@ -5,15 +5,10 @@
 
 from typing import TYPE_CHECKING
 
-from parpass.ir.reachability import called_globals
+from parpass.ir.module.reachability import called_globals
 from parpass.lazy_loader import attach_lazy
-from parpass.relay.analysis.annotated_regions import AnnotatedRegionSet
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.analysis.counts import (
-    all_dtypes,
-    count_layers,
-    extract_fused_functions,
-    get_total_mac_number,
     list_op_freqs,
     node_count,
     post_order_visit,
@@ -21,8 +16,7 @@ from parpass.relay.analysis.counts import (
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.exhaustiveness import unmatched_cases
 from parpass.relay.analysis.faults import function_faults
-from parpass.relay.analysis.feature import Feature, detect_feature
-from parpass.relay.analysis.matchers import check_constant, search_fc_transpose
+from parpass.relay.analysis.matchers import check_constant
 from parpass.relay.analysis.operator_names import operators
 from parpass.relay.analysis.scopes import (
     all_vars,
@@ -39,11 +33,8 @@ from parpass.relay.analysis.type_analysis import (
 )
 
 __all__ = [
-    "AnnotatedRegionSet",
     "CallGraph",
     "Effects",
-    "Feature",
-    "all_dtypes",
     "all_type_vars",
     "all_vars",
     "bound_type_vars",
@@ -52,23 +43,20 @@ __all__ = [
     "check_basic_block_normal_form",
     "check_constant",
     "check_kind",
-    "count_layers",
-    "detect_feature",
-    "extract_fused_functions",
     "free_type_vars",
     "free_vars",
     "function_faults",
-    "get_total_mac_number",
     "list_op_freqs",
     "node_count",
     "operators",
     "post_order_visit",
-    "search_fc_transpose",
     "unmatched_cases",
     "well_formed",
 ]
 
 if not TYPE_CHECKING:
     # It runs programs, which analyses do not.
-    _HOME = {"get_calibration_data": "parpass.relay.interpreter.interpreter"}
-    __getattr__, _ = attach_lazy(__name__, _HOME)
+    _DEFINING_MODULES = {
+        "get_calibration_data": "parpass.relay.interpreter.interpreter"
+    }
+    __getattr__, _ = attach_lazy(__name__, _DEFINING_MODULES)

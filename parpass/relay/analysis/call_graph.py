@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from parpass.errors import UnknownGlobalError
-from parpass.ir.reachability import called_globals
+from parpass.ir.module.reachability import called_globals
 from parpass.relay.expr import GlobalVar
 
 if TYPE_CHECKING:

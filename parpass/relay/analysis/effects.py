@@ -9,9 +9,9 @@ from typing import NamedTuple, cast
 from parpass.ir.adt import Constructor, TypeCall
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
-from parpass.ir.op_table import Effect, Op
-from parpass.ir.type_structure import extent
+from parpass.ir.op.op_table import Effect, Op
 from parpass.ir.types import FuncType, Type
+from parpass.ir.types.type_structure import extent
 from parpass.relay.expr import (
     Call,
     Expr,
@@ -206,7 +206,7 @@ _MAY_HAVE_FUNCTIONS = frozenset({FuncType, TypeCall})
 def _gives_tensors(expr: Expr) -> bool:
     """Return whether this is a call of an operator, whose result is no function.
 
-    The exceptions are annotations of functions, such as `compiler_begin`.
+    The exceptions are annotations of functions, such as `stop_fusion`.
     """
     if not isinstance(expr, Call) or not isinstance(expr.op, Op):
         return False

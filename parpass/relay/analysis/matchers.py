@@ -1,13 +1,10 @@
-"""Predicates on one expression or type: calls, static shapes, constants, weights."""
+"""Predicates on one expression or type: calls, static shapes, constants."""
 
 from __future__ import annotations
 
-from typing import cast
-
-from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, Type
-from parpass.relay.expr import Call, Constant, Expr, Tuple, Var
+from parpass.relay.expr import Call, Constant, Expr, Tuple
 
 
 def call_of(expr: Expr, *names: str) -> Call | None:
@@ -39,30 +36,3 @@ def check_constant(expr: Expr) -> bool:
         elif not isinstance(node, Constant):
             return False
     return True
-
-
-def transposed_weight(call: Expr) -> Var | None:
-    """Return `w` of `nn.dense(x, transpose(w))`, a variable of known rank 2.
-
-    None for every other expression.
-    """
-    dense = call_of(call, "nn.dense")
-    weight = call_of(dense.args[1], "transpose") if dense is not None else None
-    if weight is None:
-        return None
-    var = weight.args[0]
-    if not isinstance(var, Var) or not isinstance(var.type_annotation, TensorType):
-        return None
-    rank, axes = len(var.type_annotation.shape), weight.attrs.axes
-    swaps = not axes or [axis % 2 for axis in axes] == [1, 0]
-    return var if rank == 2 and swaps else None
-
-
-def search_fc_transpose(expr: Expr) -> list[str]:
-    """Return the names of the weights that dense layers of an expression transpose.
-
-    These are `w` of `nn.dense(x, transpose(w))`, one name for each such layer: the
-    argument of SimplifyFCTranspose.
-    """
-    found = map(transposed_weight, cast("list[Expr]", post_order(expr)))
-    return [var.name_hint for var in found if var is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from parpass.ir.node import breadth_first
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.expr import Function
 from parpass.transform import PassContext, analysis
 

@@ -16,7 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parpass.ir.node import Node, bindings, children, reflection
+from parpass.ir.node import (
+    Node,
+    bindings,
+    children,
+    outer_children,
+    reflection,
+    scopes_of,
+)
 from parpass.relay.expr import Expr, Function, Let, Var
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
 from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.expr import Constant, GlobalVar
 
 
@@ -100,7 +107,7 @@ class ScopeTree:
 
     def scopes_opened(self, node: Node) -> int:
         """Return how many scopes a node opens."""
-        return reflection(type(node)).scopes
+        return len(reflection(type(node)).scopes)
 
     def uses(self, node: Node) -> list[tuple[Expr, Scope]]:
         """Return the children of a node with the scopes that they are used in.
@@ -113,9 +120,8 @@ class ScopeTree:
         outer, opened = self.around[node], self.opened.get(node)
         if opened is None:
             return [(child, outer) for child in below]
-        first, last = len(bindings(node)), len(below) - len(opened)
-        inside = zip(below[last:], opened, strict=True)
-        return [*((child, outer) for child in below[first:last]), *inside]
+        scopes = zip(scopes_of(node), opened, strict=True)
+        return [*((child, outer) for child in outer_children(node)), *scopes]
 
 
 class _BindingTree(ScopeTree):

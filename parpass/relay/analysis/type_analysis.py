@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeCall, TypeData
-from parpass.ir.free_vars import free_type_vars_in, stated_types
 from parpass.ir.module import IRModule
+from parpass.ir.module.free_vars import free_type_vars_in, stated_types
 from parpass.ir.node import Node, children, post_order
+from parpass.ir.op.type_relation import TypeRelation
 from parpass.ir.type_functor import TypeVisitor
-from parpass.ir.type_relation import TypeRelation
-from parpass.ir.type_structure import extent, type_vars_in
 from parpass.ir.types import FuncType, IncompleteType, Type, TypeKind, TypeVar
+from parpass.ir.types.type_structure import extent, type_vars_in
 from parpass.relay.adt import Clause, Pattern, PatternConstructor
 from parpass.relay.expr import Expr, Function
 

@@ -14,10 +14,9 @@ from parpass.runtime.graph_json import Graph, GraphNode, GraphValue
 from parpass.runtime.library_file import places_of
 from parpass.runtime.ndarray import NDArray
 from parpass.runtime.signature import Passed, Signature
-from parpass.tir.buffer import Buffer, decl_buffer
+from parpass.tir.expr import Buffer, IntImm, PrimExpr, StringImm, decl_buffer
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import call_extern
-from parpass.tir.prim_expr import IntImm, PrimExpr, StringImm
 from parpass.tir.stmt import AssertStmt, stmt_seq
 
 _ALIGNED = 64  # bytes, as kernels' memory is

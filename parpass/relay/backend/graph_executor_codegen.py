@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.errors import CodeGenError
+from parpass.errors import CodeGenError, Hint, HintedMessage
 from parpass.errors.core import describe_kind
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.tree_size import MAX_COPIES, check_copies
-from parpass.ir.type_structure import check_size
+from parpass.ir.node.tree_size import MAX_COPIES, check_copies
 from parpass.ir.types import TensorType, TupleType, Type
+from parpass.ir.types.type_structure import check_size
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -135,6 +136,7 @@ def graph_of(mod: IRModule) -> Generated:
         raise CodeGenError(
             f"expected a Relay function as 'main', got {describe_kind(main)}"
         )
+    check_parameter_shapes(main)
     writer = _GraphWriter(mod)
     for param in main.params:
         writer.add_input(param)
@@ -145,6 +147,38 @@ def graph_of(mod: IRModule) -> Generated:
     for node in order:
         writer.visit(node)
     return writer.generated(main.body)
+
+
+def check_parameter_shapes(function: Function) -> None:
+    """Check that the shapes of a network's parameters are known.
+
+    Raises:
+        CodeGenError: Some are open; all of these are named.
+    """
+    types = {one.name_hint: one.type_annotation for one in function.params}
+    found = [f"'{name}' of {typ}" for name, typ in types.items() if _is_open(typ)]
+    if found:
+        raise CodeGenError(
+            HintedMessage(
+                f"expected known shapes for the graph executor, got open ones of the "
+                f"parameters {', '.join(found)}; ",
+                Hint.READ_SHAPES,
+            ),
+            "main",
+        )
+
+
+def _is_open(typ: Type | None) -> bool:
+    seen: set[int] = set()  # tuples, which may have parts in common
+    waiting = [typ]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, TupleType) and id(part) not in seen:
+            seen.add(id(part))
+            waiting += part.fields
+        elif isinstance(part, TensorType) and static_tensor(part) is None:
+            return True
+    return False
 
 
 class _GraphWriter:
@@ -305,18 +339,22 @@ def _kinds_of(type_: Type | None, whose: str) -> Iterator[_Kind]:
     shape = tuple(dim for dim in dims if isinstance(dim, int))
     if len(shape) < len(dims):
         raise CodeGenError(
-            f"expected known shapes for the graph executor, {whose} is of type "
-            f"{type_}; give the shape when the model is read, or run it by "
-            "relay.create_executor"
+            HintedMessage(
+                f"expected known shapes for the graph executor, {whose} is of type "
+                f"{type_}; ",
+                Hint.INTERPRET,
+            )
         )
     yield _Kind(shape, cast("TensorType", type_).dtype)
 
 
 def _refused(node: Expr) -> CodeGenError:
     return CodeGenError(
-        "expected calls of kernels, tuples and lets in 'main' for the graph executor, "
-        f"got {describe_kind(node)}; a program with control flow is run by "
-        "relay.create_executor",
+        HintedMessage(
+            "expected calls of kernels, tuples and lets in 'main' for the graph "
+            f"executor, got {describe_kind(node)}; with control flow, ",
+            Hint.INTERPRET,
+        ),
         "main",
         getattr(node, "span", None),
     )

@@ -15,10 +15,10 @@ from parpass.diagnostic import Span
 from parpass.errors import SizeLimitError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.expr import Call, Function, GlobalVar
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.runtime.library_file import LibraryImage
 from parpass.target.elf_symbols import exported_functions
 from parpass.target.target import Target

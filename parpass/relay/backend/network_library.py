@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import NamedTuple
 
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.module import IRModule
-from parpass.ir.typed_expr import BaseFunc
 from parpass.object_store import ObjectStore
 from parpass.relay.backend.aot_executor_codegen import aot_main
 from parpass.relay.backend.graph_executor_codegen import Generated, graph_of
-from parpass.relay.backend.lowering.lower_te import (
-    LowerTE,
+from parpass.relay.backend.lowering.lower_to_tir import (
+    LowerToTIR,
     is_lowered_by_shipped_rules,
     is_to_lower,
 )
@@ -75,7 +75,7 @@ def library_runs(
     new = once.missing
     if len(new):
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
-        passes = [LowerTE(target), lowering(target, once.where_to_keep())]
+        passes = [LowerToTIR(target), lowering(target, once.where_to_keep())]
         new = yield PipelineRun(new, Sequential(passes, name="kernels"), what)
     functions |= once.all_of(new)
     compiled = {n: f for n, f in functions.items() if isinstance(f, CompiledFunc)}

@@ -7,12 +7,15 @@ from typing import cast
 from parpass.errors import DiagnosticError
 from parpass.fork_safety import cached_property
 from parpass.ir.module import IRModule
-from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.node import Node, breadth_first, post_order, users_of
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Type
 from parpass.relay.analysis.scopes import Scope, innermost_common
-from parpass.relay.expr import Call, Expr
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.expr import Call, Expr, Function
+from parpass.relay.type_inference.infer import infer_type
+
+# Marks a function that a partition made; no match is looked for inside of it.
+PARTITIONED = "PartitionedFromPattern"
 
 # What a root is told by: the operator that it calls, else its kind.
 RootKey = Op | type[Expr]
@@ -23,12 +26,22 @@ class ExprGraph:
 
     Attributes:
         root: The expression.
-        order: Its nodes, inputs first.
     """
 
     def __init__(self, root: Expr) -> None:
         self.root = root
-        self.order = nodes_of(root)
+
+    @cached_property
+    def order(self) -> list[Expr]:
+        """The nodes of the expression, inputs first."""
+        return nodes_of(self.root)
+
+    @cached_property
+    def _keys(self) -> set[RootKey]:
+        # Most patterns find nothing in most functions, and an order takes four times as
+        # long as this. An operator that is called is a node, too.
+        nodes = cast("list[Expr]", breadth_first(self.root))
+        return {*map(type, nodes), *(node for node in nodes if isinstance(node, Op))}
 
     @cached_property
     def _places(self) -> dict[RootKey, list[int]]:
@@ -39,6 +52,10 @@ class ExprGraph:
                 places.setdefault(node.op, []).append(place)
         return places
 
+    def has_any(self, keys: frozenset[RootKey] | None) -> bool:
+        """Return whether one of some keys tells a node, None any node."""
+        return keys is None or not keys.isdisjoint(self._keys)
+
     def candidates(self, keys: frozenset[RootKey] | None) -> list[Expr]:
         """Return the nodes that one of some keys tells, users before what they use.
 
@@ -48,6 +65,8 @@ class ExprGraph:
         if keys is None:
             order: list[Node] = [*reversed(self.order)]
             return [node for node in order if isinstance(node, Expr)]
+        if not self.has_any(keys):
+            return []
         found = [self._places[key] for key in keys if key in self._places]
         if len(found) == 1:
             return [self.order[place] for place in reversed(found[0])]
@@ -55,13 +74,19 @@ class ExprGraph:
         return [self.order[place] for place in merged]
 
     @cached_property
+    def partitioned(self) -> set[Expr]:
+        """The nodes inside of functions that a partition made."""
+        inside: set[Expr] = set()
+        for node in self.candidates(frozenset({Function})):
+            attrs = cast("Function", node).attrs
+            if attrs and PARTITIONED in attrs and node not in inside:
+                inside.update(nodes_of(node))
+        return inside
+
+    @cached_property
     def users(self) -> dict[Expr, list[Expr]]:
         """The nodes that use a node, for all but the root."""
-        users: dict[Expr, list[Expr]] = {}
-        for node in self.order:
-            for child in children(node):
-                users.setdefault(child, []).append(node)
-        return users
+        return users_of(self.order)
 
     @cached_property
     def _ways_out(self) -> dict[Expr, Scope]:

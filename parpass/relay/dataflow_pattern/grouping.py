@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.dataflow_pattern.expr_graph import (
     ExprGraph,
     ExprTypes,
@@ -108,10 +108,6 @@ def _call_keys(pattern: CallPattern) -> set[RootKey]:
     return {callee.expr, Op.get(other)} if other else {callee.expr}
 
 
-# Marks a function that a partition made; no match is looked for inside of it.
-PARTITIONED = "PartitionedFromPattern"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """A stretch that matched.
@@ -129,53 +125,54 @@ class Group:
     inside: list[Expr]
 
 
-def find_groups(
-    pattern: DFPattern, graph: ExprGraph, types: ExprTypes, hopeless: set[Expr]
-) -> list[Group]:
-    """Return the groups of an expression that a pattern gives.
+class GroupFinder:
+    """Finds the groups that a pattern gives, in one expression after another.
 
     Args:
         pattern: The pattern.
-        graph: The expression.
-        types: Tells the types of its nodes.
-        hopeless: Nodes that are known not to match, whatever is around them; those that
-            are found are added.
     """
-    finder = _GroupFinder(pattern, graph, types)
-    # Whether a dominator matches depends on the users, too.
-    parts = finder.parts
-    is_local = not any(isinstance(part, DominatorPattern) for part in parts)
-    frozen = _inside_of_partitions(graph)
-    for node in graph.candidates(root_keys(pattern)):
-        if node in finder.taken or node in hopeless or node in frozen:
-            continue
-        if finder.matcher.match(pattern, node):
-            finder.take(node)
-        elif is_local:
-            hopeless.add(node)
-    return finder.groups
+
+    def __init__(self, pattern: DFPattern) -> None:
+        self._pattern = pattern
+        self._parts = sub_patterns(pattern)
+        self._keys = root_keys(pattern)
+        # Whether a dominator matches depends on the users, too.
+        self._is_local = not any(isinstance(it, DominatorPattern) for it in self._parts)
+        # Nodes that are known not to match, whatever is around them.
+        self._hopeless: set[Expr] = set()
+
+    def may_find(self, graph: ExprGraph) -> bool:
+        """Return whether an expression has nodes that may be the root of a group."""
+        return graph.has_any(self._keys)
+
+    def find(self, graph: ExprGraph, types: ExprTypes) -> list[Group]:
+        """Return the groups of an expression.
+
+        Args:
+            graph: The expression.
+            types: Tells the types of its nodes.
+        """
+        taking, matcher = _Taking(self._parts, graph), Matcher(graph, types)
+        hopeless = self._hopeless
+        for node in graph.candidates(self._keys):
+            if node in taking.taken or node in hopeless or node in graph.partitioned:
+                continue
+            if matcher.match(self._pattern, node):
+                taking.take(node, matcher.node_map)
+            elif self._is_local:
+                hopeless.add(node)
+        return taking.groups
 
 
-def _inside_of_partitions(graph: ExprGraph) -> set[Expr]:
-    inside: set[Expr] = set()
-    for node in graph.candidates(frozenset({Function})):
-        attrs = cast("Function", node).attrs
-        if attrs and PARTITIONED in attrs and node not in inside:
-            inside.update(nodes_of(node))
-    return inside
-
-
-class _GroupFinder:
-    def __init__(self, pattern: DFPattern, graph: ExprGraph, types: ExprTypes) -> None:
+class _Taking:
+    def __init__(self, parts: list[DFPattern], graph: ExprGraph) -> None:
         self.groups: list[Group] = []
         self.taken: set[Expr] = set()
-        self.parts = sub_patterns(pattern)
-        self.matcher = Matcher(graph, types)
+        self._parts = parts
         self._graph = graph
 
-    def take(self, root: Expr) -> None:
+    def take(self, root: Expr, node_map: NodeMap) -> None:
         """Note the group of a match, unless it overlaps or is used from outside."""
-        node_map = self.matcher.node_map
         inputs = self._inputs(node_map)
         inside = _reached(root, inputs)
         own = set(inside)
@@ -197,9 +194,9 @@ class _GroupFinder:
         )
 
     def _inputs(self, node_map: Mapping[DFPattern, list[Expr]]) -> dict[Expr, None]:
-        fuzzy = _inside_of_fuzzy(self.parts, node_map)
+        fuzzy = _inside_of_fuzzy(self._parts, node_map)
         inputs: dict[Expr, None] = {}
-        for part in self.parts:
+        for part in self._parts:
             for matched in node_map.get(part, ()):
                 for expr in _entries(part, matched):
                     is_input = expr not in fuzzy and not isinstance(expr, Op | Function)

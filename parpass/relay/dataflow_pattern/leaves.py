@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from parpass.ir.node import count_nodes
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import structural_equal
 from parpass.ir.types import TensorType, Type
 from parpass.relay.analysis.matchers import call_of
@@ -31,9 +31,11 @@ from parpass.relay.expr import Call, Constant, Expr, Function, Var
 Constraint = TypePattern | DataTypePattern | ShapePattern
 
 
-def matches_leaf(pattern: DFPattern, expr: Expr) -> bool | None:
-    """Return whether a pattern without inputs matches; None for other patterns."""
+def known_answer(pattern: DFPattern, expr: Expr) -> bool | None:
+    """Return whether a pattern matches; None if that takes a look at its parts."""
     match pattern:
+        case CallPattern():
+            return None if _may_match(pattern, expr) else False
         case WildcardPattern():
             return True if pattern.redirected_to is None else None
         case ExprPattern():
@@ -44,6 +46,14 @@ def matches_leaf(pattern: DFPattern, expr: Expr) -> bool | None:
             return isinstance(expr, Constant)
         case _:
             return None
+
+
+def _may_match(pattern: CallPattern, expr: Expr) -> bool:
+    """Return whether an expression is a call, and not of another operator."""
+    if not isinstance(expr, Call):
+        return False
+    name = op_name(pattern.op)
+    return name is None or name in ASSOCIATED or call_of(expr, name) is not None
 
 
 def is_equal(wanted: Expr, expr: Expr) -> bool:

@@ -15,7 +15,7 @@ from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, ExprTypes
 from parpass.relay.dataflow_pattern.leaves import (
     COMMUTATIVE,
     has_attrs,
-    matches_leaf,
+    known_answer,
     op_name,
     reassociated,
     satisfies,
@@ -114,9 +114,13 @@ class Matcher:
         """Return the answer if it is known at once, else leave steps to find it."""
         if not self._on_path and pattern in self.node_map:
             return self.node_map[pattern][0] is expr
-        if (pattern, expr) in self._refused and self._is_alone(pattern):
+        if (
+            self._refused
+            and (pattern, expr) in self._refused
+            and self._is_alone(pattern)
+        ):
             return False
-        answer = matches_leaf(pattern, expr)
+        answer = known_answer(pattern, expr)
         if answer is None:
             self._steps += 1
             steps = _STEPS[type(pattern)](self, pattern, expr)
@@ -164,10 +168,8 @@ class Matcher:
                 return False
         return True
 
-    def call(self, pattern: CallPattern, expr: Expr) -> Steps:
+    def call(self, pattern: CallPattern, expr: Call) -> Steps:
         """Match callee and arguments, in the orders that mean the same."""
-        if not isinstance(expr, Call):
-            return False
         noted = len(self._trail)
         if (yield pattern.op, expr.op):
             after_op = len(self._trail)
@@ -280,7 +282,7 @@ def _dataflow(node: Expr) -> Sequence[Expr]:
     return node.args if isinstance(node, Call) else children(node)
 
 
-_STEPS: dict[type[DFPattern], Callable[[Matcher, Any, Expr], Steps]] = {
+_STEPS: dict[type[DFPattern], Callable[[Matcher, Any, Any], Steps]] = {
     AltPattern: Matcher.either,
     AttrPattern: Matcher.attributes,
     CallPattern: Matcher.call,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Dim, Type
 from parpass.relay.expr import Expr
 from parpass.relay.text.brief import brief

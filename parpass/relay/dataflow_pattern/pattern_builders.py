@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from parpass.fork_safety import fork_lock
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Dim, Type
 from parpass.relay.dataflow_pattern.pattern import (
     AttrPattern,
@@ -55,9 +54,8 @@ def is_op(op_name: str) -> ExprPattern:
     Raises:
         UnknownOpError: There is no operator of that name.
     """
-    with fork_lock:
-        # Known where the operators are: a pattern may be the first to ask for one.
-        from parpass.relay.op import get
+    # Known where the operators are: a pattern may be the first to ask for one.
+    from parpass.relay.op import get
 
     found: Op = get(op_name)
     return ExprPattern(found)

@@ -14,28 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, overload
 
-from msgspec import structs
-
 from parpass.errors import IRError, IRTypeError
 from parpass.errors.warning import warn
 from parpass.ir.module import IRModule
 from parpass.ir.node import reflection
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import structural_equal
-from parpass.relay.dataflow_pattern.expr_graph import ExprGraph, ExprTypes
-from parpass.relay.dataflow_pattern.grouping import PARTITIONED, Group, find_groups
-from parpass.relay.dataflow_pattern.pattern import DFPattern, FunctionPattern
-from parpass.relay.expr import (
-    Call,
-    Expr,
-    Function,
-    If,
-    Let,
-    Tuple,
-    TupleGetItem,
-    Var,
+from parpass.relay.dataflow_pattern.expr_graph import (
+    PARTITIONED,
+    ExprGraph,
+    ExprTypes,
 )
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.dataflow_pattern.grouping import Group, GroupFinder
+from parpass.relay.dataflow_pattern.pattern import DFPattern, FunctionPattern
+from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from parpass.relay.span_filler import with_span_of
+from parpass.relay.type_inference.infer import infer_type
 
 __all__ = [
     "DFPatternCallback",
@@ -125,9 +119,7 @@ class _Rewriter:
     def __init__(
         self, callbacks: Sequence[DFPatternCallback], mod: IRModule | None
     ) -> None:
-        self._patterns = {each: _pattern_of(each) for each in callbacks}
-        self._hopeless: dict[DFPatternCallback, set[Expr]]
-        self._hopeless = {each: set() for each in callbacks}
+        self._finders = {each: GroupFinder(_pattern_of(each)) for each in callbacks}
         self._mod = mod
         self._types = ExprTypes(mod)
         self._graph: ExprGraph | None = None
@@ -138,7 +130,7 @@ class _Rewriter:
         for round_ in range(_MAX_ROUNDS):
             before, self._changed = expr, False
             after = expr
-            for callback in list(self._patterns):
+            for callback in list(self._finders):
                 after = self._apply(callback, after)
             if not self._changed:
                 return before
@@ -147,7 +139,7 @@ class _Rewriter:
             if round_ and structural_equal(before, after, True):
                 return after
             expr = after
-        names = ", ".join(type(each).__name__ for each in self._patterns)
+        names = ", ".join(type(each).__name__ for each in self._finders)
         raise IRError(
             f"expected rewriting to come to an end, got changes in {_MAX_ROUNDS} "
             f"rounds of {names}; do they undo each other? rewrite_once=True stops one "
@@ -155,23 +147,25 @@ class _Rewriter:
         )
 
     def _apply(self, callback: DFPatternCallback, expr: Expr) -> Expr:
+        finder = self._finders[callback]
+        if not finder.may_find(self._graph_of(expr)):
+            return expr  # of which no types are needed
         typed = self._typed(expr) if callback.require_type else expr
-        if self._graph is None or self._graph.root is not typed:
-            self._graph = ExprGraph(typed)
-        groups = find_groups(
-            self._patterns[callback],
-            self._graph,
-            self._types,
-            self._hopeless[callback],
-        )
+        graph = self._graph_of(typed)
+        groups = finder.find(graph, self._types)
         if not groups:
             return typed
-        result = _replaced(self._graph, groups, callback)
+        result = _replaced(graph, groups, callback)
         if result is not typed:
             self._changed = True
             if callback.rewrite_once:
-                del self._patterns[callback]
+                del self._finders[callback]
         return result
+
+    def _graph_of(self, expr: Expr) -> ExprGraph:
+        if self._graph is None or self._graph.root is not expr:
+            self._graph = ExprGraph(expr)
+        return self._graph
 
     def _typed(self, expr: Expr) -> Expr:
         is_typed = getattr(expr, "checked_type_", None) is not None
@@ -193,7 +187,7 @@ def _replaced(
     by_root = {group.root: group for group in groups}
     new: dict[Expr, Expr] = {}
     for pre in graph.order:
-        post = with_new_children(pre, new)
+        post = with_new_children(pre, new) if new else pre
         group = by_root.get(pre)
         if group is not None:
             node_map = {
@@ -206,7 +200,7 @@ def _replaced(
                     f"expected an expression from {type(callback).__name__}.callback, "
                     f"got {result!r}"
                 )
-            post = _with_span_of(pre, result)
+            post = with_span_of(pre, result)
         if post is not pre:
             new[pre] = post
     return new.get(graph.root, graph.root)
@@ -216,16 +210,9 @@ def with_new_children(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
     """Return a node with its children replaced, itself if none is."""
     shape = reflection(type(expr))
     old = shape.children(expr)
-    if not any(child in new for child in old):
+    if new.keys().isdisjoint(old):
         return expr
     return shape.rebuild(expr, [new.get(child, child) for child in old])
-
-
-def _with_span_of(pre: Expr, post: Expr) -> Expr:
-    span = getattr(pre, "span", None)
-    if span is None or not isinstance(post, Call | TupleGetItem) or post.span:
-        return post
-    return structs.replace(post, span=span)
 
 
 def partition(
@@ -254,7 +241,7 @@ def partition(
         )
         return expr
     graph = ExprGraph(expr)
-    groups = find_groups(pattern, graph, ExprTypes(), set())
+    groups = GroupFinder(pattern).find(graph, ExprTypes())
     numbers = {group.root: number for number, group in enumerate(groups)}
     new: dict[Expr, Expr] = {}
     for pre in graph.order:

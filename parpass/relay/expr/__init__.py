@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from parpass.ir.attrs import DictAttrs
-from parpass.ir.typed_expr import GlobalVar, Operand
+from parpass.ir.global_var import GlobalVar
+from parpass.ir.relay_expr import Operand
 from parpass.relay.expr.expr_builders import (
     TupleWrapper,
     as_expr,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError, IRTypeError
-from parpass.ir.typed_expr import GlobalVar
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr.expr_nodes import (
     Call,

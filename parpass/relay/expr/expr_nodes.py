@@ -16,11 +16,12 @@ from msgspec.structs import force_setattr
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.base_func import BaseFunc
 from parpass.ir.node import FieldKind, reflected
-from parpass.ir.op_table import Op
-from parpass.ir.type_structure import is_complete
-from parpass.ir.typed_expr import BaseFunc, RelayExpr
+from parpass.ir.op.op_table import Op
+from parpass.ir.relay_expr import RelayExpr
 from parpass.ir.types import FuncType, TensorType, Type, TypeVar
+from parpass.ir.types.type_structure import is_complete
 from parpass.runtime.ndarray import NDArray
 
 Expr = RelayExpr
@@ -192,7 +193,7 @@ def _check_bound(bound: object, by: str) -> None:
 
 @reflected(
     is_graph=True,
-    scopes=1,
+    scopes=("body",),
     var=FieldKind.BINDING,
     value=FieldKind.CHILD,
     body=FieldKind.CHILD,
@@ -213,7 +214,7 @@ class Let(Expr, frozen=True, eq=False):
 
 @reflected(
     is_graph=True,
-    scopes=2,
+    scopes=("true_branch", "false_branch"),
     cond=FieldKind.CHILD,
     true_branch=FieldKind.CHILD,
     false_branch=FieldKind.CHILD,
@@ -296,7 +297,7 @@ class RefWrite(Expr, frozen=True, eq=False):
 
 @reflected(
     is_graph=True,
-    scopes=1,
+    scopes=("body",),
     params=FieldKind.BINDINGS,
     body=FieldKind.CHILD,
     ret_type=FieldKind.TYPE,

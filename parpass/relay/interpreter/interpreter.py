@@ -24,7 +24,7 @@ from parpass.errors.core import describe_kind, quoted
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.adt import Match
 from parpass.relay.binding import bind, bind_params_by_name
 from parpass.relay.expr import (

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.interpreter.values import (
     CALLABLE,

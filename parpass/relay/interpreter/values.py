@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from parpass.errors import IRTypeError
 from parpass.ir.adt import Constructor, TypeCall
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import RelayRefType, TensorType, TupleType, Type, TypeVar
 from parpass.relay.expr import Constant, Function, const
 from parpass.relay.op.declaration.type_relations import agree

@@ -6,15 +6,14 @@ Each module lists its builders in `__all__`.
 from __future__ import annotations
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_registration import register as register
-from parpass.ir.op_registration import register_pattern as register_pattern
-from parpass.ir.op_registration import register_stateful as register_stateful
-from parpass.ir.op_table import Op, OpPattern, TypeRelationError, register_op
+from parpass.ir.op.op_registration import register as register
+from parpass.ir.op.op_registration import register_pattern as register_pattern
+from parpass.ir.op.op_registration import register_stateful as register_stateful
+from parpass.ir.op.op_table import Op, OpPattern, TypeRelationError, register_op
 from parpass.relay.expr import const as const
 from parpass.relay.op import (
     algorithm,
     annotation,
-    contrib,
     dyn,
     image,
     nn,
@@ -34,18 +33,15 @@ from parpass.relay.op.hooks import register_gradient as register_gradient
 from parpass.relay.op.hooks import (
     register_infer_correct_layout as register_infer_correct_layout,
 )
-from parpass.relay.op.hooks import register_legalize as register_legalize
-from parpass.relay.op.hooks import (
-    register_mixed_precision_conversion as register_mixed_precision_conversion,
-)
 from parpass.relay.op.reduce import *
 from parpass.relay.op.tensor import *
 from parpass.relay.op.transform import *
+from parpass.tvm_paths import attach_tvm_paths
 
 get = Op.get  # not in __all__, whose names are those of `relay` too
 
 __all__: list[str] = [
-    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "contrib", "debug",
+    "Attrs", "Op", "OpPattern", "TypeRelationError", "annotation", "debug",
     "device_copy", "dyn",
     "image", "nn", "register_op", "vm",
 ]  # fmt: skip
@@ -53,3 +49,5 @@ __all__ += algorithm.__all__
 __all__ += reduce.__all__
 __all__ += tensor.__all__
 __all__ += transform.__all__
+
+attach_tvm_paths(__name__)

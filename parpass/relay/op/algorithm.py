@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
-from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.attributes import DType, OneOf
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.type_relations import (
     agree,
@@ -69,7 +69,7 @@ def argsort(
     ...
 
 
-RetType = Annotated[str, one_of("both", "values", "indices")]
+RetType = Annotated[str, OneOf("both", "values", "indices")]
 
 
 class TopKAttrs(Attrs, frozen=True):
@@ -149,9 +149,12 @@ def _searchsorted_relation(
     found, values = tensors(types)
     require_same_dtype((found, values))
     rows = found.shape[:-1]
-    if len(found.shape) != 1 and (
-        len(rows) + 1 != len(values.shape)
-        or not all(map(agree, rows, values.shape[:-1]))
+    if not found.shape or (
+        len(found.shape) != 1
+        and (
+            len(rows) + 1 != len(values.shape)
+            or not all(map(agree, rows, values.shape[:-1]))
+        )
     ):
         raise TypeRelationError(
             f"expected one sequence, or one for each row of values, got {found} and "

@@ -8,7 +8,7 @@ from typing import Annotated
 from parpass.errors import IRTypeError
 from parpass.errors.core import did_you_mean
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
+from parpass.ir.op.op_table import Array
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.type_relations import identity, same_value
@@ -136,22 +136,4 @@ def stop_fusion(data: Expr) -> Call:
 @operator("annotation.checkpoint", same_value, _as_it_is, moves=True)
 def checkpoint(data: Expr) -> Call:
     """Let gradients recompute a value instead of keeping its operands."""
-    ...
-
-
-class CompilerAttrs(Attrs, frozen=True):
-    """Attributes of `annotation.compiler_begin` and `annotation.compiler_end`."""
-
-    compiler: str
-
-
-@operator("annotation.compiler_begin", same_value, _as_it_is, CompilerAttrs, moves=True)
-def compiler_begin(data: Expr, compiler: str) -> Call:
-    """Annotate a value that enters a region of one compiler."""
-    ...
-
-
-@operator("annotation.compiler_end", same_value, _as_it_is, CompilerAttrs, moves=True)
-def compiler_end(data: Expr, compiler: str) -> Call:
-    """Annotate a value that leaves a region of one compiler."""
     ...

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from parpass.errors import EvaluationError
 from parpass.function_registry import get_global_func, register_func
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, Effect
+from parpass.ir.op.op_table import Array, Effect
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.build import operator
 from parpass.relay.op.declaration.type_relations import same_value

@@ -1,14 +1,13 @@
 """Registration of users' rules for operators, by the pass that applies them.
 
-Gradients, layouts (AlterOpLayout and ConvertLayout), replacements (Legalize), and
-precision (ToMixedPrecision).
+Gradients, and layouts (AlterOpLayout and ConvertLayout).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from parpass.ir.op_registration import FIRST_LEVEL, register_op_attr
+from parpass.ir.op.op_registration import FIRST_LEVEL, register_op_attr
 
 PRIMAL_GRADIENT = "FPrimalGradient"
 
@@ -74,38 +73,3 @@ def register_infer_correct_layout(
         UnknownOpError: There is no such operator.
     """
     return register_op_attr(op_name, INFER_CORRECT_LAYOUT, infer_layout, level)
-
-
-LEGALIZE = "FTVMLegalize"
-
-
-def register_legalize(
-    op_name: str, legal_op: Any = None, level: int = FIRST_LEVEL
-) -> Any:
-    """Register a rule of Legalize for an operator; without one, a decorator.
-
-    A rule is a function of the call's attributes, its arguments, and the types of these
-    and of the result. It returns an expression, or None.
-
-    Raises:
-        UnknownOpError: There is no such operator.
-    """
-    return register_op_attr(op_name, LEGALIZE, legal_op, level)
-
-
-MIXED_PRECISION = "FTVMMixedPrecisionConversionType"
-
-
-def register_mixed_precision_conversion(
-    op_name: str, func: Any = None, level: int = FIRST_LEVEL
-) -> Any:
-    """Register how ToMixedPrecision treats an operator; without a rule, a decorator.
-
-    A rule is a function of a call and the dtype of fewer bits. It returns one of
-    `relay.transform.mixed_precision`'s categories, the dtype to sum in and that of the
-    result.
-
-    Raises:
-        UnknownOpError: There is no such operator.
-    """
-    return register_op_attr(op_name, MIXED_PRECISION, func, level)

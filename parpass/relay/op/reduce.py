@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationFn
+from parpass.ir.op.op_table import Array, TypeRelationFn
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Tuple, TupleWrapper
 from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple
@@ -24,6 +24,7 @@ from parpass.relay.op.declaration.type_relations import (
 )
 from parpass.relay.op.tensor.elementwise import add, exp, log, sqrt, subtract
 from parpass.relay.op.transform.shape import require_broadcast, squeeze
+from parpass.runtime import ieee754
 
 __all__ = [
     "all",
@@ -118,9 +119,12 @@ def _bool_relation(types: Sequence[Type], attrs: ReduceAttrs) -> TensorType:
 
 def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the mean; of ints rounded towards zero, without overflow."""
-    if data.dtype.kind not in "iu":
-        return np.mean(data, axis=axis, keepdims=keepdims)
     count = math.prod(data.shape[at] for at in axis)
+    if data.dtype.kind not in "iu":
+        if count:
+            return np.mean(data, axis=axis, keepdims=keepdims)
+        # What numpy's mean is, without its warning.
+        return np.sum(data, axis=axis, keepdims=keepdims) / np.float32(0)
     if not count:
         raise ValueError("the mean of no ints is none")
     # The sum of all elements may overflow; quotients and remainders do not.
@@ -146,11 +150,13 @@ def _reduction(
 
 def _largest(data: Array, **how: Any) -> Any:
     """Return the largest element, of no elements the least number of the dtype."""
-    return data.max(**how) if data.size else data.max(**how, initial=_end(data, "min"))
+    ends = {} if data.size else {"initial": _end(data, "min")}
+    return ieee754.max_along(data, **how, **ends)
 
 
 def _smallest(data: Array, **how: Any) -> Any:
-    return data.min(**how) if data.size else data.min(**how, initial=_end(data, "max"))
+    ends = {} if data.size else {"initial": _end(data, "max")}
+    return ieee754.min_along(data, **how, **ends)
 
 
 def _end(data: Array, which: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from parpass.ir.adt import Constructor
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.adt import Match
 from parpass.relay.expr import (
     Call,

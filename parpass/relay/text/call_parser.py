@@ -10,30 +10,21 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.text.literals import Attribute, by_name
-from parpass.relay.op.declaration.attributes import attr_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from parpass.ir.attrs import Attrs
-    from parpass.ir.op_table import Op
-    from parpass.ir.text.error_list import ErrorList
-from collections.abc import Sequence
-
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.cursor import is_name, is_string
 from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.grammar_rules import Rule
 from parpass.ir.text.lexer import without_comments
-from parpass.ir.text.literals import dict_attrs
-from parpass.ir.text.precedence import Operand
+from parpass.ir.text.literals import Attribute, by_name, dict_attrs
 from parpass.ir.types import Type
 from parpass.relay.expr import (
     Call,
@@ -46,8 +37,8 @@ from parpass.relay.expr import (
     TupleGetItem,
     Var,
 )
+from parpass.relay.op.declaration.attributes import attr_fields
 from parpass.relay.text.leaf_parser import REFERENCES, LeafParser
-from parpass.relay.text.parse_stack import LetHead, Open, OpenBlock, OpenCall
 from parpass.runtime.ndarray import NDArray
 
 
@@ -105,6 +96,32 @@ def _required(kind: type[Attrs]) -> list[str]:
     return [field.name for field in msgspec.structs.fields(kind) if field.required]
 
 
+class LetHead(NamedTuple):
+    """A let up to its value, and where it begins in the chunk."""
+
+    begin: int
+    key: str
+    var: Var
+
+
+class Block:
+    """The lines of a block that have been read.
+
+    Attributes:
+        lets: The lets, with their values.
+        lines: The names of the others.
+    """
+
+    __slots__ = ("lets", "lines")
+
+    def __init__(self) -> None:
+        self.lets: list[tuple[LetHead, Expr]] = []
+        self.lines: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.lets or self.lines)
+
+
 _REFERENCES: dict[str, tuple[type[Any], int]] = {
     "ref": (RefCreate, 1),
     "ref_read": (RefRead, 1),
@@ -113,97 +130,90 @@ _REFERENCES: dict[str, tuple[type[Any], int]] = {
 _TRUTHS = {"True", "False"}  # names elsewhere, never those of arguments
 
 
-class CallParser(LeafParser):
-    """Makes calls.
+class CallParser(LeafParser, ABC):
+    """Makes calls."""
 
-    Attributes:
-        open: The parts that are open, the innermost last.
-    """
+    @abstractmethod
+    def expr(self, expected: str = "an expression", let: LetHead | None = None) -> Rule:
+        """Read an expression.
 
-    def __init__(
-        self, problems: ErrorList, constants: Sequence[NDArray] | None
-    ) -> None:
-        super().__init__(problems, constants)
-        self.open: list[Open] = []
+        Args:
+            expected: The valid tokens where it begins, in words, for the error message.
+            let: The let of which it is the value.
+        """
 
-    def call(
-        self, callee: Expr, begin: int, type_args: tuple[Type, ...] = ()
-    ) -> Expr | None:
+    def call(self, callee: Expr, begin: int, type_args: tuple[Type, ...] = ()) -> Rule:
         """Read a call from its parenthesis on.
 
         Args:
             callee: What is called.
             begin: The token at which it begins.
             type_args: The arguments for its type parameters.
-
-        Returns:
-            The call; None if it is open, because an argument has parts.
         """
         self.at += 1
-        return self._arguments(OpenCall(begin, self._in_call, callee, type_args))
-
-    def _arguments(self, call: OpenCall) -> Expr | None:
-        """Read arguments up to the last one, or to one that has parts."""
-        texts = self.texts
-        while texts[self.at] != ")":
+        args: list[Expr] = []
+        attributes: list[Attribute] = []
+        while self.texts[self.at] != ")":
             at = self.at
-            token, following = texts[at], texts[at + 1]
-            if following == "=" and self._is_attribute_name(token):
-                call.attributes.append(self.attribute())
+            token, expected = self.texts[at], "')' or ','"
+            if self.texts[at + 1] == "=" and self._is_attribute_name(token):
+                attributes.append(self.attribute())
             else:
-                expr = self._simple(token) if following in {",", ")"} else None
-                if expr is None:
-                    self.open.append(call)
-                    return None
-                call.args.append(expr)
-            self._go_over_comma()
+                arg = self.part_of_one_token()
+                if arg is None:
+                    arg = yield self.expr("an argument or ')'")
+                    if self.at == at + 1 and self._is_attribute_name(self.texts[at]):
+                        expected = "')', ',' or '='"
+                args.append(arg)
+            if not self.is_next(",") and self.texts[self.at] != ")":
+                self.fail(expected)
         self.at += 1
-        return self._whole(call, self.at - 1)
+        return self._made_call(callee, begin, type_args, args, attributes)
 
-    def _simple(self, token: str) -> Expr | None:
-        found = self.names.meanings.get(token)
+    def part_of_one_token(self) -> Expr | None:
+        """Read an argument or a field of one token; None if it is not one."""
+        at = self.at
+        if self.texts[at + 1] not in {",", ")"}:
+            return None
+        found = self.names.meanings.get(self.texts[at])
         if found is None:
             return self.leaf()
-        self.at += 1
+        self.at = at + 1
         return found
-
-    def _in_call(self, call: OpenCall, expr: Expr, begin: int) -> Operand | None:
-        call.args.append(expr)
-        is_name = self.at == begin + 1 and self._is_attribute_name(self.texts[begin])
-        self._go_over_comma("')', ',' or '='" if is_name else "')' or ','")
-        self.open.pop()
-        whole = self._arguments(call)
-        return None if whole is None else Operand(whole, call.begin)
-
-    def _go_over_comma(self, expected: str = "')' or ','") -> None:
-        if not self.is_next(",") and self.texts[self.at] != ")":
-            self.fail(expected)
 
     @staticmethod
     def _is_attribute_name(token: str) -> bool:
         return is_string(token) or (is_name(token) and token not in _TRUTHS)
 
-    def _reference(self, call: OpenCall, word: str, end: int) -> Expr:
+    def _made_call(
+        self,
+        callee: Expr,
+        begin: int,
+        type_args: tuple[Type, ...],
+        args: Sequence[Expr],
+        attributes: Sequence[Attribute],
+    ) -> Expr:
+        place, span = self.span(begin, begin), self.span(begin, self.at - 1)
+        if isinstance(callee, Var) and REFERENCES.get(callee.name_hint) is callee:
+            has_more = bool(attributes or type_args)
+            return self._reference(callee.name_hint, args, span, has_more=has_more)
+        if isinstance(callee, Op):
+            attrs = operator_attrs(callee, attributes, place, self.problems)
+        else:
+            attrs = dict_attrs(attributes, self.problems)
+        return Call(callee, tuple(args), attrs, type_args, span)
+
+    def _reference(
+        self, word: str, args: Sequence[Expr], span: Span, *, has_more: bool
+    ) -> Expr:
         """Return what `ref(...)`, `ref_read(...)` or `ref_write(...)` stands for."""
         kind, count = _REFERENCES[word]
-        place = self.span(call.begin, end)
-        if len(call.args) != count or call.attributes or call.type_args:
+        if len(args) != count or has_more:
             plural = "" if count == 1 else "s"
             message = f"expected {count} argument{plural} for '{word}', and no more"
-            self.problems.report(place, message)
-            return Tuple((), place)
-        return kind(*call.args, span=place)
-
-    def _whole(self, call: OpenCall, end: int) -> Expr:
-        callee, place = call.callee, self.span(call.begin, call.begin)
-        if isinstance(callee, Var) and REFERENCES.get(callee.name_hint) is callee:
-            return self._reference(call, callee.name_hint, end)
-        if isinstance(callee, Op):
-            attrs = operator_attrs(callee, call.attributes, place, self.problems)
-        else:
-            attrs = dict_attrs(call.attributes, self.problems)
-        span = self.span(call.begin, end)
-        return Call(callee, tuple(call.args), attrs, call.type_args, span)
+            self.problems.report(span, message)
+            return Tuple((), span)
+        return kind(*args, span=span)
 
 
 _INDEX = re.compile("[0-9]{1,9}")
@@ -222,7 +232,7 @@ class LineParser(CallParser):
         super().__init__(problems, constants)
         self._attrs: dict[tuple[Op, str], Attrs] = {}
 
-    def line(self, block: OpenBlock) -> bool:
+    def line(self, block: Block) -> bool:
         """Read a line of a block, if all of it is known; return whether it was."""
         line, meanings = _without_types(self.texts[self.at]), self.names.meanings
         name, callee_name, names, attributes = _parts(line)
@@ -254,7 +264,7 @@ class LineParser(CallParser):
         self.at += 1
         return True
 
-    def bind_let(self, block: OpenBlock, let: LetHead, value: Expr) -> None:
+    def bind_let(self, block: Block, let: LetHead, value: Expr) -> None:
         """Give a let's variable its name, for the lines below."""
         block.lets.append((let, value))
         block.lines.discard(let.key)

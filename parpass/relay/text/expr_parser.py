@@ -1,8 +1,8 @@
 """The parser of expressions, of matches and their patterns, and of infix operators.
 
 A node is made as soon as its text has been read, and names are resolved at that time,
-so no syntax tree is built. Nothing recurses along the text: open constructs, such as a
-call whose arguments are being read, are on a stack.
+so no syntax tree is built. Nothing recurses along the text: what has parts is read by
+rules, as `ir/text/grammar_rules.py` runs them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from string import ascii_letters, digits
 from typing import Any, TypeVar
 
 from parpass.diagnostic import Span
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.cursor import is_line, is_variable
+from parpass.ir.text.grammar_rules import Rule
 from parpass.ir.text.precedence import Operand, Operator, PrecedenceParser
-from parpass.ir.type_structure import MAX_NESTING
 from parpass.ir.types import Type
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.relay.adt import (
     Clause,
     Match,
@@ -29,7 +30,7 @@ from parpass.relay.adt import (
 )
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.text.block_parser import BlockParser
-from parpass.relay.text.parse_stack import Open, OpenMatch, OpenParenthesis
+from parpass.relay.text.call_parser import LetHead
 
 T = TypeVar("T")
 
@@ -41,44 +42,30 @@ class MatchParser(BlockParser):
         """Return whether a match begins at a token: `match (` or `match? (`."""
         return self.texts[at] == "match" and self.texts[at + 1] in {"(", "?"}
 
-    def begin_match(self, begin: int) -> None:
-        """Read a match up to its value, which stands in parentheses."""
+    def match(self, begin: int) -> Rule:
+        """Read a match."""
         self.at = begin + 1
         complete = not self.is_next("?")
         if self.texts[self.at] != "(":
             self.fail("'('")
-        self.open.append(Open(begin, partial(self._in_data, complete)))
-
-    def _in_data(
-        self, complete: bool, part: Open, data: Expr, _begin: int
-    ) -> Operand | None:
-        self.open.pop()
+        data = yield self.expr()
         self.expect("{")
-        match = OpenMatch(part.begin, self._in_clause, data, complete=complete)
-        self.open.append(match)
-        return self._next_clause(match)
+        clauses: list[Clause] = []
+        while not self.is_next("}"):
+            clauses.append((yield self._clause()))
+            self.is_next(",")
+        return Match(data, clauses, complete, self.span(begin, self.at - 1))
 
-    def _next_clause(self, match: OpenMatch) -> Operand | None:
-        """Read a clause up to its expression; return the match if there is none."""
-        if self.is_next("}"):
-            self.open.pop()
-            span = self.span(match.begin, self.at - 1)
-            whole = Match(match.data, match.clauses, match.complete, span)
-            return Operand(whole, match.begin)
+    def _clause(self) -> Rule:
+        begin = self.at
         self.names.push_scope()
-        match.clause = self.at
-        match.pattern = self._pattern(0, " or '}'")
+        pattern = self._pattern(0, " or '}'")
         self.expect("=>")
-        return None
-
-    def _in_clause(self, match: OpenMatch, expr: Expr, _begin: int) -> Operand | None:
+        value = yield self.expr()
         self.names.pop_scope()
         if self.texts[self.at] not in {",", "}"}:
             self.fail("',' or '}'")
-        span = self.span(match.clause, self.at - 1)
-        match.clauses.append(Clause(match.pattern, expr, span))
-        self.is_next(",")
-        return self._next_clause(match)
+        return Clause(pattern, value, self.span(begin, self.at - 1))
 
     def _pattern(self, depth: int, also: str = "") -> Pattern:
         at = self.at
@@ -144,7 +131,6 @@ OPERATORS = {
 
 
 _ENDS = {";", ",", ")", "}"}  # what nearly always follows an expression
-_TAILS = {"(", *OPERATORS}
 _BEFORE_TYPES = {*ascii_letters, *digits, *'_")}]'}
 _BEGIN_TYPES = {*ascii_letters, *"_("}
 
@@ -152,82 +138,107 @@ _BEGIN_TYPES = {*ascii_letters, *"_("}
 class ExprParser(MatchParser):
     """Makes expressions."""
 
-    def read_open(self) -> None:
-        """Read until no part is open any more."""
-        opened = self.open
-        while opened:
+    def expr(self, expected: str = "an expression", let: LetHead | None = None) -> Rule:
+        """Read an expression.
+
+        Args:
+            expected: The valid tokens where it begins, in words, for the error message.
+            let: The let of which it is the value.
+        """
+        row: PrecedenceParser | None = None
+        while True:
             begin = self.at
-            expr = self._operand(begin)
-            while expr is not None:
-                token = self.texts[self.at]
-                if token not in _ENDS and (token in _TAILS or token[:1] == "."):
-                    expr = self._tail(expr, begin)
-                    continue
-                part = opened[-1]
-                if part.row is not None:
-                    row, part.row = part.row, None
-                    expr, begin = row.finish(Operand(expr, begin), self.at - 1)
-                whole = part.take(part, expr, begin)
-                if whole is None:
+            operand = self.names.meanings.get(self.texts[begin])
+            if operand is not None:
+                self.at = begin + 1
+            elif (rule := self._with_parts(begin, None if row else let)) is not None:
+                operand = yield rule
+            elif (operand := self.leaf()) is None:
+                row = self._before_operand(row, expected)
+                continue
+            while (token := self.texts[self.at]) not in _ENDS:
+                if token[:1] == ".":
+                    operand = self._field(operand, begin)
+                elif (call := self._call_of(operand, begin)) is not None:
+                    operand = yield call
+                else:
                     break
-                expr, begin = whole
+            infix = OPERATORS.get(token)
+            if infix is None:
+                if row is None:
+                    return operand
+                return row.finish(Operand(operand, begin), self.at - 1).expr
+            row = row or PrecedenceParser(self.span)
+            row.push_infix(Operand(operand, begin), infix, self.at)
+            self.at += 1
 
-    def _operand(self, at: int) -> Expr | None:
-        """Read an operand; None if a sign or parts of it come first."""
-        token = self.texts[at]
-        expr = self.names.meanings.get(token)
-        if expr is not None:
-            self.at = at + 1
-            return self.call(expr, at) if self.texts[at + 1] == "(" else expr
-        match token:
-            case "(":
-                return self._begin_parenthesis(at)
-            case "{":
-                self.at = at + 1
-                return self.block_operand(at, "}")
-            case "fn":
-                return self.begin_function(at)
-            case "if":
-                return self.begin_if(at)
-            case "match" if self.begins_match(at):
-                return self.begin_match(at)
-            case _:
-                if is_line(token):
-                    self.open[-1].row = None  # an error: no operand goes on with a `=`
-                    self.enter_line()
-                expr = self.leaf()
-        if expr is None:
-            part = self.open[-1]
-            if token != "-":
-                self.fail(part.expected if part.row is None else "an expression")
-            self.at = at + 1
-            self._row().push_prefix(NEGATIVE, at)
-        return expr
+    def _before_operand(
+        self, row: PrecedenceParser | None, expected: str
+    ) -> PrecedenceParser | None:
+        """Go over what begins no operand, and return the row of the one that follows.
 
-    def _row(self) -> PrecedenceParser:
-        part = self.open[-1]
-        if part.row is None:
-            part.row = PrecedenceParser(self.span)
-        return part.row
+        That is a sign; or a line, which is entered: it is an error at its `=`.
+        """
+        token = self.texts[self.at]
+        if is_line(token):
+            self.enter_line()
+            return None
+        if token != "-":
+            self.fail("an expression" if row else expected)
+        row = row or PrecedenceParser(self.span)
+        row.push_prefix(NEGATIVE, self.at)
+        self.at += 1
+        return row
 
-    def _tail(self, expr: Expr, begin: int) -> Expr | None:
-        """Read what follows an operand, and belongs to the expression."""
-        at = self.at
-        token = self.texts[at]
-        if token == "(":
-            return self.call(expr, begin)
-        if token[0] == ".":
-            self.at = at + 1
-            index = self.converted((at, at), token, _index, 0)
-            return TupleGetItem(expr, index, self.span(begin, at))
-        if token == "<" and self._opens_types(at):
-            type_args = self._type_args()
-            if self.texts[self.at] != "(":
-                self.fail("'('")
-            return self.call(expr, begin, type_args)
-        self.at = at + 1
-        self._row().push_infix(Operand(expr, begin), OPERATORS[token], at)
+    def _call_of(self, callee: Expr, begin: int) -> Rule | None:
+        """Return the rule for a call of what was read; None if none follows."""
+        if self.texts[self.at] == "(":
+            return self.call(callee, begin)
+        if self.texts[self.at] == "<" and self._opens_types(self.at):
+            return self.call(callee, begin, self._type_args())
         return None
+
+    def _with_parts(self, begin: int, let: LetHead | None) -> Rule | None:
+        """Return the rule for what begins at a token; None if that has no parts."""
+        match self.texts[begin]:
+            case "(":
+                self.at = begin + 1
+                following = self.texts[self.at]
+                if following == "let" or (is_line(following) and following[0] == "l"):
+                    return self.block(")")
+                return self._fields(begin)
+            case "{":
+                self.at = begin + 1
+                return self.block("}")
+            case "fn":
+                self.at = begin + 1
+                return self.function(begin, let)
+            case "if":
+                return self.condition(begin)
+            case "match" if self.begins_match(begin):
+                return self.match(begin)
+            case _:
+                return None
+
+    def _fields(self, begin: int) -> Rule:
+        """Read a tuple, or an expression in parentheses, from its first field on."""
+        fields: list[Expr] = []
+        expected, comma = "an expression, ')' or 'let'", True
+        while comma and self.texts[self.at] != ")":
+            field = self.part_of_one_token()
+            fields.append((yield self.expr(expected)) if field is None else field)
+            expected, comma = "an expression or ')'", self.is_next(",")
+        end = self.expect(")", "')' or ','")
+        if len(fields) == 1 and not comma:
+            return fields[0]
+        return Tuple(tuple(fields), self.span(begin, end))
+
+    def _field(self, expr: Expr, begin: int) -> TupleGetItem:
+        """Read the index of a field of a tuple."""
+        at = self.at
+        self.at = at + 1
+        index = self.converted((at, at), self.texts[at], _index, 0)
+        return TupleGetItem(expr, index, self.span(begin, at))
 
     def _opens_types(self, at: int) -> bool:
         """Return whether a `<` is that of `@f<int32>(%x)`, rather than of `%x < %y`.
@@ -249,33 +260,9 @@ class ExprParser(MatchParser):
         while self.is_next(","):
             types.append(self.type())
         self.expect(">", "',' or '>'")
+        if self.texts[self.at] != "(":
+            self.fail("'('")
         return tuple(types)
-
-    def _begin_parenthesis(self, begin: int) -> Expr | None:
-        self.at = begin + 1
-        following = self.texts[self.at]
-        if following == ")":
-            self.at += 1
-            return Tuple((), self.span(begin, begin + 1))
-        if following == "let" or (is_line(following) and following[:4] == "let "):
-            return self.block_operand(begin, ")")
-        self.open.append(OpenParenthesis(begin, self._in_parenthesis))
-        return None
-
-    def _in_parenthesis(
-        self, part: OpenParenthesis, expr: Expr, _begin: int
-    ) -> Operand | None:
-        part.fields.append(expr)
-        part.expected = "an expression or ')'"
-        comma = self.is_next(",")
-        if comma and self.texts[self.at] != ")":
-            return None
-        end = self.expect(")", "')' or ','")
-        self.open.pop()
-        if len(part.fields) == 1 and not comma:
-            return Operand(expr, part.begin)
-        whole = Tuple(tuple(part.fields), self.span(part.begin, end))
-        return Operand(whole, part.begin)
 
 
 def _index(text: str) -> int:

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, cast
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.literals import VarNames, attrs_text, items_text, name_text
 from parpass.ir.text.printer import Part, indent, render_parts
-from parpass.ir.type_structure import type_text
+from parpass.ir.types.type_structure import type_text
 from parpass.relay.adt import (
     Clause,
     Match,

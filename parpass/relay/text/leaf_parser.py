@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from parpass.ir.adt import Constructor
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.cursor import is_name, is_variable
 from parpass.ir.text.error_list import ErrorList
 from parpass.ir.text.literals import name_text, read_scalar

@@ -7,23 +7,21 @@ definitions of a text are read before its functions, which are parsed in a secon
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from parpass.errors import IRTypeError, SizeLimitError
-from parpass.fork_safety import fork_lock
 from parpass.ir.adt import Constructor, GlobalTypeVar, TypeData
 from parpass.ir.attrs import DictAttrs
+from parpass.ir.base_func import BaseFunc
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.cursor import UnexpectedToken, is_name, is_string
 from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.grammar_rules import run_rule
 from parpass.ir.text.lexer import END, STRAY
 from parpass.ir.text.literals import Attribute, dict_attrs
-from parpass.ir.typed_expr import BaseFunc, GlobalVar
-from parpass.relay.expr import Expr
 from parpass.relay.text.expr_parser import ExprParser
-from parpass.relay.text.parse_stack import Head
 from parpass.runtime.dtypes import DTYPES, WIDTHS
 from parpass.runtime.ndarray import NDArray
 
@@ -234,11 +232,8 @@ class ModuleParser(DefinitionParser):
         begin = self.at
         while self.texts[self.at] == "free_var":
             self._free_var()
-        block = self.open_block(self.at, END, self._end_program)
-        if self.at == block.line:
-            functions = or_functions and self.at == begin
-            block.expected = self._beginnings(functions=functions)
-        self.read_open()
+        expected = self._beginnings(functions=or_functions and self.at == begin)
+        self.root = run_rule(self.block(END, expected))
 
     def _beginnings(self, *, functions: bool) -> str:
         """Return what a program may begin with, in words."""
@@ -248,9 +243,6 @@ class ModuleParser(DefinitionParser):
         if self.texts[0] != "#[" and self.at == 0:
             words.insert(1, "'#['")
         return f"{', '.join(words[:-1])} or {words[-1]}"
-
-    def _end_program(self, expr: Expr, _end: int) -> None:
-        self.root = expr
 
     def _free_var(self) -> None:
         """Declare a variable that an expression lacks."""
@@ -282,10 +274,7 @@ class ModuleParser(DefinitionParser):
         if self.texts[self.at][:1] != "@":
             self.fail("a function's name such as @main")
         var = self._defined_var()
-        head = self.function_head(begin)
-        brace = self.expect("{", "'{'" if head.ret_type else "'->' or '{'")
-        self.open_block(brace, "}", partial(self._end_definition, var, head))
-        self.read_open()
+        self.functions[var] = run_rule(self.function(begin))
 
     def _is_loop_definition(self) -> bool:
         """Return whether `@f = primfn` comes next."""
@@ -297,9 +286,8 @@ class ModuleParser(DefinitionParser):
     def _loops(self) -> FunctionParser:
         """Return what reads loop programs, which share the names of functions."""
         if self._loop_reader is None:
-            with fork_lock:
-                # Few texts have any, and it takes long to load.
-                from parpass.tir.text.function_parser import FunctionParser
+            # Few texts have any, and it takes long to load.
+            from parpass.tir.text.function_parser import FunctionParser
 
             self._loop_reader = FunctionParser(self.problems, self.globals)
         return self._loop_reader
@@ -315,14 +303,10 @@ class ModuleParser(DefinitionParser):
         self._defined.add(var.name_hint)
         return var
 
-    def _end_definition(self, var: GlobalVar, head: Head, body: Expr, end: int) -> None:
-        self.functions[var] = self.end_function(head, body, end)
-
     def forget_scopes(self) -> None:
         """Leave all scopes, to go on with another function after an error."""
         self.names.pop_all_scopes()
         self.type_names.clear()
-        self.open.clear()
 
     def check_global_uses(self) -> None:
         """Report the uses of functions that the module does not have."""

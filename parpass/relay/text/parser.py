@@ -1,6 +1,6 @@
 """The parser of Relay's text format, the inverse of the printer.
 
-`scanner.py` makes tokens of the text. The parsers of types, expressions and modules
+`lexer.py` makes tokens of the text. The parsers of types, expressions and modules
 read these, and make the program as they go: `module_parser.py` adds to
 `expr_parser.py`, that to `block_parser.py`, and so on, down to `cursor.py`. After a
 syntax error it goes on with the next function, so that the errors of all functions are

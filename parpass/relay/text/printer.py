@@ -20,10 +20,7 @@ from parpass.relay.text.constant_section import ConstantPool
 from parpass.relay.text.expr_printer import ExprPrinter, TypeComments, TypeTexts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from parpass.ir.dialect import Annotate
-    from parpass.runtime.ndarray import NDArray
 
 
 def astext(
@@ -55,21 +52,6 @@ def astext(
     text = printer.expression().rstrip("\n")
     section = constants.section() if show_meta_data else ""
     return f"{text}\n{section}" if section else text
-
-
-def text_and_constants(
-    functions: Mapping[str, Function],
-) -> tuple[str, Sequence[NDArray]]:
-    """Return functions as text without types, and the constants that it refers to.
-
-    They are what `parse` takes as a table, so that no value of theirs is written.
-
-    Raises:
-        SizeLimitError: See `astext`.
-    """
-    printer = RelayPrinter(lambda _: "")
-    texts = [printer.function(name, one) for name, one in functions.items()]
-    return "\n".join(texts), printer.constants.arrays
 
 
 class RelayPrinter(FunctionPrinter):

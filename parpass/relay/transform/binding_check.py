@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from parpass.ir.module import IRModule
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Function
-from parpass.relay.typing.scoping import bound_again
+from parpass.relay.type_inference.scoping import bound_again
 from parpass.transform import FunctionPass, ModulePass, PassContext
 
 PassT = TypeVar("PassT", bound=FunctionPass | ModulePass)

@@ -15,7 +15,7 @@ from parpass.errors import DiagnosticError
 from parpass.ir.adt import Constructor
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children, post_order, reflection
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.adt import Clause
 from parpass.relay.analysis.effects import effects_across_blocks
 from parpass.relay.analysis.findings import Finding, emit_errors, raise_errors

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple, TupleGetItem
 from parpass.relay.op import expand_dims, split, squeeze, stack
 from parpass.relay.op.nn import batch_matmul
@@ -63,6 +63,7 @@ class CombineParallelDense(CombiningPass):
     """
 
     pass_info = PassInfo(4, "CombineParallelDense", required=("InferType",))
+    cacheable = True
 
     def __init__(self, min_num_branches: int = 3, to_batch: bool = True) -> None:
         super().__init__(min_num_branches)
@@ -178,6 +179,7 @@ class CombineParallelBatchMatmul(CombiningPass):
     """
 
     pass_info = PassInfo(4, "CombineParallelBatchMatmul", required=("InferType",))
+    cacheable = True
 
     def _combiner_type(self) -> type[ParallelCombiner]:
         return BatchMatmulCombiner
@@ -243,6 +245,7 @@ class CombineParallelConv2D(CombiningPass):
     """
 
     pass_info = PassInfo(4, "CombineParallelConv2d", required=("InferType",))
+    cacheable = True
 
     def _combiner_type(self) -> type[ParallelCombiner]:
         return Conv2DCombiner

@@ -50,6 +50,7 @@ class DeadCodeElimination(FunctionPass):
     """
 
     pass_info = PassInfo(opt_level=1, name="DeadCodeElimination")
+    cacheable = True
 
     def __init__(
         self, inline_once: bool = False, ignore_impurity: bool = False

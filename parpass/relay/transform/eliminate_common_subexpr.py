@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.analysis.operator_names import operators
 from parpass.relay.expr import Call, Constant, Expr, Function, TupleGetItem
 from parpass.relay.functor import ExprMutator
@@ -47,6 +47,7 @@ class EliminateCommonSubexpr(FunctionPass):
     """
 
     pass_info = PassInfo(3, "EliminateCommonSubexpr", required=("InferType",))
+    cacheable = True
 
     def __init__(self, fskip: Skip | None = None) -> None:
         self.fskip = fskip

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from parpass.diagnostic import Span
 from parpass.errors import EvaluationError
-from parpass.fork_safety import fork_lock
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import Call, Constant, Expr, Tuple
@@ -102,7 +101,7 @@ def constant_of(value: Any, span: Span | None) -> Expr:
 
     def visit(value: Any) -> Expr:
         if not isinstance(value, tuple):
-            return Constant(NDArray(value), span)
+            return Constant(NDArray.owning(value), span)
         fields = cast("tuple[Any, ...]", value)
         if id(fields) not in known:
             known[id(fields)] = Tuple(tuple(map(visit, fields)), span)
@@ -264,9 +263,8 @@ def _stored(root: Expr) -> int:
 
 @functools.cache
 def _native_threads() -> ThreadpoolController:
-    with fork_lock:
-        # Once, because the search for libraries takes milliseconds, and here, because
-        # the import takes more. Those of numpy are loaded by now.
-        from threadpoolctl import ThreadpoolController
+    # Once, because the search for libraries takes milliseconds, and here, because
+    # the import takes more. Those of numpy are loaded by now.
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

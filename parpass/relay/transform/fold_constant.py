@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Type
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.findings import Finding, emit_notes
@@ -79,6 +79,7 @@ class FoldConstant(FunctionPass):
     """
 
     pass_info = PassInfo(opt_level=2, name="FoldConstant")
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar, cast
 
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import divide, multiply
 from parpass.relay.transform.fold_constant import FoldConstant
@@ -69,6 +69,7 @@ class BackwardFoldScaleAxis(ScaleFoldingPass):
     """
 
     pass_info = PassInfo(3, "BackwardFoldScaleAxis", required=("InferType",))
+    cacheable = True
 
     def _folder(self, func: Function) -> ScaleFolder:
         return _BackwardFolder(func)
@@ -240,6 +241,7 @@ class ForwardFoldScaleAxis(ScaleFoldingPass):
     """
 
     pass_info = PassInfo(3, "ForwardFoldScaleAxis", required=("InferType",))
+    cacheable = True
 
     def _folder(self, func: Function) -> ScaleFolder:
         return _ForwardFolder(func)

@@ -8,11 +8,11 @@ from parpass.ir.inference_cache import (
     cached_inference,
 )
 from parpass.ir.module import IRModule
-from parpass.ir.type_structure import digest
 from parpass.ir.types import Type
+from parpass.ir.types.type_structure import digest
 from parpass.relay.analysis.findings import emit_errors
 from parpass.relay.expr import Expr, Function
-from parpass.relay.typing.infer import GlobalTypes, infer_type
+from parpass.relay.type_inference.infer import GlobalTypes, infer_type
 from parpass.transform import FunctionwisePass, PassContext, PassInfo, register_pass
 from parpass.transform.config import optimizations_in
 
@@ -51,6 +51,7 @@ class InferType(FunctionwisePass):
     """
 
     pass_info = PassInfo(opt_level=0, name="InferType")
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from parpass.ir.module import IRModule
+from parpass.ir.module.reachability import extract_reachable
 from parpass.ir.node import bindings, breadth_first
-from parpass.ir.reachability import extract_reachable
 from parpass.relay.analysis.call_graph import CallGraph
 from parpass.relay.expr import (
     Call,
@@ -47,7 +47,7 @@ def at_every_level(a_pass: Pass) -> Pass:
 _NOBODY: Mapping[str, Sequence[str]] = {}
 
 
-@register_pass("relay._transform.InlineSegments")
+@register_pass("parpass.InlineSegments")
 @expects_single_bindings
 class InlineSegments(ModulePass):
     """Put segments back in the place of their calls.

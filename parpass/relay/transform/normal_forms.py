@@ -172,6 +172,7 @@ class ToGraphNormalForm(FunctionPass):
     """
 
     pass_info = PassInfo(opt_level=1, name="ToGraphNormalForm")
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -75,7 +75,7 @@ _KEPT_WHOLE = (SEGMENT, "Primitive", "Compiler", "Extern", "SkipOptimization")
 _LEAST_SHARE = 8
 
 
-@register_pass("relay._transform.OutlineSegments")
+@register_pass("parpass.OutlineSegments")
 @expects_single_bindings
 class OutlineSegments(ModulePass):
     """Cut large functions into several of about equal size, on which workers run.

@@ -17,8 +17,8 @@ from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple, cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.node import children, post_order, users_of
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.analysis.operator_names import has_operator
@@ -27,7 +27,7 @@ from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import concatenate, expand_dims, repeat, strided_slice
 from parpass.relay.span_filler import with_span
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.transform import FunctionPass, PassContext
 
 Branch = list[Call]
@@ -185,10 +185,7 @@ class _Graph:
     def __init__(self, function: Function) -> None:
         self.order = cast("list[Expr]", post_order(function))
         self.scopes = ScopeTree(self.order)
-        self._users: dict[Expr, list[Expr]] = {}
-        for node in self.order:
-            for child in children(node):
-                self._users.setdefault(child, []).append(node)
+        self._users = users_of(self.order)
         self._dependent: set[Expr] = set()
 
     def branch_from(self, call: Call) -> Branch:

@@ -68,7 +68,7 @@ _ON_THE_WHOLE: tuple[tuple[int, Callable[[], Pass]], ...] = (
 )
 
 
-@register_pass("relay._transform.DefaultPipeline")
+@register_pass("parpass.DefaultPipeline")
 def default_pipeline(
     opt_level: int = 2,
     entry_functions: Iterable[str] | None = None,

@@ -16,13 +16,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Dim, TensorType
 from parpass.relay.expr import Call, Constant, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims, multiply, reshape, squeeze
 from parpass.relay.span_filler import with_span
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.runtime.dtypes import float_range
 from parpass.transform import FunctionPass, PassContext
 

@@ -1,4 +1,4 @@
-"""Results of a function cache as bytes, for a store that other processes read.
+"""Results of a function cache as bytes, for the store, which other processes read.
 
 It is MessagePack by typed schemas: what is read is checked against them, and makes
 plain values alone. No pickle is in it. What cannot be written so, such as a warning of
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, cast
 
 import msgspec
@@ -17,9 +16,8 @@ import msgspec
 from parpass.diagnostic import Diagnostic
 from parpass.remark import Remark
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
-from parpass.runner.cache.moved_entries import moved_effects
 from parpass.runner.ipc.messages import Effects, ReadKind
-from parpass.transform import PlacedCodec
+from parpass.transform import StoreCodec
 from parpass.transform.adapter import keep_inline
 from parpass.transform.capture.emission import (
     BufferedLogRecord,
@@ -28,12 +26,6 @@ from parpass.transform.capture.emission import (
     Emission,
     pickle_for_parent,
     unpickle_from_worker,
-)
-from parpass.transform.relative_lines import (
-    ElsewhereError,
-    LineRange,
-    RelativeLines,
-    WithinLines,
 )
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -87,20 +79,18 @@ class _Entry(msgspec.Struct, array_like=True):
     effects: dict[int, _Effects]
     dependencies: list[str] | None
     signature_changed: bool
-    lines: dict[str, tuple[int, int, int]] | None
-    is_relative: bool
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[_Entry]).decode
 
 
-class _NotPortableError(Exception):
+class _NotStorableError(Exception):
     """Something cannot be written."""
 
 
 def encode_entries(
-    entries: Sequence[CacheEntry], codec: PlacedCodec | None
+    entries: Sequence[CacheEntry], codec: StoreCodec | None
 ) -> bytes | None:
     """Return results of one key as bytes; None if no one can be written.
 
@@ -124,9 +114,8 @@ def encode_entries(
 
 def decode_entries(
     encoded: bytes,
-    codec: PlacedCodec | None,
+    codec: StoreCodec | None,
     bound: weakref.ref[BoundObjects],
-    lines: RelativeLines | None,
 ) -> list[CacheEntry]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
@@ -134,22 +123,20 @@ def decode_entries(
         encoded: The bytes.
         codec: Decodes functions, as members of a module; None if there are none.
         bound: What functions of that module refer to by identity.
-        lines: The lines of the function now; None if its key has them.
     """
     try:
         found = _decode(encoded)
-        return [_read(one, codec, bound, lines) for one in found]
+        return [_read(one, codec, bound) for one in found]
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
         return []
 
 
-def _written(entry: CacheEntry, codec: PlacedCodec | None) -> _Entry:
-    result, is_relative = entry.result, False
+def _written(entry: CacheEntry, codec: StoreCodec | None) -> _Entry:
+    result = entry.result
     if result is not None:
-        if codec is not None:
-            result, is_relative = _encoded(result, entry.lines, codec)
-        if codec is None or result is None:
-            raise _NotPortableError
+        result = None if codec is None else codec.encode(result, keep_inline)
+        if result is None:
+            raise _NotStorableError
     dependencies = entry.dependencies
     return _Entry(
         [(kind, name, digest) for (kind, name), digest in entry.reads],
@@ -157,14 +144,12 @@ def _written(entry: CacheEntry, codec: PlacedCodec | None) -> _Entry:
         {at: _written_effects(one) for at, one in entry.effects.items()},
         dependencies if dependencies is None else list(dependencies),
         entry.signature_changed,
-        None if entry.lines is None else {**entry.lines.ranges},
-        is_relative,
     )
 
 
 def _written_effects(effects: Effects) -> _Effects:
     if effects.changes:
-        raise _NotPortableError
+        raise _NotStorableError
     return _Effects(
         list(effects.diagnostics),
         None if effects.counters is None else dict(effects.counters),
@@ -186,7 +171,7 @@ def _written_emission(emission: Emission) -> _Emission:
             others = (one for value in tuples.values() for one in value)
             is_plain = all(isinstance(one, _PLAIN) for one in others)
             if not is_plain or len(plain) + len(tuples) < len(emission.plain):
-                raise _NotPortableError
+                raise _NotStorableError
             return _Record(*where, plain, tuples)
         case BufferedRegistryReset():
             return _Reset(*where)
@@ -194,7 +179,7 @@ def _written_emission(emission: Emission) -> _Emission:
             message = unpickle_from_worker(packed)  # which our own worker sent
             kind = cast("type[Warning]", type(message))
             if kind.__module__ != "builtins" or message.args != (str(message),):
-                raise _NotPortableError
+                raise _NotStorableError
             return _Warning(
                 *where,
                 emission.pass_name,
@@ -206,46 +191,22 @@ def _written_emission(emission: Emission) -> _Emission:
                 emission.is_decided,
             )
         case _:
-            raise _NotPortableError
-
-
-def _encoded(
-    result: Any, lines: RelativeLines | None, codec: PlacedCodec
-) -> tuple[bytes | None, bool]:
-    """Return a function as bytes, and whether its lines are relative to others."""
-    if lines is not None:
-        try:
-            return codec.encode(result, keep_inline, WithinLines(lines)), True
-        except ElsewhereError:
-            pass
-    return codec.encode(result, keep_inline), False
+            raise _NotStorableError
 
 
 def _read(
-    entry: _Entry,
-    codec: PlacedCodec | None,
-    bound: weakref.ref[BoundObjects],
-    now: RelativeLines | None,
+    entry: _Entry, codec: StoreCodec | None, bound: weakref.ref[BoundObjects]
 ) -> CacheEntry:
-    effects = {at: _read_effects(one) for at, one in entry.effects.items()}
     result: Any = entry.result
-    lines = None
-    if entry.lines is not None:
-        of = {name: LineRange(*numbers) for name, numbers in entry.lines.items()}
-        lines = RelativeLines(of)
-        if now is not None and (entry.is_relative or result is None):
-            with suppress(ElsewhereError):
-                effects, lines = moved_effects(effects, lines, now), now
     if result is not None:
         if codec is None:
-            raise _NotPortableError
-        result = codec.decode(result, lines if entry.is_relative else None)
+            raise _NotStorableError
+        result = codec.decode(result)
     return CacheEntry(
         [((kind, name), digest) for kind, name, digest in entry.reads],
         result,
         bound,
-        lines,
-        effects,
+        {at: _read_effects(one) for at, one in entry.effects.items()},
         entry.dependencies,
         entry.signature_changed,
     )

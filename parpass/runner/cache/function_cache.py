@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +22,9 @@ from typing import Any
 import msgspec
 
 from parpass.errors import ArgumentError
-from parpass.fork_safety import ForkSafeLock, fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
-from parpass.transform.relative_lines import RelativeLines
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
 _MAX_KEPT_ALIVE = 1_000  # objects without weak references that are told apart
@@ -61,8 +61,6 @@ class CacheEntry(msgspec.Struct, frozen=True):
         result: The function, as an object, or encoded if functions can be changed; None
             if the passes did not change it.
         bound: What it refers to by identity; a weak reference to `BoundObjects`.
-        lines: The lines of the function before, that the result and the effects are at;
-            None if its key has them.
         effects: The effects of passes, by index of the pass.
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
@@ -72,7 +70,6 @@ class CacheEntry(msgspec.Struct, frozen=True):
     reads: Sequence[tuple[Read, bytes]]
     result: Any
     bound: weakref.ref[BoundObjects]
-    lines: RelativeLines | None = None
     effects: Mapping[int, Effects] = {}
     dependencies: Sequence[str] | None = ()
     signature_changed: bool = False
@@ -92,8 +89,9 @@ class FunctionCache:
             others can write to is not used, with one warning.
         lower: Layers below that, in which is looked for what is not there: folders of
             other caches, which are only read, URLs, or objects with the methods of
-            `CacheLayer`, such as an `HttpLayer`. What is found is kept above, and what
-            is computed is put into those that are writable.
+            `CacheLayer`, such as `HttpLayer` of `parpass.integrations.http`. What is
+            found is kept above, and what is computed is put into those that are
+            writable.
         max_entries: How many results are kept in memory: those that were used last.
         max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
         verify: The share of the results that would be used, from 0 to 1, that is
@@ -135,9 +133,8 @@ class FunctionCache:
         self.slow: set[bytes] = set()
         self.store = None
         if folder is not None:
-            with fork_lock:
-                # It loads SQLite.
-                from parpass.object_store import ObjectStore
+            # It loads SQLite.
+            from parpass.object_store import ObjectStore
 
             self.store = ObjectStore(Path(folder), max_bytes)
         upper = () if self.store is None else (self.store,)
@@ -149,7 +146,7 @@ class FunctionCache:
         self._tokens = IdentityMemo()
         self._commits = 0
         self._kept_alive: dict[int, tuple[Any, bytes]] = {}
-        self._lock = ForkSafeLock()
+        self._lock = threading.RLock()
 
     def is_to_be_verified(self) -> bool:
         """Return whether the next result is computed again, to be compared."""
@@ -158,7 +155,7 @@ class FunctionCache:
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Sequence[CacheEntry]]:
         """Return the results of those keys that have some, the newest first."""
         found: dict[bytes, Sequence[CacheEntry]] = {}
-        with self._lock:
+        with forks_wait(), self._lock:
             for key in keys:
                 entries = self._entries.pop(key, None)
                 if entries is not None:
@@ -167,15 +164,15 @@ class FunctionCache:
         return found
 
     def put(self, results: Iterable[tuple[bytes, Sequence[CacheEntry]]]) -> None:
-        """Add results by keys; those of the same reads and lines are replaced.
+        """Add results by keys; those of the same reads are replaced.
 
         Those that were used last are kept, as many as there is room for.
         """
-        with self._lock:
+        with forks_wait(), self._lock:
             for key, entries in results:
                 before = self._entries.pop(key, [])
-                same = [(one.reads, one.lines) for one in entries]
-                others = [one for one in before if (one.reads, one.lines) not in same]
+                same = [one.reads for one in entries]
+                others = [one for one in before if one.reads not in same]
                 self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
                 self._count += len(now) - len(before)
             while self._count > self._max_entries:
@@ -183,8 +180,8 @@ class FunctionCache:
                 self._count -= len(self._entries.pop(oldest))
 
     def discard(self, key: bytes, entry: CacheEntry) -> None:
-        """Drop a result, also where it is at other lines."""
-        with self._lock:
+        """Drop a result."""
+        with forks_wait(), self._lock:
             found = self._entries.get(key, [])
             kept = [one for one in found if one.reads != entry.reads]
             self._count -= len(found) - len(kept)
@@ -195,7 +192,7 @@ class FunctionCache:
 
     def clear(self) -> None:
         """Drop all results."""
-        with self._lock:
+        with forks_wait(), self._lock:
             self._entries.clear()
             self._count = 0
 
@@ -207,7 +204,7 @@ class FunctionCache:
 
     def token_of(self, value: Any) -> bytes:
         """Return what tells an object from all others, also of other processes."""
-        with self._lock:
+        with forks_wait(), self._lock:
             token, process = self._tokens.get(value), os.getpid().to_bytes(8, "little")
             kept = self._kept_alive.get(id(value))
             if token is None and kept is not None:
@@ -227,7 +224,7 @@ class FunctionCache:
             objects: The objects by name, compared by identity.
         """
         new = BoundObjects(objects)
-        with self._lock:
+        with forks_wait(), self._lock:
             for one in self._bound:
                 if len(one.objects) == len(new.objects) and new.covers(one):
                     return one

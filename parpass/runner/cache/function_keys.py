@@ -5,12 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
-from parpass.diagnostic import lines_of
 from parpass.runner.cache.function_cache import BoundObjects, digest_of
-from parpass.runner.cache.run_cache import RunCache, StageKey
+from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.transform import BlobSink, LargeValue
-from parpass.transform.relative_lines import RelativeLines
 
 # Digests of constants take a second for some 500 MB. A function with more than so many
 # bytes of them, whose digests are not known, has one if passes take five times as long.
@@ -28,12 +26,10 @@ class Content(NamedTuple):
 
     Attributes:
         digest: Its digest.
-        lines: The lines of its spans, which the digest has not; None if it has them.
         bound: What the function refers to by identity.
     """
 
     digest: bytes
-    lines: RelativeLines | None
     bound: weakref.ref[BoundObjects]
 
 
@@ -50,17 +46,17 @@ class FunctionKeys:
         codec: Encodes them for a store on disk; None if the adapter has none.
     """
 
-    def __init__(self, run: RunCache, key: StageKey, module: StoredModule) -> None:
+    def __init__(self, run: RunCache, key: bytes, module: StoredModule) -> None:
         self._run, self._key, self._module = run, key, module
         self._base, self._adapter, self._cache = module.base, run.adapter, run.cache
         self._objects = self._cache.bound(self._adapter.bound_objects(self._base))
         self.bound = weakref.ref(self._objects)
         # What was read from disk may share other parts than what was computed, which
         # the bytes for workers show.
-        self.codec = run.portable_codec(self._base)
+        self.codec = run.store_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
-        self._contents: dict[str, Content | None] = {}
+        self._contents: dict[str, bytes | None] = {}
 
     def of(self, name: str) -> bytes | None:
         """Return the key of a function, computed once; None if it has no digest."""
@@ -68,35 +64,15 @@ class FunctionKeys:
             self._run.store.check_open()
             content = self.content_of(name)
             self._keys[name] = content and digest_of(
-                self._key.content,
-                content.digest,
-                self.reference(name, content),
+                self._key,
+                content,
+                self._adapter.encode_reference(self._base, name),
                 name.encode(errors="surrogatepass"),
             )
         return self._keys[name]
 
-    def reference(self, name: str, content: Content | None = None) -> bytes:
-        """Encode what a reference to a function shows, but for its line, if possible.
-
-        Args:
-            name: The function.
-            content: Its content, if the function itself refers to it: then its line is
-                relative to those of the function.
-        """
-        if self.codec is None or (content is not None and content.lines is None):
-            return self._adapter.encode_reference(self._base, name)
-        shown, place = self.codec.encode_reference(name), self.codec.place_of(name)
-        if place is None:
-            return shown
-        line, end = lines_of(place)
-        about = place.source_name, end - line, place.column, place.end_column
-        lines = content.lines if content is not None else None
-        if lines is not None and lines.has(place):
-            about += (line - lines.ranges[place.source_name].base,)
-        return digest_of(shown, repr(about).encode(errors="surrogatepass"))
-
-    def content_of(self, name: str) -> Content | None:
-        """Return the content of a function before the stage; None if it has none."""
+    def content_of(self, name: str) -> bytes | None:
+        """Return the digest of a function before the stage; None if it has none."""
         if name not in self._contents:
             self._contents[name] = None
             if name not in self._run.large or self._is_slow(name):
@@ -104,25 +80,6 @@ class FunctionKeys:
                 function = self._run.store.load(handle, self._base)
                 self._contents[name] = self.content(function, name)
         return self._contents[name]
-
-    def whole(self, name: str) -> bytes | None:
-        """Return the digest of a function with its lines; None if it has none."""
-        content = self.content_of(name)
-        if content is None:
-            return None
-        references = content.lines.references if content.lines else ()
-        shown = [
-            self._adapter.encode_reference(self._base, one)
-            for one in sorted(references)
-        ]
-        return digest_of(content.digest, self.place_of(name), *shown)
-
-    def place_of(self, name: str) -> bytes:
-        """Return the digest of a function's lines, and of where references show it."""
-        content = self.content_of(name)
-        ranges = content.lines.ranges if content and content.lines else None
-        shown = self._adapter.encode_reference(self._base, name)
-        return digest_of(repr(ranges).encode(errors="surrogatepass"), shown)
 
     def is_worth_digesting(self, name: str, seconds: float) -> bool:
         """Note that passes take long on a function with large constants, if they do.
@@ -142,10 +99,10 @@ class FunctionKeys:
         return self._slow_key(name) in self._cache.slow
 
     def _slow_key(self, name: str) -> bytes:
-        return digest_of(self._key.content, name.encode(errors="surrogatepass"))
+        return digest_of(self._key, name.encode(errors="surrogatepass"))
 
-    def content(self, function: Any, name: str = "") -> Content | None:
-        """Return the content of a function; None if it has no digest.
+    def content(self, function: Any, name: str = "") -> bytes | None:
+        """Return the digest of a function; None if it has none.
 
         Args:
             function: The function.
@@ -154,7 +111,7 @@ class FunctionKeys:
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
         if known is not None and self.has_all(known.bound):
-            return known
+            return known.digest
         values: list[bytes] = []
         digested = 0
 
@@ -171,33 +128,30 @@ class FunctionKeys:
                 values.append(digest)
             return values.index(digest)
 
-        encoded, lines = self._encoded(function, name, take_out, values)
+        encoded = self._encoded(function, name, take_out, values)
         if encoded is None:
             return None
-        found = Content(digest_of(encoded, *values), lines, self.bound)
+        found = digest_of(encoded, *values)
         if is_frozen:
-            memo.put(function, found)
+            memo.put(function, Content(found, self.bound))
         return found
 
     def _encoded(
         self, function: Any, name: str, take_out: BlobSink, values: list[bytes]
-    ) -> tuple[bytes | None, RelativeLines | None]:
-        """Return the bytes of a function, None if it has none, and its lines."""
+    ) -> bytes | None:
+        """Return the bytes of a function; None if it has none."""
         try:
-            # For memory alone, where there are no lines, the workers' form is faster.
-            if self.codec is not None and (
-                self._cache.layers or self.codec.place_in(function) is not None
-            ):
-                lines = RelativeLines()
-                encoded = self.codec.encode(function, take_out, lines)
+            # For memory alone the form that workers get is faster.
+            if self.codec is not None and self._cache.layers:
+                encoded = self.codec.encode(function, take_out)
                 if encoded is not None:
-                    return encoded, lines
+                    return encoded
                 if name in self._run.large and not self._is_slow(name):
-                    return None, None
+                    return None
                 values.clear()
-            return self._adapter.encode_content(function, self._base, take_out), None
+            return self._adapter.encode_content(function, self._base, take_out)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
-            return None, None
+            return None
 
     def _check_size(self, function: Any, name: str) -> None:
         """Check that a function's digest pays.

@@ -13,11 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from parpass.errors import ArgumentError, SlowerRunWarning
+from parpass.entry_points import open_cache_layer
+from parpass.errors import ArgumentError, EntryPointError, SlowerRunWarning
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
-
-_HTTP = "http://", "https://"
 
 
 class CacheLayer(Protocol):
@@ -53,25 +51,19 @@ def open_layer(where: str | os.PathLike[str] | CacheLayer) -> CacheLayer:
         where: The folder of another cache, a URL, or a layer, which is returned.
 
     Raises:
-        ArgumentError: It is an address of no kind that is known, or not whole.
+        ArgumentError: It is an address of no kind that is known or installed, or not
+            whole.
     """
     if not isinstance(where, (str, os.PathLike)):
         return where
     text = os.fspath(where)
-    if text.startswith(_HTTP):
-        with fork_lock:
-            # It loads an HTTP client.
-            from parpass.runner.cache.http_layer import HttpLayer
-
-        return HttpLayer(text)
     if "://" in text:
-        raise ArgumentError(
-            f"expected a folder or a URL of http or https as a layer of a cache, got "
-            f"'{text}'"
-        )
-    with fork_lock:
-        # It loads SQLite.
-        from parpass.runner.cache.folder_layer import FolderLayer
+        try:
+            return open_cache_layer(text)
+        except EntryPointError as error:
+            raise ArgumentError(str(error)) from None
+    # It loads SQLite.
+    from parpass.runner.cache.folder_layer import FolderLayer
 
     return FolderLayer(Path(text))
 

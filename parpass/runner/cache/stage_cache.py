@@ -7,6 +7,7 @@ hooks, errors of other functions, and the check of signatures that were assumed 
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -22,32 +23,27 @@ from parpass.runner.cache.function_cache import (
     CacheEntry,
     digest_of,
 )
-from parpass.runner.cache.function_keys import Content, FunctionKeys
-from parpass.runner.cache.moved_entries import moved, places_read
-from parpass.runner.cache.run_cache import RunCache, StageKey, stored_name
+from parpass.runner.cache.function_keys import FunctionKeys
+from parpass.runner.cache.run_cache import RunCache, stored_name
+from parpass.runner.cache.stage_keys import StageKey, is_as_loaded
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     Effects,
     FunctionOutcome,
+    Outcome,
     Read,
     ReadKind,
     Recording,
 )
-from parpass.runner.ipc.module_store import (
-    FunctionHandle,
-    StoredModule,
-    gc_paused,
-    in_gc_pauses,
-)
+from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.adapter import keep_inline, round_trip
 from parpass.transform.capture.emission import BufferedLogRecord, Emission
-from parpass.transform.relative_lines import RelativeLines
+from parpass.transform.gc_pause import gc_paused, in_gc_pauses
 
 _RESULT, _RECORDED = ReadKind.RESULT, "-1 "
-_OF_ENTRIES = ReadKind.LINES, ReadKind.RESULT  # reads that no pass has made
 
 
 class StageCache:
@@ -70,7 +66,7 @@ class StageCache:
         self._run, self._key, self._steps = run, key, steps
         self._module, self._base = module, module.base
         self._adapter, self._cache = run.adapter, run.cache
-        self._keys = FunctionKeys(run, key, module)
+        self._keys = FunctionKeys(run, key.content, module)
         self._reads: dict[Read, bytes] = {}
         self._expected: dict[int, CacheEntry] = {}  # of results that are verified
         self._indices = {name: at for at, name in enumerate(module.handles)}
@@ -95,18 +91,39 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
-        for at, name in in_gc_pauses(enumerate(outcomes.names)):
-            result = outcomes.handles[at]
-            if result is None or at in outcomes.recalled:
-                continue
-            self._run.computed += 1
-            key = self._keys.of(name)
-            if key is None and self._keys.is_worth_digesting(
-                name, outcomes.seconds[at]
-            ):
+        is_known = self._key.modules is None or is_as_loaded()
+        with in_gc_pauses(enumerate(outcomes.names)) as each:
+            for at, name in each:
+                result = outcomes.handles[at]
+                if result is None or at in outcomes.recalled:
+                    continue
+                self._run.computed += 1
+                if not is_known or not self._is_of_key(outcomes, at):
+                    continue
                 key = self._keys.of(name)
-            if key is not None and outcomes.is_complete(at):
-                self._keep(at, key, result, outcomes)
+                seconds = outcomes.seconds[at]
+                if key is None and self._keys.is_worth_digesting(name, seconds):
+                    key = self._keys.of(name)
+                if key is not None and outcomes.is_complete(at):
+                    self._keep(at, key, result, outcomes)
+
+    def _is_of_key(self, outcomes: StageOutcomes, at: int) -> bool:
+        """Return whether an outcome is of the code that the key has, and note if not.
+
+        Records that a factory of the program makes are made anew each time.
+        """
+        modules = self._key.modules
+        if modules is not None:
+            reads = outcomes.reads.get(at, ())
+            loaded = {name for kind, name in reads if kind is ReadKind.IMPORT}
+            if loaded := loaded.difference(modules):
+                self._run.keys.note(
+                    self._steps,
+                    f"the code of a pass in its stage imported '{min(loaded)}' while "
+                    "it ran; import that at the top of a module",
+                )
+                return False
+        return not _is_made_anew(outcomes.effects_of(at))
 
     def _keep(
         self, at: int, key: bytes, result: FunctionHandle, outcomes: StageOutcomes
@@ -114,17 +131,11 @@ class StageCache:
         run, base, name = self._run, self._base, outcomes.names[at]
         is_same = result is self._module.handles[name]
         effects = outcomes.effects_of(at)
-        lines = self._lines_of(name)
-        reads = [(one, self._digest(one)) for one in outcomes.reads.get(at, ())]
-        if self._keys.codec is not None:
-            found = [one for one, _ in reads]
-            if self._key.reads_places:
-                found.append((ReadKind.PLACE, name))
-            load = partial(run.store.load, result, base)
-            about = name, found, effects, load, lines, self._keys.codec
-            reads += [(one, self._digest(one)) for one in places_read(*about)]
-        if any(one.emissions for one in effects.values()):  # which have lines
-            reads.append(((ReadKind.LINES, ""), self._key.lines))
+        reads = [
+            (one, self._digest(one))
+            for one in outcomes.reads.get(at, ())
+            if one[0] is not ReadKind.IMPORT
+        ]
         if outcomes.recording >= Recording.RESULTS:
             reads.append(((_RESULT, _RECORDED), b""))
         dependencies = outcomes.dependencies_of(at)
@@ -132,7 +143,6 @@ class StageCache:
             reads,
             None,
             self._keys.bound,
-            lines,
             effects,
             None
             if ANY_FUNCTION in dependencies
@@ -154,19 +164,12 @@ class StageCache:
 
     def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
         """Return the results of functions, in memory or in a layer below it."""
-        keys = {
-            name: key for name in in_gc_pauses(names) if (key := self._keys.of(name))
-        }
+        with in_gc_pauses(names) as each:
+            keys = {name: key for name in each if (key := self._keys.of(name))}
         known = self._cache.get(keys.values())
         found = {
             name: self._valid(name, known.get(key, ())) for name, key in keys.items()
         }
-        # What was moved need not be moved again.
-        self._cache.put(
-            (keys[name], [one])
-            for name, one in found.items()
-            if one is not None and one not in known[keys[name]]
-        )
         missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
         if not (self._cache.layers and missing):
             return found
@@ -176,9 +179,8 @@ class StageCache:
             """Decode results; return whether one is of this module."""
             self._run.store.check_open()
             name = missing[stored]
-            about = self._keys.codec, self._keys.bound, self._lines_of(name)
             with gc_paused:
-                entries = decode_entries(encoded, *about)
+                entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
             if entries:
                 read.append((keys[name], entries))
                 found[name] = self._valid(name, entries)
@@ -189,22 +191,12 @@ class StageCache:
         return found
 
     def _valid(self, name: str, entries: Sequence[CacheEntry]) -> CacheEntry | None:
-        """Return the first result whose reads are of this module, where it is now."""
-        lines = self._lines_of(name)
-        valid = [
-            entry
-            for entry in entries
-            if all(self._digest(read) == digest for read, digest in entry.reads)
-        ]
-        for entry in valid:
-            if entry.lines == lines:
+        """Return the first result whose reads are of this module."""
+        for entry in entries:
+            is_valid = all(self._digest(one) == digest for one, digest in entry.reads)
+            if is_valid and not _is_made_anew(entry.effects):
                 return entry
-        about = lines, self._keys.codec, self._keys.bound
-        return next(filter(None, (moved(entry, *about) for entry in valid)), None)
-
-    def _lines_of(self, name: str) -> RelativeLines | None:
-        content = self._keys.content_of(name)
-        return None if content is None else content.lines
+        return None
 
     def _handle(self, entry: CacheEntry, before: FunctionHandle) -> FunctionHandle:
         """Return the function that a result has, as one of this module."""
@@ -221,14 +213,14 @@ class StageCache:
 
     def _outcome(self, entry: CacheEntry) -> FunctionOutcome:
         index, named = self._indices, entry.dependencies
-        return FunctionOutcome(
+        return Outcome(
             None,
             (0.0,) * len(self._steps),
             {at: _as_of_now(one) for at, one in entry.effects.items()},
             None,
             (ANY_FUNCTION,) if named is None else [index[one] for one in named],
             entry.signature_changed,
-            [read for read, _ in entry.reads if read[0] not in _OF_ENTRIES],
+            [read for read, _ in entry.reads if read[0] is not ReadKind.RESULT],
         )
 
     def _verify(
@@ -247,7 +239,8 @@ class StageCache:
             before = self._adapter.decode_function(before, (), self._base)
         is_same = before is now
         if before is not None and now is not None:
-            is_same = _are_same(self._keys.content(before), self._keys.content(now))
+            known = self._keys.content(before)
+            is_same = known is not None and known == self._keys.content(now)
         effects = [
             at
             for at in range(len(self._steps))
@@ -264,8 +257,8 @@ class StageCache:
         warn(
             f"on function '{name}' {' or '.join(passes)} gave {what} than the cache "
             "has from an earlier run: the pass depends on something that its key does "
-            "not have, such as a file, a clock or state of its own. Mend that, or "
-            "return None from its cache_key(); the new result is used"
+            "not have, such as a file, a clock or state of its own, though it declares "
+            "cacheable; the new result is used"
             + ("; results from now on tell these passes apart" if passes[1:] else ""),
             CacheMismatchWarning,
         )
@@ -280,8 +273,6 @@ class StageCache:
     def _read_digest(self, kind: ReadKind, name: str) -> bytes:
         handles = self._module.handles
         match kind:
-            case ReadKind.LINES:
-                return self._key.lines
             case ReadKind.RESULT:  # of which nothing depends
                 return b""
             case ReadKind.NAMES:
@@ -291,7 +282,7 @@ class StageCache:
             case ReadKind.SHELL:
                 return digest_of(self._adapter.encode_shell(self._base))
             case ReadKind.EVERYTHING:
-                parts = [self._keys.whole(one) or _unknown() for one in handles]
+                parts = [self._whole(one) for one in handles]
                 shell = ReadKind.SHELL, ""
                 names = ReadKind.NAMES, ""
                 return digest_of(self._digest(names), self._digest(shell), *parts)
@@ -303,9 +294,7 @@ class StageCache:
         if name not in handles:
             return b"absent"
         if kind is ReadKind.NAME:
-            return digest_of(self._keys.reference(name))
-        if kind is ReadKind.PLACE:
-            return self._keys.place_of(name)
+            return digest_of(self._adapter.encode_reference(self._base, name))
         if kind is ReadKind.SIGNATURE:
             function = self._run.store.load(handles[name], self._base)
             signature = self._adapter.signature(function)
@@ -313,13 +302,22 @@ class StageCache:
                 return digest_of(self._adapter.encode_signature(signature))
             except Exception:  # noqa: BLE001 -- the function has it, too
                 pass
-        return self._keys.whole(name) or _unknown()
+        return self._whole(name)
+
+    def _whole(self, name: str) -> bytes:
+        """Return the digest of a function and of what references show of it."""
+        content = self._keys.content_of(name)
+        if content is None:
+            return _unknown()
+        return digest_of(content, self._adapter.encode_reference(self._base, name))
 
 
-def _are_same(one: Content | None, other: Content | None) -> bool:
-    if one is None or other is None:
+def _is_made_anew(effects: Mapping[int, Effects]) -> bool:
+    """Return whether there are log records, and a factory of the program is set."""
+    if logging.getLogRecordFactory() is logging.LogRecord:
         return False
-    return (one.digest, one.lines) == (other.digest, other.lines)
+    emissions = (one for each in effects.values() for one in each.emissions)
+    return any(type(one) is BufferedLogRecord for one in emissions)
 
 
 def _unknown() -> bytes:

@@ -5,6 +5,9 @@ in three worker processes, before it runs for the result. The processes have dif
 hash seeds. Two process the functions in module order; one in reverse order, and runs
 the pass on each twice. A pass that keeps its contract has the same result each time.
 
+A pass that declares that its results may be kept is watched: it reads no file, clock or
+environment.
+
 One of them runs the pass once more, on functions as the passes before returned them
 there. If the codec is invisible, as the law demands, the result is again the same.
 
@@ -26,10 +29,11 @@ from parpass.runner.check.codec_check import (
 from parpass.runner.check.worker import CheckJob, FunctionReport, run_check
 from parpass.runner.cores import supports_workers
 from parpass.runner.executor import JobLostError
+from parpass.runner.follow.payload import encode_payload
+from parpass.runner.follow.pickling import find_unpicklable
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.messages import decode_message, encode_message
-from parpass.runner.ipc.payload import encode_payload
-from parpass.runner.ipc.snapshot import Snapshot
-from parpass.runner.pool.loky_executor import LokyExecutor
+from parpass.runner.pool.worker_pool import Pool
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import keep_inline
 from parpass.transform.budget import call_limits
@@ -48,7 +52,7 @@ class ContractChecker:
                 "the contract check runs passes in processes of its own, and this "
                 "system has none that parpass can watch over; check on Linux or macOS"
             )
-        self._pools = [LokyExecutor(1, hash_seed=seed) for seed in _HASH_SEEDS]
+        self._pools = [Pool(1, hash_seed=seed) for seed in _HASH_SEEDS]
 
     def check(
         self, step: Pass, mod: Any, adapter: ModuleAdapter, snapshot: Snapshot
@@ -56,7 +60,8 @@ class ContractChecker:
         """Return the error of a pass or of the adapter's codec; None if there is none.
 
         Raises:
-            Exception: The pass cannot be pickled.
+            RuntimeUseError: The pass cannot be pickled; the message names the part.
+            Exception: Something else cannot be pickled.
         """
         functions: dict[str, bytes] = {}
         for name, function in adapter.functions(mod).items():
@@ -65,7 +70,17 @@ class ContractChecker:
                 return fault
             functions[name] = adapter.encode_function(function, keep_inline)
         shell = adapter.encode_shell(mod)
-        message = encode_payload([step], adapter, (step, adapter))
+        try:
+            message = encode_payload([step], adapter, (step, adapter))
+        except Exception as error:
+            reason = find_unpicklable(step, step.info.name)
+            if reason is None:
+                raise
+            raise RuntimeUseError(
+                "the contract check runs passes in processes of its own, and pass "
+                f"'{step.info.name}' cannot be sent there: {reason}; make what is "
+                "named in the pass's body, or leave it out in '__getstate__'"
+            ) from error
         names = list(functions)
         limits = call_limits()
         orders = ((names, 1, True), (names[::-1], 2, False), (names, 1, False))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from parpass.errors import LawError
+from parpass.runner.check.copies_check import state_difference
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import keep_inline
 from parpass.transform.checked_adapter import adapter_name, overrides
@@ -19,11 +20,13 @@ def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
     """Return where two functions differ; None if passes cannot tell them apart.
 
     Functions that compare by identity, and whose adapter has no `difference`, are
-    compared as encoded.
+    compared by their state; as encoded if passes consume them, as that is their state.
     """
     if one is other:
         return None
     plain = type(one).__eq__ is object.__eq__ and not overrides(adapter, "difference")
+    if plain and not adapter.consumes_functions:
+        return state_difference(adapter, one, other)
     found = None if plain else adapter.difference(one, other)
     if not plain and (found is None or _NAMELESS not in found):
         return found

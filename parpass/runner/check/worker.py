@@ -12,18 +12,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from parpass.errors.adapters import format_with_method
-from parpass.runner.check.codec_check import ChainedFunctions
+from parpass.program_modules import is_of_program
+from parpass.runner.check.codec_check import ChainedFunctions, difference_of
+from parpass.runner.check.outside_reads import OutsideReads
+from parpass.runner.follow.payload import StagePayload
+from parpass.runner.follow.pickling import pickle_by_value
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.messages import decode_message, encode_message
-from parpass.runner.ipc.module_sync import is_user_module
-from parpass.runner.ipc.payload import StagePayload
-from parpass.runner.ipc.pickling import pickle_by_value
-from parpass.runner.ipc.snapshot import Snapshot
-from parpass.runner.stage.resource_limits import limit_memory
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.adapter import keep_inline
-from parpass.transform.budget import Budget, Limits, budgets_of, setting_limits
+from parpass.transform.budget import (
+    Budget,
+    Settings,
+    budgets_of,
+    in_worker,
+    or_exit,
+    setting_limits,
+)
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
+from parpass.transform.passes import declared_cacheable
 from parpass.transform.plan.invoke import applies_to, transform_function
 
 _TIMEOUT_FACTOR = 4.0  # of the time limit of a pass, until it is taken to hang
@@ -74,7 +82,7 @@ def _referenced_code(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
         one = getattr(one, "__func__", one)  # of class methods and static ones
         if not isinstance(one, type | types.FunctionType) or id(one) in seen:
             continue
-        if not is_user_module(one.__module__):
+        if not is_of_program(one.__module__):
             continue
         seen.add(id(one))
         if isinstance(one, type):
@@ -93,7 +101,7 @@ def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             continue
         value = function.__globals__[name]
         yield f"the global '{name}'", value
-        if isinstance(value, types.ModuleType) and is_user_module(value.__name__):
+        if isinstance(value, types.ModuleType) and is_of_program(value.__name__):
             for one in names:
                 if one in vars(value):
                     yield f"the global '{name}.{one}'", vars(value)[one]
@@ -143,7 +151,7 @@ class CheckJob:
     functions: Mapping[str, bytes]
     order: Sequence[str]
     times: int
-    limits: Limits
+    limits: Settings
     chains: bool = False
 
 
@@ -155,7 +163,8 @@ class FunctionReport:
         result: The function, encoded; None if the pass failed.
         failure: The exception, as text.
         effects: The diagnostics, remarks and counters, as text.
-        changed: The state that the pass changed and must not, as text; None for none.
+        changed: The state that the pass changed, or read, and must not, as text; None
+            for none.
         chained: The result on the function as earlier passes returned it, without a
             round trip; None if that was not run.
     """
@@ -181,7 +190,6 @@ def run_check(packed: bytes) -> bytes:
     step, adapter = payload.spec
     work = _PassRunner(step, adapter, job)
     context = job.snapshot.context()
-    job.snapshot.logging.apply()
     # The pass logs in the run for the result.
     with (
         job.snapshot.activated(context),
@@ -219,39 +227,32 @@ class _PassRunner:
         self._adapter = adapter
         self._shell = job.shell
         self._encoded = job.functions
+        self._is_declared = bool(declared_cacheable(step))
 
     def run(self, name: str, context: PassContext) -> FunctionReport:
         # Each time on a module of its own, so that only what the pass itself keeps can
         # get from one function to the next.
         shell = self._adapter.decode_shell(self._shell)
         functions = _DecodedFunctions(self._adapter, shell, self._encoded)
-        function = functions[name]
-        if not applies_to(self._step, function, self._adapter):
-            return FunctionReport(self._encoded[name], None, "", None)
         view = self._adapter.read_only(shell, functions, self._step.info.name)
         rest = self._adapter.encode_shell(view)
         before = fingerprints(self._step)
-        recorder = Recorder(view)
-        made, result, failure = None, None, None
-        with (
-            recording(recorder),
-            _closing_pools(*budgets_of([self._step], context.config)),
-        ):
-            try:
-                made = transform_function(
-                    self._step, name, function, view, context, self._adapter
-                )
-                result = self._adapter.encode_function(made, keep_inline)
-            except Exception as error:  # noqa: BLE001 -- it is compared
-                failure = format_with_method(error)
+        outside = OutsideReads()
+        with outside.watching() if self._is_declared else contextlib.nullcontext():
+            report, made = self._report(name, functions[name], view, context)
         changed = _changed(before, fingerprints(self._step)) or functions.changed()
         if changed is None and self._adapter.encode_shell(view) != rest:
             changed = "changed the module that it was given"
+        if changed is None and outside.found is not None:
+            changed = (
+                f"declares cacheable, and read what no key has, by {outside.found}"
+            )
         if made is not None and not functions.has(made):
             self._adapter.discard(
                 made
             )  # as in the run, so that a pass that keeps it fails
-        return FunctionReport(result, failure, _effects_text(recorder), changed)
+        report.changed = changed
+        return report
 
     def run_chained(
         self, name: str, context: PassContext
@@ -261,20 +262,25 @@ class _PassRunner:
         Returns:
             The report, without state that was changed, and the new function.
         """
+        shell = self._adapter.decode_shell(self._shell)
+        decoded = _DecodedFunctions(self._adapter, shell, self._encoded)
+        functions = ChainedFunctions(self._adapter, _returned, decoded)
+        view = self._adapter.read_only(shell, functions, self._step.info.name)
+        report, made = self._report(name, functions[name], view, context)
+        return report, functions[name] if made is None else made
+
+    def _report(
+        self, name: str, function: Any, view: Any, context: PassContext
+    ) -> tuple[FunctionReport, Any]:
+        """Run the pass; return the report, and the new function if it returned one."""
         adapter, step = self._adapter, self._step
-        shell = adapter.decode_shell(self._shell)
-        functions = ChainedFunctions(
-            adapter, _returned, _DecodedFunctions(adapter, shell, self._encoded)
-        )
-        made = functions[name]
-        if not applies_to(step, made, adapter):
-            return FunctionReport(self._encoded[name], None, "", None), made
-        view = adapter.read_only(shell, functions, step.info.name)
+        if not applies_to(step, function, adapter):
+            return FunctionReport(self._encoded[name], None, "", None), function
         recorder = Recorder(view)
-        result, failure = None, None
-        with recording(recorder), _closing_pools(*budgets_of([step], context.config)):
+        made, result, failure = None, None, None
+        with recording(recorder), _held_to(*budgets_of([step], context.config)):
             try:
-                made = transform_function(step, name, made, view, context, adapter)
+                made = transform_function(step, name, function, view, context, adapter)
                 result = adapter.encode_function(made, keep_inline)
             except Exception as error:  # noqa: BLE001 -- it is compared
                 failure = format_with_method(error)
@@ -289,19 +295,16 @@ def _effects_text(recorder: Recorder) -> str:
 
 
 @contextlib.contextmanager
-def _closing_pools(budget: Budget) -> Generator[None]:
+def _held_to(budget: Budget) -> Generator[None]:
     """End this process if a pass hangs, and limit its memory.
 
     The pass hangs in the run for the result as well, where it is attributed.
     """
-    with contextlib.ExitStack() as stack:
-        if budget.memory is not None:
-            stack.enter_context(limit_memory(budget.memory))
-        if budget.seconds is not None:
-            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-            seconds = _TIMEOUT_FACTOR * budget.seconds + 1.0
-            faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-            stack.callback(faulthandler.cancel_dump_traceback_later)
+    with (
+        in_worker(budget),
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        or_exit(budget, nowhere, _TIMEOUT_FACTOR, 1.0),
+    ):
         yield
 
 
@@ -339,7 +342,7 @@ class _DecodedFunctions(Mapping[str, Any]):
             original = self._adapter.decode_function(
                 self._encoded[name], (), self._shell
             )
-            if self._adapter.difference(original, function) is not None:
+            if difference_of(self._adapter, original, function) is not None:
                 return f"changed function '{name}', that it was given, in its place"
         return None
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import outcome
 import trio
 
-from parpass.fork_safety import fork_lock
-
 if TYPE_CHECKING:
     import asyncio
 
@@ -61,8 +59,7 @@ def to_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
     The thread is not one of the default executor, so that it takes no place there, and
     a call that was abandoned does not keep the program from ending.
     """
-    with fork_lock:
-        import asyncio  # running by now
+    import asyncio  # running by now
 
     loop = asyncio.get_running_loop()
     future: asyncio.Future[ValueT] = loop.create_future()
@@ -87,8 +84,7 @@ async def shielded_wait(
     running: asyncio.Future[ValueT], cancel: Callable[[], None] | None = None
 ) -> ValueT:
     """Wait for the end of a future, however often this task is cancelled meanwhile."""
-    with fork_lock:
-        import asyncio  # running by now
+    import asyncio  # running by now
 
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

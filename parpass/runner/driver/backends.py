@@ -12,15 +12,13 @@ import functools
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 import sniffio
 
 from parpass.errors import BlockedLoopWarning, RuntimeUseError
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
-from parpass.runner.executor import DirectExecutor, Executor, submit_and_wait
+from parpass.fork_safety import forks_wait
 
 ValueT = TypeVar("ValueT")
 
@@ -52,12 +50,6 @@ class AsyncBackend(Protocol):
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Await the body of an async module pass, on the event loop of the caller."""
-        ...
-
-    async def submit_and_wait(
-        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
-    ) -> bytes | None:
-        """Return the result of `run(job)` in a worker; None if it failed."""
         ...
 
     def poster(self) -> Callable[[Callable[[], object]], object] | None:
@@ -108,14 +100,6 @@ class BlockingBackend:
     def poster(self) -> None:
         """There is no event loop that goes on meanwhile."""
 
-    async def submit_and_wait(
-        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
-    ) -> bytes | None:
-        """Wait here."""
-        if isinstance(executor, DirectExecutor):
-            return executor.submit_and_wait(run, job)
-        return await submit_and_wait(executor, run, job, _wait_blocking)
-
     def call_sync(self, function: Callable[[], ValueT]) -> ValueT:
         """Call here."""
         return function()
@@ -139,7 +123,7 @@ class BlockingBackend:
         self, function: Callable[..., Awaitable[ValueT]], *args: Any
     ) -> ValueT:
         """Run a trio event loop here, or in a thread beside the loop that runs here."""
-        with fork_lock:
+        with forks_wait():
             # Not for runs that need no workers: it takes longer than most of them.
             import trio
 
@@ -157,10 +141,6 @@ class BlockingBackend:
             elsewhere.cancel()
             thread.join()
             raise
-
-
-async def _wait_blocking(answer: Future[Any]) -> None:
-    answer.exception()
 
 
 def _in_asyncio_loop() -> bool:

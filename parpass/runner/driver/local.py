@@ -20,13 +20,13 @@ from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
+    Outcome,
     Recording,
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.observers import Activity, LocalReason, RunObserver, timing
 from parpass.runner.placement import PlacementPolicy, costs_follow_sizes
-from parpass.runner.report.figures import LocalReason
-from parpass.runner.stage.call_recorder import CallRecorder
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -34,7 +34,7 @@ from parpass.transform.budget import Budget
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.plan.commands import Reproduce, RunStage, StageResult
-from parpass.transform.plan.serial import ends_stage, run_stage_serially
+from parpass.transform.plan.serial import run_stage_serially
 
 
 class LocalStageExecutor:
@@ -57,26 +57,22 @@ class LocalStageExecutor:
             budgets: The limits of its passes; by default those of the context.
         """
         state, steps = self._state, command.steps
-        mod, checkpoint = state.load(command.mod), state.checkpoint
-        if state.metrics.is_traced:
-            names = list(state.adapter.functions(mod))
-            checkpoint = state.metrics.traced_walk(steps, names, checkpoint)
-        if state.tracker is not None:
-            names = list(state.adapter.functions(mod))
-            checkpoint = state.tracker.checkpoint(steps, names, checkpoint)
-        outcome = run_stage_serially(
-            steps,
-            mod,
-            state.context,
-            state.adapter,
-            checkpoint,
-            budgets=budgets,
-            analyses=state.analyses,
-        )
-        if state.tracker is not None:
-            is_whole = not ends_stage(outcome.records[-1])
-            state.tracker.end_stage(is_whole=is_whole)
-        state.metrics.record_local_stage(reason, outcome)
+        mod = state.load(command.mod)
+        with (
+            timing(state.observers, Activity.HERE, reason),
+            state.walk(steps, mod, state.checkpoint) as checkpoint,
+        ):
+            outcome = run_stage_serially(
+                steps,
+                mod,
+                state.context,
+                state.adapter,
+                checkpoint,
+                budgets=budgets,
+                analyses=state.analyses,
+            )
+        for one in state.observers:
+            one.stage_ended(outcome.records, None)
         return outcome
 
     def probe(
@@ -85,10 +81,11 @@ class LocalStageExecutor:
         """Run the first pass of a stage until workers would be faster with the rest."""
         state = self._state
         mod = state.load(command.mod)  # which is timed by itself
-        with state.metrics.time_local(LocalReason.SMALL):
+        with timing(state.observers, Activity.HERE, LocalReason.SMALL):
             probed = probe_stage(command.steps, mod, state, policy)
         if isinstance(probed, StageResult):
-            state.metrics.record_passes(probed.records)
+            for one in state.observers:
+                one.stage_ended(probed.records, None)
         return probed
 
     async def resume_probed(self, probed: ProbeResult, stage: StageInProgress) -> None:
@@ -120,8 +117,8 @@ class LocalStageExecutor:
         functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
         pace = COST_MODEL.local_pace(steps) if costs_follow_sizes(steps) else None
         criterion = WarmUpCriterion(stage, self._state, policy, start=start)
-        reason = LocalReason.SMALL
-        with self._state.metrics.time_local(reason) as timer:
+        reason, observers = LocalReason.SMALL, self._state.observers
+        with timing(observers, Activity.HERE, reason) as here:
             try:
                 await self._call_remainder(stage, None, criterion)
             except BaseException:
@@ -129,13 +126,16 @@ class LocalStageExecutor:
                 raise
             finally:
                 if criterion.has_started:
-                    timer.name = reason = LocalReason.STARTING
+                    here.name = reason = LocalReason.STARTING
         if criterion.has_started:
-            expected = None if pace is None else pace * criterion.nodes
-            metrics, inside = self._state.metrics, criterion.start_seconds
-            metrics.record_start(inside, expected)
-            criterion.start_others()
-            metrics.record_loading(criterion.start_seconds - inside)
+            inside, contended = criterion.start_seconds, 0.0
+            if pace is not None:
+                passes = here.seconds - inside
+                contended = max(0.0, passes - pace * criterion.nodes)
+            for one in observers:
+                one.workers_started(inside, contended)
+            with timing(observers, Activity.LOADING):
+                criterion.start_others()
         elif not outcomes.missing():
             policy.add_missed_saving(criterion.seconds(), criterion.nodes, functions)
         _learn_costs(stage, before, criterion.nodes)
@@ -148,7 +148,7 @@ class LocalStageExecutor:
         functions: Iterable[int] | None = None,
     ) -> None:
         """Run a stage on functions by index, by default those without an outcome."""
-        with self._state.metrics.time_local(reason):
+        with timing(self._state.observers, Activity.HERE, reason):
             await self._call_remainder(stage, functions)
 
     async def _call_remainder(
@@ -159,8 +159,8 @@ class LocalStageExecutor:
     ) -> None:
         state, steps = self._state, stage.command.steps
         args = steps, stage.module, state.context, state.store, stage.outcomes
-        recorder = state.metrics.record_calls(steps, stage.outcomes.names)
-        await state.backend.call(run_remainder, *args, functions, proceed, recorder)
+        call, watchers = state.backend.call, state.watchers
+        await call(run_remainder, *args, functions, proceed, watchers)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -180,7 +180,8 @@ def _probed_outcomes(
     step, begun = left.step, dict[int, FunctionOutcome]()
     for at, (name, held) in enumerate(islice(mod.handles.items(), left.done)):
         function, own = step.changed.get(name, held.function), step.recorders.get(at)
-        begun[at] = outcome = FunctionOutcome(function, [left.seconds])
+        outcome: FunctionOutcome = Outcome(function, [left.seconds])
+        begun[at] = outcome
         if own is not None:
             outcome.effects = {
                 0: Effects(own.diagnostics, own.counted, (), own.remarks, own.changes)
@@ -241,7 +242,7 @@ def run_remainder(
     outcomes: StageOutcomes,
     functions: Iterable[int] | None = None,
     proceed: StopCriterion | None = None,
-    recorder: CallRecorder | None = None,
+    observers: Sequence[RunObserver] = (),
 ) -> None:
     """Run passes on functions in this process, and record their outcomes.
 
@@ -254,7 +255,7 @@ def run_remainder(
         functions: Which ones, by index; by default those without an outcome.
         proceed: Called before each function, with how many were run and itself; the
             rest is left where this returns False.
-        recorder: Records the calls, for a trace.
+        observers: Notified of each function.
     """
     names, begun = outcomes.names, outcomes.partial
     unstable, quarantined = outcomes.unstable_names(), outcomes.local_quarantine()
@@ -278,11 +279,12 @@ def run_remainder(
                 return
             done = begun.get(at)
             cursor = FunctionCursor(names[at], done)
-            if outcomes.watcher is not None:
-                outcomes.watcher.enter(names[at], cursor.outcome)
+            first = 0 if done is None else 1
+            for one in observers:
+                one.function_began(first, at, cursor.outcome)
             made = work.resume(cursor)
-            if recorder is not None:
-                recorder.add_steps(at, made.seconds, 0 if done is None else 1)
+            for one in observers:
+                one.function_ended(first, at, made)
             put_outcome(outcomes, at, held, made)
 
 

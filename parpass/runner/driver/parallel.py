@@ -14,19 +14,21 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import InternalError
-from parpass.fork_safety import fork_lock
 from parpass.runner.driver.local import reproduce
 from parpass.runner.driver.stages import StageExecutor
 from parpass.runner.driver.state import RunState
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.module_store import StoredModule
-from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.observers import Activity, timing
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.checked_adapter import warning_of_violations
 from parpass.transform.config import CHECK_CONTRACT
+from parpass.transform.function_copies import take_in
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
     Emit,
+    HandOut,
     NameFunctions,
     Plan,
     Render,
@@ -37,6 +39,7 @@ from parpass.transform.plan.commands import (
     RunStage,
     StageResult,
     StepRecord,
+    TakeIn,
 )
 from parpass.transform.plan.invoke import run_module_pass
 from parpass.transform.plan.serial import Suspended, call_hook, drive_plan
@@ -79,9 +82,8 @@ class ParallelDriver:
         self._stages = StageExecutor(state)
         self._checker: ContractChecker | None = None
         if state.context.config.get(CHECK_CONTRACT) and not inside_function_pass():
-            with fork_lock:
-                # Few ask for it, and it has a pool of its own.
-                from parpass.runner.check.checker import ContractChecker
+            # Few ask for it, and it has a pool of its own.
+            from parpass.runner.check.checker import ContractChecker
 
             self._checker = ContractChecker()
 
@@ -134,8 +136,7 @@ class ParallelDriver:
         return end
 
     def _end_run(self) -> bool:
-        """Stop the metrics and the store; return whether something must be closed."""
-        self._state.metrics.finish()
+        """Stop the store; return whether something must be closed."""
         self._store.has_ended = True
         return self._checker is not None or self._store.has_directory
 
@@ -159,7 +160,9 @@ class ParallelDriver:
         cache = self._state.cache
         if cache is not None:
             cache.commit()
-            self._state.metrics.record_cache(cache.figures)
+            figures = cache.figures
+            for one in self._state.observers:
+                one.cache_used(figures)
 
     def _execute(self, command: Command) -> Any:
         self._store.check_open()
@@ -170,8 +173,8 @@ class ParallelDriver:
                 return self._module_pass(command)
             case CallHook():
                 return self._hook(command)
-            case RoundTrip():
-                return self._store.encode_all(command.mod)
+            case RoundTrip() | TakeIn() | HandOut():
+                return self._copied(command)
             case NameFunctions():
                 return list(self._store.wrap(command.mod).handles)
             case ReportVerdicts():
@@ -189,6 +192,15 @@ class ParallelDriver:
                     self._state.load(command.mod), self._state.context
                 )
 
+    def _copied(self, command: RoundTrip | TakeIn | HandOut) -> Any:
+        match command:
+            case RoundTrip():
+                return self._store.encode_all(command.mod)
+            case TakeIn():
+                return take_in(self._state.adapter, command.mod)
+            case HandOut():
+                return self._store.own_functions(command.mod)
+
     def _stage(self, command: RunStage) -> StageResult | Suspended:
         if self._checker is None:
             return self._stages.begin(command)
@@ -197,7 +209,10 @@ class ParallelDriver:
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)
         hooks = command.hooks
-        with self._state.metrics.time_hook(hooks.name, observes_ir=hooks.observes_ir):
+        activity = Activity.INSTRUMENT
+        if hooks.observes_ir:
+            activity = Activity.READING_INSTRUMENT
+        with timing(self._state.observers, activity, hooks.name):
             return call_hook(command, seen)
 
     def _emit(self, command: Emit) -> Any:
@@ -223,9 +238,10 @@ class ParallelDriver:
     def _module_pass(self, command: RunModulePass) -> StageResult | Suspended:
         mod = self._state.load(command.mod)
         name = command.pass_.info.name
-        if self._state.tracker is not None:
-            self._state.tracker.begin_module_pass(name)
-        with self._state.metrics.time_module_pass(name):
+        observers = self._state.observers
+        for one in observers:
+            one.module_pass_began(name)
+        with timing(observers, Activity.MODULE_PASS, name):
             answer = run_module_pass(
                 command.pass_,
                 mod,
@@ -234,8 +250,6 @@ class ParallelDriver:
                 self._state.analyses,
             )
         if isinstance(answer, StageResult):
-            if self._state.tracker is not None:
-                self._state.tracker.end_stage()
             return answer
         return Suspended(
             functools.partial(self._async_module_pass, name, answer.waiting)
@@ -244,7 +258,7 @@ class ParallelDriver:
     async def _async_module_pass(
         self, name: str, waiting: Generator[AsyncBody, Any, StageResult]
     ) -> StageResult:
-        with self._state.metrics.time_module_pass(name):
+        with timing(self._state.observers, Activity.MODULE_PASS, name):
             return await self._drive_async_body(waiting)
 
     async def _drive_async_body(

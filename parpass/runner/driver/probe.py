@@ -16,12 +16,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from parpass.errors import RuntimeUseError
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.messages import encode_message
@@ -170,6 +170,7 @@ class WarmUpCriterion(StopCriterion):
         given = config.get(ASKING_WORKERS_SECONDS)
         self._offload_overhead = _OFFLOAD_SECONDS if given is None else given
         self._loading: list[Future[bytes]] = []
+        self._owner = state.store
         self._has_started_all = False
         self.has_started = False
         self.start_seconds = 0.0
@@ -207,9 +208,9 @@ class WarmUpCriterion(StopCriterion):
         return saving > self._offload_overhead
 
     def _start_workers(self) -> None:
-        with fork_lock:
+        with forks_wait():
             # Only where there are workers; it takes as long as a small run.
-            from parpass.runner.ipc.payload import encode_payload
+            from parpass.runner.follow.payload import encode_payload
 
             # Likewise.
             from parpass.runner.worker.jobs import load_payload
@@ -218,7 +219,8 @@ class WarmUpCriterion(StopCriterion):
         message = encode_message((self._start_seconds, payload))
         # One core is this process's; a pool starts as many processes as it has jobs.
         for _ in range(max(1, self._speedup.at_once - 1)):
-            self._loading.append(self._executor.submit(load_payload, message))
+            loading = self._executor.submit(load_payload, message, owner=self._owner)
+            self._loading.append(loading)
 
 
 class ProbeResult(NamedTuple):
@@ -252,14 +254,12 @@ def probe_stage(
     (budget,) = budgets_of(steps[:1], state.context.config)
     about = mod, state.context, state.adapter, state.analyses
     step = SerialStep(steps[0], budget, *about)
-    proceed: Callable[[int, Any], object] = criterion
-    if state.metrics.is_traced:
-        names = list(state.adapter.functions(mod))
-        proceed = state.metrics.traced_walk(steps, names, proceed)
-    if state.tracker is not None:
-        names = list(state.adapter.functions(mod))
-        proceed = state.tracker.checkpoint(steps[:1], names, proceed)
-    with function_pass_body(), tagging_log_records, state.analyses:
+    with (
+        state.walk(steps[:1], mod, criterion) as proceed,
+        function_pass_body(),
+        tagging_log_records,
+        state.analyses,
+    ):
         is_done = step.run(proceed)
     done, nodes = criterion.done, criterion.nodes
     if not is_done:

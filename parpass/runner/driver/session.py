@@ -18,21 +18,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from parpass.entry_points import open_executor
-from parpass.errors import Hint, HintedMessage, RuntimeUseError, SlowerRunWarning
+from parpass.errors import (
+    ArgumentError,
+    Hint,
+    HintedMessage,
+    RuntimeUseError,
+    SlowerRunWarning,
+)
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.cores import supports_workers, usable_cores
 from parpass.runner.driver.backends import AsyncBackend, BlockingBackend
 from parpass.runner.driver.parallel import ParallelDriver
 from parpass.runner.driver.state import RunState
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.observers import RunObserver
 from parpass.runner.placement import PlacementPolicy, StartupAmortizer
-from parpass.runner.report.metrics import RunMetrics
-from parpass.runner.report.report import RunReport
-from parpass.runner.request import RunRequest
-from parpass.runner.stage.progress import PROGRESS_CALLBACK
+from parpass.runner.pool.lifecycle import run_in_thread
+from parpass.runner.run_options import RunnerOptions, RunRequest
 from parpass.transform import ModuleAdapter, Pass, PassContext, as_pass
+from parpass.transform.adapter import copying_seconds
 from parpass.transform.adapter_registry import (
     Unwrap,
     adapter_for,
@@ -40,7 +46,7 @@ from parpass.transform.adapter_registry import (
     lift_to_module,
 )
 from parpass.transform.analysis_manager import AnalysisManager
-from parpass.transform.budget import UNSET, Limits, call_limits, setting_limits
+from parpass.transform.budget import call_limits, setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
@@ -49,13 +55,10 @@ from parpass.transform.plan.plan import plan
 if TYPE_CHECKING:
     from parpass.runner.cache.function_cache import FunctionCache
     from parpass.runner.cache.run_cache import RunCache
-    from parpass.runner.pool.loky_executor import LokyExecutor
-    from parpass.runner.pool.reusable import LeasedExecutor
-    from parpass.runner.stage.progress_tracker import ProgressTracker
+    from parpass.runner.pool.reusable import ReusablePools
+    from parpass.runner.pool.worker_pool import Pool
 
 ValueT = TypeVar("ValueT")
-
-_NO_LIMITS = (None, None, None)
 
 
 class _PreparedRun(msgspec.Struct, frozen=True):
@@ -66,73 +69,68 @@ class _PreparedRun(msgspec.Struct, frozen=True):
     driver: ParallelDriver
     unwrap: Unwrap
 
+    def begin(self) -> None:
+        """Notify observers that it begins."""
+        policy, post = self.state.policy, self.state.backend.poster()
+        workers = 0 if policy is None else policy.executor.workers
+        for one in self.state.observers:
+            one.run_began(workers, post)
+
+    def end(self, error: BaseException | None) -> None:
+        """Notify observers that it is over."""
+        copying = copying_seconds(self.state.adapter)
+        for one in self.state.observers:
+            one.run_ended(error, copying)
+
 
 class Session:
     """The runs of one runner.
 
     Args:
-        workers: How many processes at most; None for one on each core.
-        executor: Where jobs run instead, or the URL of an executor, which is opened
-            here and closed with this.
-        isolated: Whether all function passes run in workers.
+        options: How many processes there are, or where jobs run instead: the URL of an
+            executor is opened here, and closed with this; and the rest.
         reuse_pool: Whether the processes are kept for other calls when this is closed,
             and may be kept ones themselves; else they are this runner's own.
-        cache: The results of earlier runs; None for none.
     """
 
-    def __init__(
-        self,
-        workers: int | None,
-        executor: Executor | str | None,
-        *,
-        isolated: bool,
-        reuse_pool: bool = False,
-        cache: FunctionCache | None = None,
-    ) -> None:
-        self._cache = cache
+    def __init__(self, options: RunnerOptions, *, reuse_pool: bool = False) -> None:
+        self._options = options
+        executor = options.executor
         if executor is not None and not supports_workers():
             raise RuntimeUseError(
                 "expected a system such as Linux or macOS for an executor, got one "
                 "without locks of files; leave out executor=, and give workers=0"
             )
-        self._owned: LokyExecutor | None = None
-        self._leased: LeasedExecutor | None = None
+        self._own: Pool | None = None
+        self._reusable: tuple[ReusablePools, int] | None = None
+        self._leased: Pool | None = None
         self._amortizer = StartupAmortizer()
         if executor is None and reuse_pool:
-            self._leased = _lease_executor(workers)
-            if self._leased is not None:
-                self._amortizer = self._leased.amortizer()
+            self._reusable = _reusable_pools(options.workers)
+            if self._reusable is not None:
+                self._amortizer = self._reusable[0].amortizer()
         elif executor is None:
-            self._owned = new_executor(workers)
-        self._exit_stack = contextlib.ExitStack()
+            self._own = new_pool(options.workers)
         self._is_named = isinstance(executor, str)
-        self._executor: Executor | None = (
-            self._exit_stack.enter_context(open_executor(executor))
-            if isinstance(executor, str)
-            else executor
-        )
-        self._isolated = isolated
-        self._metrics: RunMetrics | None = None
+        with contextlib.ExitStack() as stack:
+            if isinstance(executor, str):
+                executor = stack.enter_context(open_executor(executor))
+            self._executor = _check_executor(executor)
+            self._exit_stack = stack.pop_all()
         self._closed = False
-
-    @property
-    def last_report(self) -> RunReport | None:
-        """The report of the last run."""
-        metrics = self._metrics
-        return None if metrics is None else metrics.report()
 
     async def run(self, request: RunRequest) -> Any:
         """Run a pipeline, under trio or asyncio."""
-        with setting_limits(_limits(request)):
+        options = request.options
+        with setting_limits(options.limits):
             backend = _task_backend()
-            executor = self._choose_executor()
             current = backend.call_sync(PassContext.current)
-            context = current if request.context is None else request.context
+            context = current if options.context is None else options.context
             if isinstance(request.pipeline, str):  # what it names is loaded
                 loaded = await backend.call(_root, request)
                 request = request._replace(pipeline=loaded)
-            begun = self._begin(request, context, backend, executor)
-            run = self._run_and_report(begun, request)
+            begun = self._begin(request, context, backend)
+            run = _run_begun(begun)
             if context is not current:
                 run = _run_entered(context, backend, run)
             try:
@@ -142,42 +140,36 @@ class Session:
 
     def run_sync(self, request: RunRequest) -> Any:
         """Run a pipeline and wait for it."""
-        executor = self._choose_executor()
         current = PassContext.current()
-        context = current if request.context is None else request.context
-        sets_limits = request.limits != _NO_LIMITS or call_limits() is not UNSET
-        if context is current and not sets_limits:
-            return self._run_blocking(request, context, executor)
-        with setting_limits(_limits(request)):
+        options = request.options
+        context = current if options.context is None else options.context
+        limits = options.limits
+        if context is current and not limits and not call_limits():
+            return self._run_blocking(request, context)
+        with setting_limits(limits):
             if context is current:
-                return self._run_blocking(request, context, executor)
+                return self._run_blocking(request, context)
             with context:
-                return self._run_blocking(request, context, executor)
+                return self._run_blocking(request, context)
 
-    def _run_blocking(
-        self, request: RunRequest, context: PassContext, executor: Executor | None
-    ) -> Any:
+    def _run_blocking(self, request: RunRequest, context: PassContext) -> Any:
         backend: Any = BlockingBackend()
-        begun = self._begin(request, context, backend, executor)
+        begun = self._begin(request, context, backend)
+        begun.begin()
         try:
-            if request.tracing is None:
-                return begun.unwrap(begun.driver.run_blocking(begun.plan))
-            with begun.state.metrics.recording_end():
-                return begun.unwrap(begun.driver.run_blocking(begun.plan))
-        finally:
-            self._finish(begun, request)
+            made = begun.unwrap(begun.driver.run_blocking(begun.plan))
+        except BaseException as error:
+            begun.end(error)
+            raise
+        begun.end(None)
+        return made
 
     def _begin(
-        self,
-        request: RunRequest,
-        context: PassContext,
-        backend: AsyncBackend,
-        executor: Executor | None,
+        self, request: RunRequest, context: PassContext, backend: AsyncBackend
     ) -> _PreparedRun:
         """Return a run of a pipeline that has not begun."""
-        isolated = self._isolated or context.config.get(ISOLATED, False)
-        if self._leased is not None:
-            self._leased.isolated = isolated
+        isolated = self._options.isolated or context.config.get(ISOLATED, False)
+        executor = self._choose_executor(isolated=isolated)
         if isolated and executor is None and not inside_function_pass():
             raise RuntimeUseError(
                 "an isolated run has all function passes in workers, and there are "
@@ -190,105 +182,110 @@ class Session:
         is_inside = inside_function_pass()
         commands = plan(root, module, context, adapter, instrumented=not is_inside)
         isolated = isolated and executor is not None
-        workers, policy = 0, None
+        policy = None
         if executor is not None:
-            workers = executor.workers
             policy = PlacementPolicy(
                 executor, adapter, context, self._amortizer, isolated=isolated
             )
-        store = ModuleStore(adapter, optimizations_in(context.config))
-        cache = None
-        if self._cache is not None and not is_inside:
-            cache = _run_cache(self._cache, adapter, context, store)
+        directories = None
+        if executor is not None and self._leased is None:  # a call leaves none behind
+            directories = executor.directories
+        store = ModuleStore(adapter, optimizations_in(context.config), directories)
+        kept, cache = self._options.cache, None
+        if kept is not None and not is_inside:
+            cache = _run_cache(kept, adapter, context, store)
         state = RunState(
             backend,
             adapter,
             context,
             store,
-            _metrics(workers, request),
+            _observers(request, context),
             AnalysisManager(context, adapter),
             policy,
             isolated,
-            None if is_inside else _tracker(request, backend),
             cache,
         )
         return _PreparedRun(commands, state, ParallelDriver(state), unwrap)
 
-    def _choose_executor(self) -> Executor | None:
+    def _choose_executor(self, *, isolated: bool) -> Executor | None:
         if self._closed:
             raise RuntimeUseError.closed("runner")
         # The workers are all at work when a pass body in one of them comes here.
         if inside_function_pass():
             return None
-        if self._owned is None and self._leased is None:
+        if self._own is None and self._reusable is None:
             return self._executor
         if not _can_start_processes():
             return None
-        return self._leased if self._owned is None else self._owned.share()
-
-    async def _run_and_report(self, begun: _PreparedRun, request: RunRequest) -> Any:
-        try:
-            with begun.state.metrics.recording_end():
-                return begun.unwrap(await begun.driver.run(begun.plan))
-        finally:
-            self._finish(begun, request)
-
-    def _finish(self, begun: _PreparedRun, request: RunRequest) -> None:
-        self._metrics = begun.state.metrics
-        if begun.state.tracker is not None:
-            begun.state.tracker.end()
-        if request.on_report is not None:
-            request.on_report(self._metrics.report())
+        if self._reusable is not None and self._leased is None:
+            pools, workers = self._reusable
+            self._leased = pools.acquire(workers, self, isolated=isolated)
+        return self._own or self._leased
 
     def close(self) -> None:
         """End the processes."""
         self._closed = True
-        if self._owned is not None:
-            self._owned.close()
-        if self._leased is not None:
-            self._leased.close()
+        if self._own is not None:
+            self._own.close()
+        self._end_lease()
         self._exit_stack.close()
 
     def close_nowait(self) -> None:
         """End the processes of a runner that was garbage-collected; do not wait."""
         self._closed = True
-        if self._owned is not None:
-            self._owned.close_nowait()
-        if self._leased is not None:
-            self._leased.close()
+        if self._own is not None:
+            run_in_thread(self._own.close)
+        self._end_lease()
         if self._is_named:
             threading.Thread(target=self._exit_stack.close, daemon=True).start()
 
     async def close_async(self) -> None:
         """End the processes, and wait for it on an event loop."""
-        is_kept = self._owned is None and not (self._leased and self._leased.is_used)
-        if is_kept and not self._is_named:  # then there is nothing to wait for
+        pool = self._own or self._leased
+        has_ended = pool is None or not pool.has_processes
+        if has_ended and not self._is_named:  # then there is nothing to wait for
             self.close()
         else:
             await _task_backend().call_shielded(self.close)
 
+    def _end_lease(self) -> None:
+        leased, self._leased = self._leased, None
+        if leased is not None and self._reusable is not None:
+            self._reusable[0].release(self, leased)
 
-def new_executor(workers: int | None) -> LokyExecutor | None:
+
+def _check_executor(executor: object) -> Executor | None:
+    if executor is None or isinstance(executor, Executor):
+        return executor
+    raise ArgumentError(
+        "expected an instance of a subclass of parpass.runner.Executor for executor, "
+        f"got {type(executor).__qualname__}; derive its class from it, as "
+        "examples/own_executor.py does"
+    )
+
+
+def new_pool(workers: int | None) -> Pool | None:
     """Return a pool; None for no workers, or with a warning where there can be none."""
 
-    def new(workers: int) -> LokyExecutor:
-        with fork_lock:
-            # Not before: a program that is at its end cannot load it.
-            from parpass.runner.pool.loky_executor import LokyExecutor
+    def new(workers: int) -> Pool:
+        # Not before: a program that is at its end cannot load it.
+        from parpass.runner.pool.worker_pool import Pool
 
-        return LokyExecutor(workers)
+        return Pool(workers)
 
     return _create_or_warn(workers, new)
 
 
-def _lease_executor(workers: int | None) -> LeasedExecutor | None:
-    """Return a lease of a pool that outlives the call; None as for `new_executor`."""
+def _reusable_pools(workers: int | None) -> tuple[ReusablePools, int] | None:
+    """Return the pools that outlive a call, and how many workers one is to have.
 
-    def new(workers: int) -> LeasedExecutor:
-        with fork_lock:
-            from parpass.runner.pool.reusable import LeasedExecutor  # as above
+    None is returned as by `new_pool`.
+    """
 
-        return LeasedExecutor(workers)
+    def new(workers: int) -> tuple[ReusablePools, int]:
+        from parpass.runner.pool.reusable import POOLS  # as above
+
+        return POOLS, workers
 
     return _create_or_warn(workers, new)
 
@@ -332,7 +329,7 @@ def _can_start_processes() -> bool:
 
 
 def _task_backend() -> AsyncBackend:
-    with fork_lock:
+    with forks_wait():
         # Not for a plain thread, whose small runs need no event loop.
         from parpass.runner.driver.task_backends import current_backend
 
@@ -345,34 +342,30 @@ def _run_cache(
     context: PassContext,
     store: ModuleStore,
 ) -> RunCache:
-    with fork_lock:
-        # Only where there is a cache.
-        from parpass.runner.cache.run_cache import RunCache
+    # Only where there is a cache.
+    from parpass.runner.cache.run_cache import RunCache
 
     return RunCache(cache, adapter, context, store)
 
 
-def _metrics(workers: int, request: RunRequest) -> RunMetrics:
-    if request.tracing is None:
-        return RunMetrics(workers, request.began)
-    with fork_lock:
-        # For traces alone.
-        from parpass.runner.report.traced_metrics import TracedMetrics
+async def _run_begun(begun: _PreparedRun) -> Any:
+    begun.begin()
+    try:
+        made = begun.unwrap(await begun.driver.run(begun.plan))
+    except BaseException as error:
+        begun.end(error)
+        raise
+    begun.end(None)
+    return made
 
-    return TracedMetrics(workers, request.began, request.tracing)
 
+def _observers(request: RunRequest, context: PassContext) -> tuple[RunObserver, ...]:
+    if not context.memory:
+        return request.observers
+    # Few measure it.
+    from parpass.runner.worker_memory import WorkerMemory
 
-def _tracker(request: RunRequest, backend: AsyncBackend) -> ProgressTracker | None:
-    """Return what tells how far a run is; None without a callback."""
-    callback = request.on_progress
-    callback = PROGRESS_CALLBACK.get() if callback is None else callback
-    if callback is None:
-        return None
-    with fork_lock:
-        # Few ask for it.
-        from parpass.runner.stage.progress_tracker import ProgressTracker
-
-    return ProgressTracker(callback, backend.poster())
+    return (WorkerMemory(context.memory), *request.observers)
 
 
 def _root(request: RunRequest) -> Pass:
@@ -382,10 +375,6 @@ def _root(request: RunRequest) -> Pass:
         return as_pass(pipeline)
     module, _ = lift_to_module(request.mod)
     return as_pass(pipeline, adapter=find_adapter(module))
-
-
-def _limits(request: RunRequest) -> Limits:
-    return UNSET if request.limits == _NO_LIMITS else Limits(*request.limits)
 
 
 async def _run_entered(

@@ -21,13 +21,13 @@ from parpass.errors import (
     UnpicklablePassWarning,
 )
 from parpass.errors.warning import warn
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.driver.local import LocalStageExecutor
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.ipc.messages import Verdict
 from parpass.runner.ipc.module_store import StoredModule
+from parpass.runner.observers import Activity, LocalReason, timing
 from parpass.runner.placement import Placement, PlacementEstimate, PlacementPolicy
-from parpass.runner.report.figures import LocalReason
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import budgets_of
 from parpass.transform.plan.commands import RunStage, StageResult
@@ -66,6 +66,7 @@ class StageExecutor:
         self._no_policy_reason = LocalReason.NO_WORKERS
         self._workers_slower = False  # in the last stage
         self._finished_locally = False  # that stage
+        self._starting_seconds = 0.0  # of it, waiting for workers to start
         self.quarantined: dict[tuple[str, int], Verdict] = {}
 
     def begin(self, command: RunStage) -> StageResult | Suspended:
@@ -129,9 +130,8 @@ class StageExecutor:
         if key is None:
             state.cache.computed += len(outcomes.names)
         else:
-            with fork_lock:
-                # Only where there is a cache.
-                from parpass.runner.cache.stage_cache import StageCache
+            # Only where there is a cache.
+            from parpass.runner.cache.stage_cache import StageCache
 
             outcomes.recording = state.cache.recording
             cache = StageCache(state.cache, key, command.steps, module)
@@ -153,8 +153,8 @@ class StageExecutor:
     def _outcomes_of(self, command: RunStage, module: StoredModule) -> StageOutcomes:
         """Return the outcomes of a stage that begins, of which there are none yet."""
         outcomes = StageOutcomes(list(module.handles), len(command.steps))
-        if self._state.tracker is not None:
-            self._state.tracker.begin_stage(command.steps, outcomes)
+        for one in self._state.observers:
+            one.stage_began(command.steps, outcomes)
         return outcomes
 
     async def _await(
@@ -216,7 +216,7 @@ class StageExecutor:
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
         missing, rest = outcomes.missing(), stage.missing_handles
         local_seconds = policy.local_seconds(steps, rest)
-        asked, started = time.perf_counter(), state.metrics.starting
+        asked, self._starting_seconds = time.perf_counter(), 0.0
         self._workers_slower = self._finished_locally = False
         is_told = stage.is_probed or estimate.expected > 0
         told = local_seconds if is_told else None
@@ -224,11 +224,11 @@ class StageExecutor:
         was_remote = not (self._finished_locally or outcomes.missing())
         if ends_stage(outcome.records[-1]):
             # A serial run does not come to all of it.
-            state.metrics.record_counterfactual(None)
+            self._compare(None)
         elif was_remote:
             took = sum([outcomes.seconds[at] for at in missing])
-            state.metrics.record_counterfactual(local_seconds, took)
-            spent = outcome.ended - asked - (state.metrics.starting - started)
+            self._compare(local_seconds, took)
+            spent = outcome.ended - asked - self._starting_seconds
             # Workers that were started just now had to load what passes use.
             is_slower = stage.was_warm and spent > (local_seconds or math.inf)
             if stage.is_probed and (self._workers_slower or is_slower):
@@ -250,10 +250,10 @@ class StageExecutor:
         """Run a stage in workers, on the functions without an outcome."""
         state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
         try:
-            began = time.perf_counter()
-            remote = _remote_executor(state)
-            state.metrics.record_loading(time.perf_counter() - began)
+            with timing(state.observers, Activity.LOADING):
+                remote = _remote_executor(state)
             ran = await remote.run(stage, policy.executor, local_seconds)
+            self._starting_seconds += ran.starting_seconds() / policy.executor.workers
         except FallbackError as fallback:
             return await self._fall_back(stage, policy, fallback)
         if ran.is_reclaimed:
@@ -289,8 +289,9 @@ class StageExecutor:
             (at for at, one in enumerate(is_local) if one != is_local[0]), len(is_local)
         )
         first = stage.first(count)
-        if self._state.tracker is not None and first is not stage:
-            self._state.tracker.begin_stage(first.command.steps, first.outcomes)
+        if first is not stage:
+            for one in self._state.observers:
+                one.stage_began(first.command.steps, first.outcomes)
         if is_local[0]:
             self._warn_passes_local(first, fallback)
             return await self._finish_locally(first, LocalReason.UNSENDABLE)
@@ -312,7 +313,7 @@ class StageExecutor:
         self._finished_locally = True
         if outcomes.is_empty:
             return await state.backend.call(self._local.run, stage.command, reason)
-        state.metrics.record_counterfactual(None)  # workers may have run some of it
+        self._compare(None)  # workers may have run some of it
         return await self._complete_locally(stage, reason)
 
     async def _complete_locally(
@@ -328,8 +329,6 @@ class StageExecutor:
         state, command, outcomes = self._state, stage.command, stage.outcomes
         for (name, at), verdict in outcomes.local_quarantine().items():
             self.quarantined[name, command.done + at] = verdict
-        if state.tracker is not None:
-            state.tracker.end_stage()
         if stage.cache is not None:
             await state.backend.call_shielded(stage.cache.keep, outcomes)
         made = StoredModule(stage.module.base, outcomes.by_name())
@@ -340,12 +339,15 @@ class StageExecutor:
             outcomes,
             with_function_counters=state.context.function_statistics is not None,
         )
-        state.metrics.record_passes(records)
-        if not ends_stage(records[-1]):  # else they have times of passes behind it, too
-            state.metrics.record_functions(outcomes)
+        for one in state.observers:
+            one.stage_ended(records, outcomes)
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
+
+    def _compare(self, here: float | None, there: float = 0.0) -> None:
+        for one in self._state.observers:
+            one.stage_compared(here, there)
 
     def _check_not_isolated(
         self, stage: StageInProgress, fallback: FallbackError
@@ -363,7 +365,8 @@ class StageExecutor:
         assert fallback.passes is not None
         for step, reason in zip(stage.command.steps, fallback.passes, strict=False):
             name = step.info.name
-            self._state.metrics.record_unsendable(name, str(reason))
+            for one in self._state.observers:
+                one.pass_unsendable(name, str(reason))
             warn(
                 f"pass '{name}' cannot {fallback.detail}, so it runs in this process: "
                 f"{reason}",
@@ -389,7 +392,7 @@ def _remote_executor(state: RunState) -> RemoteStageExecutor:
             wants to learn of it.
     """
     try:
-        with fork_lock:
+        with forks_wait():
             # Not before the first stage goes to workers: it loads trio.
             from parpass.runner.driver.remote import RemoteStageExecutor
     except RuntimeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,11 +13,10 @@ from parpass.runner.ipc.module_store import (
     ModuleStore,
     StoredModule,
 )
+from parpass.runner.observers import Activity, LocalReason, RunObserver, Walk, timing
 from parpass.runner.placement import PlacementPolicy
-from parpass.runner.report.figures import LocalReason
-from parpass.runner.report.metrics import RunMetrics
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import ModuleAdapter, PassContext
+from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.plan.commands import RunStage
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from parpass.runner.cache.run_cache import RunCache
     from parpass.runner.cache.stage_cache import StageCache
     from parpass.runner.driver.backends import AsyncBackend
-    from parpass.runner.stage.progress_tracker import ProgressTracker
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -35,11 +34,10 @@ class RunState(msgspec.Struct, frozen=True):
         adapter: The adapter of the IR.
         context: The settings in force.
         store: The functions as objects and encoded, and the shared directory.
-        metrics: The metrics of the run.
+        observers: Those that are notified of its events.
         analyses: The results of analyses that are kept in this process.
         policy: Chooses the process for each stage; None if there are no workers.
         isolated: Whether every function pass runs in a worker.
-        tracker: Tells how far the run is; None without a callback.
         cache: The results of earlier runs; None in a run without a cache.
     """
 
@@ -47,11 +45,10 @@ class RunState(msgspec.Struct, frozen=True):
     adapter: ModuleAdapter
     context: PassContext
     store: ModuleStore
-    metrics: RunMetrics
+    observers: tuple[RunObserver, ...]
     analyses: AnalysisManager
     policy: PlacementPolicy | None
     isolated: bool = False
-    tracker: ProgressTracker | None = None
     cache: RunCache | None = None
 
     @property
@@ -59,13 +56,37 @@ class RunState(msgspec.Struct, frozen=True):
         """Raises in a run that was abandoned; None where none can be."""
         return self.store.check_open if self.backend.abandons else None
 
+    @property
+    def watchers(self) -> Sequence[RunObserver]:
+        """The observers that are notified of each function in this process."""
+        return [one for one in self.observers if one.watches_functions]
+
+    def walk(
+        self,
+        steps: Sequence[Pass],
+        mod: Any,
+        proceed: Callable[[int, Any], object] | None,
+    ) -> AbstractContextManager[Callable[[int, Any], object] | None]:
+        """Return a block with the checkpoint of passes on a whole module here.
+
+        Args:
+            steps: The passes.
+            mod: The module.
+            proceed: The checkpoint; that of the block also notifies observers.
+        """
+        watchers = self.watchers
+        if not watchers:
+            return nullcontext(proceed)
+        names = list(self.adapter.functions(mod))
+        return Walk(watchers, steps, names, proceed)
+
     def load(self, mod: Any) -> Any:
         """Return a module as an object; one in the store is decoded."""
         if type(mod) is not StoredModule:
             return mod
         if mod.built is not None:
             return mod.built
-        with self.metrics.time_decoding():
+        with timing(self.observers, Activity.LOOKING):
             return self.store.module(mod)
 
 

@@ -6,14 +6,12 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import outcome
 import trio
 
 from parpass.errors import RuntimeUseError
-from parpass.fork_safety import fork_lock
 from parpass.runner.driver.async_util import (
     TrioThread,
     shielded_wait,
@@ -26,7 +24,6 @@ from parpass.runner.driver.backends import (
     restore_context,
     running_async_library,
 )
-from parpass.runner.executor import Executor, submit_and_wait
 
 ResultT = TypeVar("ResultT")
 
@@ -52,16 +49,6 @@ class TaskBackend:
     async def wait(self, body: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Wait in this task."""
         return await ContextAwaitable(self._context, body())
-
-    async def submit_and_wait(
-        self, executor: Executor, run: Callable[[bytes], bytes], job: bytes
-    ) -> bytes | None:
-        """Wait in this task."""
-        return await submit_and_wait(executor, run, job, self._wait_done)
-
-    async def _wait_done(self, answer: Future[Any]) -> None:
-        """Wait until there is an answer."""
-        raise NotImplementedError
 
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return what has a function called on the event loop of this task."""
@@ -108,17 +95,6 @@ class TrioBackend(TaskBackend):
             done.append(await _in_thread(self._bound(function, *args)))
         return done[0]
 
-    async def _wait_done(self, answer: Future[Any]) -> None:
-        heard = trio.Event()
-        token = trio.lowlevel.current_trio_token()
-
-        def wake(_: Future[Any]) -> None:
-            with contextlib.suppress(trio.RunFinishedError):
-                token.run_sync_soon(heard.set)
-
-        answer.add_done_callback(wake)
-        await heard.wait()
-
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return trio's way from another thread to the event loop."""
         token = trio.lowlevel.current_trio_token()
@@ -150,16 +126,9 @@ class AsyncioBackend(TaskBackend):
         run = self._bound(function, *args)
         return await shielded_wait(to_asyncio_thread(run))
 
-    async def _wait_done(self, answer: Future[Any]) -> None:
-        with fork_lock:
-            import asyncio  # running by now
-
-        await asyncio.wait([asyncio.wrap_future(answer)])
-
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return asyncio's way from another thread to the event loop."""
-        with fork_lock:
-            import asyncio  # running by now
+        import asyncio  # running by now
 
         return asyncio.get_running_loop().call_soon_threadsafe
 

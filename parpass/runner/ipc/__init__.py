@@ -1,1 +1,1 @@
-"""Interprocess communication: functions, blobs, settings, exceptions, status slots."""
+"""Interprocess communication: functions, blobs, exceptions, status slots."""

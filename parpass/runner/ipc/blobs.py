@@ -1,16 +1,9 @@
-"""Large values of functions, such as weights, out of band and moved on demand.
+"""Large values of functions, such as weights, in files of the shared directory.
 
 A function is sent to a worker, and returned, without its large values. In their place
-are extents in files of the shared directory (cf. the out-of-band buffers of PEP 574),
-so the bytes of a value that passes leave alone are never moved. If a pass reads a value
-of the coordinator in a worker, the worker requests it over a socket in the shared
-directory, the coordinator writes it to its file, once, and the worker maps it. If the
-path is too long for a socket, all values are written at once. Each worker writes the
-values that it creates to a file of its own.
-
-In a shared directory that is marked by `mark_fetch_all`, such as that of a worker on
-another machine, no file of another process need exist or be complete. A worker that
-uses one requests every value that it has not created itself.
+are extents in files (cf. the out-of-band buffers of PEP 574). Each process has a file
+of its own, to which it writes a value once, when it encodes the first function with it.
+Others map the value when a pass reads it; what passes leave alone is not read again.
 """
 
 from __future__ import annotations
@@ -19,7 +12,6 @@ import threading
 from typing import Protocol
 
 from parpass.errors import InternalError
-from parpass.runner.ipc.blob_server import BlobClient, BlobServer, socket_path
 from parpass.runner.ipc.shared_dir import (
     Extent,
     FileWriter,
@@ -30,31 +22,8 @@ from parpass.transform import LargeValue, Source
 from parpass.transform.config import Optimizations
 
 DEFAULT_LARGE_BYTES = Optimizations().large_value_bytes  # if no settings are given
-_FETCH_ALL = "fetch-all"  # the file that marks the directory, with one of these in it
-_SAME_MACHINE, _OTHER_MACHINE = b"here", b"elsewhere"
 _ALIGNMENT = 64  # bytes, of values in a file; numpy and BLAS prefer it
 _COORDINATOR = "values-coordinator"  # the file of the coordinator's own values
-
-
-def mark_fetch_all(folder: SharedDirectory, *, other_machine: bool) -> None:
-    """Make workers that use a shared directory request all large values.
-
-    Args:
-        folder: The shared directory.
-        other_machine: Whether it is on a machine that does not see the files of the
-            coordinator.
-    """
-    folder.publish(_FETCH_ALL, _OTHER_MACHINE if other_machine else _SAME_MACHINE)
-
-
-def is_fetch_all(folder: SharedDirectory) -> bool:
-    """Return whether workers that use a shared directory request all large values."""
-    return folder.has(_FETCH_ALL)
-
-
-def on_other_machine(folder: SharedDirectory) -> bool:
-    """Return whether a shared directory is on another machine than the coordinator."""
-    return folder.read(_FETCH_ALL) == _OTHER_MACHINE
 
 
 def blob_file_name(owner: str) -> str:
@@ -106,31 +75,11 @@ class BlobStore(Protocol):
         ...
 
 
-class TooLargeError(Exception):
-    """A value is too large to be encoded in its function."""
-
-
 class NullBlobStore:
-    """A store that stores nothing: functions hold all of their values.
-
-    Attributes:
-        failure: Always None; see `WorkerBlobStore`.
-        min_bytes: The bytes from which on a value is refused.
-    """
-
-    failure: None = None
-
-    def __init__(self, min_bytes: float = DEFAULT_LARGE_BYTES) -> None:
-        self.min_bytes = min_bytes
+    """A store that stores nothing: functions hold all of their values."""
 
     def put(self, value: LargeValue) -> None:
-        """Leave a value to its function.
-
-        Raises:
-            TooLargeError: It has `min_bytes` or more.
-        """
-        if value.nbytes >= self.min_bytes:
-            raise TooLargeError
+        """Leave a value to its function."""
 
     def source(self, extent: Extent) -> Source:
         """Raise, as no extent is of this store.
@@ -202,56 +151,32 @@ class SharedBlobStore:
 
 
 class WorkerBlobStore(SharedBlobStore):
-    """The store of a worker, which requests the values of the coordinator.
+    """The store of a worker.
 
     Attributes:
-        failure: The error of a value that could not be fetched; None if there is none.
+        failure: The error of a value that could not be mapped; None if there is none.
             A pass may have caught it, so no result since then can be trusted.
     """
 
     def __init__(self, folder: SharedDirectory, owner: str) -> None:
         super().__init__(folder, blob_file_name(owner))
         self.failure: StorageError | None = None
-        self._fetches_all = is_fetch_all(folder)
-        self._present: set[Extent] = set()
-        self._client = BlobClient()
-
-    @property
-    def has_fetched(self) -> bool:
-        """Whether any value was requested of the coordinator."""
-        return bool(self._present)
 
     def fetch(self, extent: Extent) -> memoryview:
-        """Return the bytes at an extent; the first time they are requested.
+        """Return the bytes at an extent, read-only.
 
         Raises:
-            OSError: They cannot be fetched.
+            OSError: They cannot be mapped.
         """
-        path = socket_path(self._folder)
         try:
-            if self._needs_fetch(extent) and path is not None:
-                with self._fetching:
-                    if extent not in self._present:
-                        self._client.request(path, extent)
-                        self._present.add(extent)
             return super().fetch(extent)
         except OSError as error:
             self.failure = StorageError(f"{extent.file}: {error}")
             raise
 
-    def close(self) -> None:
-        """Close the file and the connection."""
-        super().close()
-        self._client.close()
-
-    def _needs_fetch(self, extent: Extent) -> bool:
-        if self._fetches_all:
-            return extent.file != self._name
-        return extent.file == _COORDINATOR
-
 
 class CoordinatorBlobStore(SharedBlobStore):
-    """The store of the coordinator: the values of the program, written on demand."""
+    """The store of the coordinator: the values of the program, each written once."""
 
     def __init__(
         self, folder: SharedDirectory, optimizations: Optimizations | None = None
@@ -262,9 +187,8 @@ class CoordinatorBlobStore(SharedBlobStore):
         # By identity; the value is kept alive, so that its identity is not reused.
         self._known: dict[int, tuple[LargeValue, Extent]] = {}
         self._values: dict[Extent, LargeValue] = {}
-        self._unwritten: set[Extent] = set()
-        self._writing = threading.Lock()
-        self._server: BlobServer | None = None
+        # A function may be encoded alone while a thread encodes a slice.
+        self._storing = threading.Lock()
 
     def source(self, extent: Extent) -> Source:
         """Return the source of a value: the object itself if it is of this process."""
@@ -275,34 +199,10 @@ class CoordinatorBlobStore(SharedBlobStore):
         source.fetch()  # now: the value may outlive the shared directory
         return source
 
-    def close(self) -> None:
-        """Stop the server and close the file."""
-        if self._server is not None:
-            self._server.close()
-        with self._writing:
-            super().close()
-
     def _store_blob(self, value: LargeValue) -> Extent:
-        known = self._known.get(id(value))
-        if known is not None:
+        with self._storing:
+            known = self._known.get(id(value))
+            if known is None:
+                known = self._known[id(value)] = value, super()._store_blob(value)
+                self._values[known[1]] = value
             return known[1]
-        path = socket_path(self._folder)
-        if self._server is None and path is not None:
-            try:
-                self._server = BlobServer(path, self._write)
-            except OSError as error:
-                raise StorageError(f"{path}: {error}") from error
-        with self._writing:
-            extent = self.writer.reserve(value.nbytes, _ALIGNMENT)
-            self._known[id(value)] = value, extent
-            self._values[extent] = value
-            self._unwritten.add(extent)
-        if path is None:
-            self._write(extent)
-        return extent
-
-    def _write(self, extent: Extent) -> None:
-        with self._writing:
-            if extent in self._unwritten:
-                self.writer.write(extent, self._values[extent].raw())
-                self._unwritten.discard(extent)

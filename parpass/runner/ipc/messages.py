@@ -11,7 +11,7 @@ import enum
 import pickle
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,12 +19,13 @@ from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
 from parpass.errors.adapters import format_with_method
 from parpass.remark import Remark
-from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
-from parpass.runner.ipc.payload import UnsendableError
-from parpass.runner.ipc.pickling import find_unpicklable, pickle_by_value
-from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.follow.payload import UnsendableError
+from parpass.runner.follow.pickling import find_unpicklable, pickle_by_value
+from parpass.runner.follow.snapshot import Snapshot
+from parpass.runner.ipc.batch import EncodedFunction
+from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import UNLIMITED, UNSET, Budget, Limits, any_limited
+from parpass.transform.budget import UNLIMITED, UNSET, Budget, Settings, any_limited
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
@@ -53,9 +54,8 @@ class ReadKind(enum.IntEnum):
     NAMES = 3  # the names of all functions, in order
     SHELL = 4  # what a module has besides, and passes seldom read
     EVERYTHING = 5  # more than is listed
-    LINES = 6  # of the code of passes, which log records and warnings have
-    RESULT = 7  # of a pass on the function itself: its index and a digest, for a check
-    PLACE = 8  # the lines of its sources that a function is on
+    RESULT = 6  # of a pass on the function itself: its index and a digest, for a check
+    IMPORT = 7  # none of the module: that of one of the program's, while passes ran
 
 
 class Recording(enum.IntEnum):
@@ -113,11 +113,19 @@ class Effects(msgspec.Struct, frozen=True):
     changes: Sequence[FunctionChange] = ()
 
 
-class FunctionOutcome(msgspec.Struct):
-    """The outcome of a stage for one function.
+_FunctionT = TypeVar("_FunctionT")
+_FailureT = TypeVar("_FailureT")
+
+
+class Outcome(msgspec.Struct, Generic[_FunctionT, _FailureT]):
+    """The outcome of a stage for one function, on either side of the pipe.
+
+    In a message the function and the failure are encoded; all else is as it is. See
+    `encode_outcome` and `decode_outcome`.
 
     Attributes:
-        function: The result; meaningless if the last step failed.
+        function: The result; meaningless if the last step failed. In a message it is
+            None if the function did not change.
         seconds: The time of each pass that was run on it.
         effects: The effects of passes, by index of the pass; most have none.
         failure: The exception that the last of the passes raised.
@@ -127,10 +135,10 @@ class FunctionOutcome(msgspec.Struct):
         reads: What passes read of the rest of the module, where that is recorded.
     """
 
-    function: Any
+    function: _FunctionT
     seconds: Sequence[float] = ()
     effects: Mapping[int, Effects] = {}
-    failure: BaseException | None = None
+    failure: _FailureT | None = None
     dependencies: Collection[int] = ()
     signature_changed: bool = False
     reads: Collection[Read] = ()
@@ -153,6 +161,31 @@ class FunctionOutcome(msgspec.Struct):
         return Cutoff(step) if self._reported_error else None
 
 
+FunctionOutcome: TypeAlias = Outcome[Any, BaseException]
+EncodedOutcome: TypeAlias = Outcome[EncodedFunction | None, bytes]
+
+
+def encode_outcome(
+    outcome: FunctionOutcome, result: EncodedFunction | None
+) -> EncodedOutcome:
+    """Turn an outcome into that of a message, in place, with the encoded result."""
+    encoded: Any = outcome  # a cast takes time
+    encoded.function = result
+    encoded.dependencies = tuple(outcome.dependencies)
+    if outcome.failure is not None:
+        encoded.failure = encode_error(outcome.failure)
+    return encoded
+
+
+def decode_outcome(encoded: EncodedOutcome) -> FunctionOutcome:
+    """Turn the outcome of a message into one without its function, in place."""
+    outcome: Any = encoded
+    outcome.function = None
+    if encoded.failure is not None:
+        outcome.failure = decode_error(encoded.failure)
+    return outcome
+
+
 def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
     """Return the error that names the part of a function that cannot be pickled."""
     # A deep function can be sent, though not by pickle alone.
@@ -172,7 +205,7 @@ class StageSpec(msgspec.Struct, frozen=True):
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
         budgets: The budgets of the steps.
-        limits: The limits of the call, for passes that the steps run themselves.
+        limits: Limits and policy of the call, for passes that the steps run themselves.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
         recording: What outcomes are to have for a function cache.
@@ -184,7 +217,7 @@ class StageSpec(msgspec.Struct, frozen=True):
     shell: bytes
     names: Sequence[str]
     budgets: Sequence[Budget] | None = None
-    limits: Limits = UNSET
+    limits: Settings = UNSET
     unstable: Collection[str] = ()
     traced: bool = False
     recording: Recording = Recording.NOTHING
@@ -204,7 +237,7 @@ class StageSpec(msgspec.Struct, frozen=True):
             self.shell,
             self.names,
             budgets if budgets is None or any_limited(budgets) else len(budgets),
-            None if limits is UNSET else limits,
+            limits,
             self.unstable,
             *((self.traced, self.recording) if self._is_watched else ()),
         )
@@ -217,7 +250,7 @@ def _spec_of(
     shell: bytes,
     names: Sequence[str],
     budgets: Sequence[Budget] | int | None,
-    limits: Limits | None,
+    limits: Settings,
     unstable: Collection[str],
     traced: bool = False,
     recording: Recording = Recording.NOTHING,
@@ -229,7 +262,7 @@ def _spec_of(
         shell,
         names,
         (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
-        UNSET if limits is None else limits,
+        limits,
         unstable,
         traced,
         recording,
@@ -240,13 +273,14 @@ class Job(msgspec.Struct, frozen=True):
     """Some functions, and the stage to run on them.
 
     Attributes:
-        folder: The path of the shared directory; empty in an inline stage.
+        folder: The path of the shared directory.
         stage: The number of the stage in the run, which names its files there.
         functions: The functions, by index.
         cutoff: The end of the stage, as far as it is known.
         quarantined: The calls that killed a worker or hung, as far as they are known.
-        attached: Functions that are sent in the job, by index; all of the module in an
-            inline stage, as passes may read the others.
+        attached: Functions that are sent in the job, by index; all of the module, as
+            passes may read the others, if the spec is sent in it.
+        spec: The spec of a stage that is so small that it has no files; else None.
     """
 
     folder: str
@@ -255,63 +289,7 @@ class Job(msgspec.Struct, frozen=True):
     cutoff: Cutoff
     quarantined: Verdicts = {}
     attached: Mapping[int, EncodedFunction] = {}
-
-
-class InlineStage(msgspec.Struct, frozen=True):
-    """A small stage as one message: its spec, and a job with all functions.
-
-    Attributes:
-        spec: The encoded payload.
-        job: The job, with all functions attached.
-        start_seconds: How long a worker may take to load the spec.
-    """
-
-    spec: bytes
-    job: Job
-    start_seconds: float
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        job = self.job
-        attached = [(at, *encoded) for at, encoded in job.attached.items()]
-        parts = job.functions, tuple(job.cutoff), job.quarantined, attached
-        return _inline_stage, (self.spec, self.start_seconds, *parts)
-
-
-def _inline_stage(
-    spec: bytes,
-    start_seconds: float,
-    functions: Sequence[int],
-    cutoff: tuple[int, int],
-    quarantined: Verdicts,
-    attached: Sequence[tuple[int, FunctionBatch, int | None]],
-) -> InlineStage:
-    encoded = {at: EncodedFunction(batch, number) for at, batch, number in attached}
-    job = Job("", 0, functions, Cutoff(*cutoff), quarantined, encoded)
-    return InlineStage(spec, job, start_seconds)
-
-
-class EncodedOutcome(msgspec.Struct, frozen=True):
-    """The outcome for one function as a message; see `FunctionOutcome`.
-
-    Attributes:
-        function: The index of the function.
-        result: The function as it is now; None if it did not change.
-        seconds: The time of each pass that was run on it.
-        effects: The effects of passes, by index of the pass.
-        failure: The encoded exception of the last pass.
-        dependencies: The functions whose signatures were assumed.
-        signature_changed: Whether the signature of the function changed.
-        reads: What passes read of the rest of the module.
-    """
-
-    function: int
-    result: EncodedFunction | None
-    seconds: Sequence[float]
-    effects: Mapping[int, Effects] = {}
-    failure: bytes | None = None
-    dependencies: Sequence[int] = ()
-    signature_changed: bool = False
-    reads: Sequence[Read] = ()
+    spec: bytes | None = None
 
 
 class JobTimes(msgspec.Struct, frozen=True):
@@ -322,12 +300,14 @@ class JobTimes(msgspec.Struct, frozen=True):
         processor: The processor time; it adds up over the threads of a pass.
         queued: The part of `seconds` spent ready to run, waiting for a processor.
         process: The process ID of the worker.
+        copying: The part of `seconds` spent on copies of functions.
     """
 
     seconds: float
     processor: float = 0.0
     queued: float = 0.0
     process: int = 0
+    copying: float = 0.0
 
 
 class JobTimeline(NamedTuple):
@@ -354,7 +334,7 @@ class JobResult(msgspec.Struct, frozen=True):
     """The result of a job.
 
     Attributes:
-        outcomes: The outcomes of its functions.
+        outcomes: The outcomes of its functions, by index.
         times: The times that it took.
         written: The attributes that passes changed: pass name and attribute.
         violations: Faults of adapter methods on which no result depends.
@@ -362,7 +342,7 @@ class JobResult(msgspec.Struct, frozen=True):
         memory: The memory that passes took; None unless it is measured.
     """
 
-    outcomes: Sequence[EncodedOutcome]
+    outcomes: Mapping[int, EncodedOutcome]
     times: JobTimes
     written: Sequence[tuple[str, str]]
     violations: Sequence[AdapterError] = ()

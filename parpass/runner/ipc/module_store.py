@@ -7,62 +7,24 @@ replaced meanwhile.
 
 from __future__ import annotations
 
-import gc
-import math
+import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
-from parpass.fork_safety import ProcessPatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder, decode
 from parpass.runner.ipc.blobs import BlobStore, CoordinatorBlobStore, NullBlobStore
 from parpass.runner.ipc.messages import AbandonedError
-from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.shared_dir import KeptDirectories, SharedDirectory
 from parpass.transform import ModuleAdapter
+from parpass.transform.adapter import FoundMutability, own_copy
 from parpass.transform.config import Optimizations
+from parpass.transform.function_copies import assemble, cuts_modules
+from parpass.transform.gc_pause import gc_paused
 
-_T = TypeVar("_T")
 _NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
-
-
-def _pause_gc() -> Callable[[], None]:
-    if not gc.isenabled():
-        return _do_nothing
-    gc.disable()
-    return gc.enable
-
-
-def _do_nothing() -> None:
-    pass
-
-
-# While a function is decoded, all new objects stay alive, so collections free nothing:
-# they take three quarters of the time of decoding many functions. The collector belongs
-# to the process, and other code relies on it. So a pause is for one function, which
-# takes milliseconds even if it is large, or for several small ones up to that time; the
-# collector's state is unchanged after it. Full collections depend on the number of
-# young ones, so several functions in a pause save the more, the more objects there are.
-MAX_GC_PAUSE_SECONDS = 0.005  # for small functions
-gc_paused = ProcessPatch(_pause_gc)
-
-
-def in_gc_pauses(items: Iterable[_T]) -> Iterator[_T]:
-    """Yield items while garbage collection is paused, each time for a limited time.
-
-    Then the collector traverses what is made of them once for each pause, and not
-    after each item.
-    """
-    waiting, may_wait = iter(items), True
-    while may_wait:
-        until, may_wait = time.perf_counter() + MAX_GC_PAUSE_SECONDS, False
-        with gc_paused:
-            for item in waiting:
-                yield item
-                if time.perf_counter() > until:
-                    may_wait = True
-                    break
 
 
 class FunctionHandle:
@@ -95,20 +57,29 @@ class StoredModule:
 class ModuleStore:
     """Owns the functions of one run, its shared directory and its blob store.
 
+    Args:
+        adapter: The adapter of the IR.
+        optimizations: The optimizations in force; by default all of them.
+        directories: Those that the run takes one of; by default it creates its own.
+
     Attributes:
         adapter: The adapter of the IR.
         optimizations: The optimizations in force.
-        stages: How many stages were given a number so far.
+        jobs_out: How many jobs have no result so far.
         has_ended: Whether the run is over, and `check_open` raises.
     """
 
     def __init__(
-        self, adapter: ModuleAdapter, optimizations: Optimizations | None = None
+        self,
+        adapter: ModuleAdapter,
+        optimizations: Optimizations | None = None,
+        directories: KeptDirectories | None = None,
     ) -> None:
         self.adapter = adapter
         self.optimizations = optimizations or Optimizations()
-        self.stages = 0
+        self.jobs_out = 0
         self.has_ended = False
+        self._kept_directories = directories
         self._known: dict[int, FunctionHandle] = {}  # by identity of the function
         self._folder: SharedDirectory | None = None
         self._blobs: CoordinatorBlobStore | None = None
@@ -117,7 +88,8 @@ class ModuleStore:
     def folder(self) -> SharedDirectory:
         """The shared directory of the run, created on first use."""
         if self._folder is None:
-            self._folder = SharedDirectory()
+            kept = self._kept_directories
+            self._folder = SharedDirectory() if kept is None else kept.take()
         return self._folder
 
     @property
@@ -141,7 +113,7 @@ class ModuleStore:
 
     def encode_all(self, mod: Any) -> StoredModule:
         """Return a module of which all functions are encoded, and none is an object."""
-        encoder = FunctionEncoder(self.adapter, NullBlobStore(math.inf), together=False)
+        encoder = FunctionEncoder(self.adapter, NullBlobStore(), together=False)
         handles: dict[str, FunctionHandle] = {}
         with gc_paused:
             for name, function in self.adapter.functions(mod).items():
@@ -152,6 +124,33 @@ class ModuleStore:
                     raise
                 handles[name] = FunctionHandle(encoded=encoded)
         return StoredModule(mod, handles)
+
+    def own_functions(self, mod: Any) -> Any:
+        """Return a module of new functions, which the caller may change.
+
+        Those that can be changed are encoded; each is an object when it is read.
+        """
+        adapter, began = self.adapter, time.perf_counter()
+        mutability = adapter.mutability
+        assert isinstance(mutability, FoundMutability)
+        given = self.wrap(mod)
+        encoder = FunctionEncoder(adapter, NullBlobStore(), together=False)
+        handles: dict[str, FunctionHandle] = {}
+        with gc_paused:
+            for name, handle in given.handles.items():
+                handles[name] = handle
+                function = handle.function
+                if function is not None and mutability.is_frozen(function):
+                    continue
+                try:
+                    encoded = handle.encoded or encoder.encode(handle.function)
+                    handles[name] = FunctionHandle(encoded=encoded)
+                except Exception:  # noqa: BLE001 -- the run has said so
+                    continue
+        mutability.seconds += time.perf_counter() - began
+        if all(handles[name] is one for name, one in given.handles.items()):
+            return mod
+        return StoredModule(given.base, handles)
 
     def _rewrap(self, mod: StoredModule, built: Any) -> StoredModule:
         """Return a module that was read, and may have been changed since."""
@@ -173,17 +172,30 @@ class ModuleStore:
         if not isinstance(mod, StoredModule):
             return mod
         if mod.built is None:
-            functions = {
-                name: self.load(handle, mod.base)
-                for name, handle in mod.handles.items()
-            }
-            mod.built = self.adapter.replace_functions(mod.base, functions)
+            mod.built = self._build(mod)
             self._known = {
                 id(handle.function): handle
                 for handle in mod.handles.values()
                 if handle.encoded is not None
             }
         return mod.built
+
+    def _build(self, mod: StoredModule) -> Any:
+        """Return a module as an object, with functions that are its members."""
+        adapter, handles = self.adapter, mod.handles
+        if cuts_modules(adapter):
+            loaders = {
+                name: functools.partial(self._load_member, handle)
+                for name, handle in handles.items()
+            }
+            return assemble(adapter, mod.base, loaders)
+        functions = {name: self.load(one, mod.base) for name, one in handles.items()}
+        return adapter.replace_functions(mod.base, functions)
+
+    def _load_member(self, handle: FunctionHandle, mod: Any) -> Any:
+        if handle.function is None:
+            return self.load(handle, mod)
+        return own_copy(self.adapter, handle.function, mod)
 
     def decode_all(self, mod: StoredModule) -> None:
         """Decode all functions and drop their bytes, in a run that retains none."""
@@ -247,10 +259,16 @@ class ModuleStore:
         return self._folder is not None
 
     def close(self) -> None:
-        """Close the blob store and remove the shared directory."""
+        """Close the blob store and give up the shared directory."""
         self.has_ended = True
         if self._blobs is not None:
             self._blobs.close()
-        if self._folder is not None:
-            self._folder.remove()
-            self._folder = None
+        folder, self._folder = self._folder, None
+        if folder is None:
+            return
+        kept = self._kept_directories
+        # A worker that has not answered may still write to it.
+        if kept is None or self.jobs_out:
+            folder.remove()
+        else:
+            kept.give_back(folder)

@@ -5,35 +5,46 @@ workers need. The folder is in shared memory if the system has it (`/dev/shm`), 
 unpredictable name, and can be entered by its user only. It is removed when the run
 ends; memory that was mapped from it stays valid as long as it is used.
 
-If the coordinator is killed, its workers remove the folder. If all of them are killed
-at once, as when a machine loses power or a container its memory, the next process
-removes it. That process knows stale folders by a lock that ends with its holder, not by
-process ids, which mean nothing if containers share a folder.
+If the coordinator is killed, its workers remove the folder, also those that it has told
+nothing of it. If all of them are killed at once, as when a machine loses power or a
+container its memory, the next run of any process removes it. Stale folders are known by
+a lock that ends with its holder, not by process ids, which mean nothing if containers
+share a folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import mmap
 import os
+import re
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 from parpass.runner.ipc.file_lock import is_locked, lock_file
 from parpass.trusted_paths import UntrustedPathError, check_above, is_private_folder
 
 PREFIX = "parpass-"  # of the names of the folders
 _LOCK_NAME = "alive"  # the file that the coordinator has locked
+_DRAFT_NAME = f"{_LOCK_NAME}.draft"  # its name before
+_UNLOCKED_NAME = "unlocked"  # a folder, where it cannot be locked
+_OTHER_MACHINE = "other-machine"  # a file, where the coordinator is on another one
+_OURS = re.compile(rf"{PREFIX}\d+-\w+")
+_LOCK_SECONDS = 10.0  # for a process to lock a folder that it has created
 _SHARED_MEMORY = Path("/dev/shm")
 # Bytes that must be free in shared memory: containers often have 64 MiB.
 _MIN_FREE_BYTES = 1 << 30
 _REMOVE_SECONDS = 2.0  # for removing a folder
+_MAX_KEPT = 8  # folders between runs, each with an open file here and in each worker
+SLOT_PREFIX = "note-"  # of the names of the files of status slots
+FAULT_PREFIX = "fault-"  # of the names of the files that `faulthandler` writes
+_LASTING = (SLOT_PREFIX, FAULT_PREFIX)  # of workers, which outlive a run
 
 
 class StorageError(Exception):
@@ -61,51 +72,72 @@ def lock_directory(folder: str) -> int | None:
         The descriptor; None if files cannot be locked. Then the folder never counts as
         stale, and no other process removes it.
     """
-    draft = os.path.join(folder, f"{_LOCK_NAME}.draft")
+    draft, lock = os.path.join(folder, _DRAFT_NAME), None
     try:
         lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None
-    try:
         lock_file(lock)
-        # Renamed once it is locked: a folder without that name never counts as stale.
+        # Renamed once it is locked: a folder without that name is not taken for stale.
         os.rename(draft, os.path.join(folder, _LOCK_NAME))
     except OSError:
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
+        with contextlib.suppress(OSError):
+            os.mkdir(os.path.join(folder, _UNLOCKED_NAME))  # needs no descriptor
         return None
     return lock
 
 
-@functools.cache
-def remove_stale_once(*places: Path) -> None:
-    """Remove stale folders on the first call in this process; then do nothing."""
-    for place in places:
+def remove_all_stale() -> None:
+    """Remove the stale folders of this user, whichever process has left them."""
+    for place in (_SHARED_MEMORY, Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             remove_stale(place.glob(f"{PREFIX}*"))
 
 
 def remove_stale(folders: Iterable[Path]) -> None:
-    """Remove those of the folders that are of this user and not locked any more."""
+    """Remove those of the folders that are of this user and that no process uses."""
     for folder in folders:
         with contextlib.suppress(OSError):
-            if folder.lstat().st_uid == os.getuid() and _is_stale(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            if folder.lstat().st_uid != os.getuid():
+                continue
+            if (folder / _LOCK_NAME).exists():
+                if not _is_in_use(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+            elif _OURS.fullmatch(folder.name):
+                _remove_unlocked(folder)
 
 
-def _is_stale(folder: Path) -> bool:
-    """Return whether a folder was locked once, and no process locks a file in it now.
+def _is_in_use(folder: Path) -> bool:
+    """Return whether a process locks a file in a folder that was locked once.
+
+    The coordinator locks a file, and so does each worker, which may outlive it.
+    """
+    if _is_locked(folder / _LOCK_NAME):  # nearly always
+        return True
+    # What is no file can be neither opened nor locked.
+    return any(path.is_file() and _is_locked(path) for path in folder.iterdir())
+
+
+def _remove_unlocked(folder: Path) -> None:
+    """Remove a folder whose process was killed before it had locked it.
+
+    There is nothing in it, and it is older than that takes.
 
     Raises:
-        OSError: It was not locked (yet).
+        OSError: Something is in it after all.
     """
-    (folder / _LOCK_NAME).lstat()
-    # The coordinator locks a file, and so does each worker, which may outlive it.
-    for path in folder.iterdir():
-        if path.is_file():  # a socket cannot be opened, nor locked
-            with _opened(path) as file:
-                if is_locked(file):
-                    return False
-    return True
+    draft, names = folder / _DRAFT_NAME, os.listdir(folder)
+    is_new = time.time() < folder.lstat().st_mtime + _LOCK_SECONDS
+    if is_new or names not in ([], [_DRAFT_NAME]):
+        return
+    if names and not _is_locked(draft):
+        draft.unlink()
+    folder.rmdir()
+
+
+def _is_locked(path: Path) -> bool:
+    with _opened(path) as file:
+        return is_locked(file)
 
 
 @contextlib.contextmanager
@@ -133,11 +165,17 @@ class SharedDirectory:
 
     def __init__(self, path: str | None = None) -> None:
         if path is None:
-            with fork_lock:  # `tempfile` holds a lock while it makes a name
+            with forks_wait():  # `tempfile` holds a lock while it makes a name
                 self.path = _create_directory()
         else:
             self.path = _checked_private(path)
         self._lock = lock_directory(self.path) if path is None else None
+        self._stages = 0
+
+    def new_stage(self) -> int:
+        """Return a number for a stage that no other stage in this folder has."""
+        self._stages += 1
+        return self._stages
 
     def remove(self) -> None:
         """Remove the folder and all files in it, and release its lock.
@@ -188,9 +226,27 @@ class SharedDirectory:
                     os.truncate(os.path.join(self.path, name), 0)
                 os.unlink(os.path.join(self.path, name))
 
+    @property
+    def is_cleared(self) -> bool:
+        """Whether only files are left that the next run needs: lock, slots, faults."""
+        try:
+            names = os.listdir(self.path)
+        except OSError:
+            return False
+        return all(name == _LOCK_NAME or name.startswith(_LASTING) for name in names)
+
     def names(self, prefix: str) -> list[str]:
         """Return the names of the files that begin with a prefix."""
         return [name for name in os.listdir(self.path) if name.startswith(prefix)]
+
+    def mark_other_machine(self) -> None:
+        """Note that the coordinator is on a machine that does not see this folder."""
+        self.publish(_OTHER_MACHINE, b"")
+
+    @property
+    def on_other_machine(self) -> bool:
+        """Whether the coordinator is on a machine that does not see this folder."""
+        return self.has(_OTHER_MACHINE)
 
     def open_writer(self, name: str) -> FileWriter:
         """Create a file to append to.
@@ -223,9 +279,58 @@ class SharedDirectory:
         return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)
 
 
+class KeptDirectories:
+    """The shared directories that the runs of a pool use one after the other.
+
+    To create one, and for each worker to open its slot there, takes longer than a small
+    run. One that has large values in it, or the file of a worker that may still write
+    there, is removed with its run.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[SharedDirectory] = []
+        self._is_closed = False
+
+    def take(self) -> SharedDirectory:
+        """Return a directory that no other run uses; a new one if there is none.
+
+        Raises:
+            StorageError: It cannot be created.
+        """
+        with self._lock:
+            while self._free:
+                folder = self._free.pop()
+                if os.path.isdir(folder.path):  # nobody has removed it
+                    return folder
+                folder.remove()  # its lock
+        return SharedDirectory()
+
+    def give_back(self, folder: SharedDirectory) -> None:
+        """Keep the directory of a run that is over, or remove it."""
+        with self._lock:
+            keeps = not self._is_closed and len(self._free) < _MAX_KEPT
+            if keeps and folder.is_cleared:
+                self._free.append(folder)
+                return
+        folder.remove()
+
+    def after_fork_in_child(self) -> None:
+        """Forget the directories, which belong to the parent of this process."""
+        self._lock = threading.Lock()  # a thread of the parent may hold the old one
+        self._free = []
+
+    def close(self) -> None:
+        """Remove the directories that are kept, and keep no more."""
+        with self._lock:  # who closes it, too, is to find them removed
+            self._is_closed = True
+            while self._free:
+                self._free.pop().remove()
+
+
 def _create_directory() -> str:
     with contextlib.suppress(OSError):  # the temporary directory may not exist
-        remove_stale_once(_SHARED_MEMORY, Path(tempfile.gettempdir()))
+        remove_all_stale()
     prefix = f"{PREFIX}{os.getpid()}-"
     if _is_roomy(_SHARED_MEMORY):
         with contextlib.suppress(OSError, StorageError):  # out of inodes, for example
@@ -288,18 +393,15 @@ class FileWriter:
         Raises:
             StorageError: There is no room.
         """
-        extent = self.reserve(memoryview(content).nbytes, align)
+        length = memoryview(content).nbytes
+        start = -(-self._end // align) * align
+        extent = Extent(self.name, start, length)
         self.write(extent, content)
+        self._end = start + length
         return extent
 
-    def reserve(self, length: int, align: int = 1) -> Extent:
-        """Reserve an extent at the end, to be written to later."""
-        start = -(-self._end // align) * align
-        self._end = start + length
-        return Extent(self.name, start, length)
-
     def write(self, extent: Extent, content: bytes | memoryview) -> None:
-        """Write to a reserved extent.
+        """Write at an extent, also beyond the end.
 
         Raises:
             StorageError: There is no room.

@@ -16,18 +16,17 @@ import signal
 import struct
 import time
 from collections.abc import Collection
+from mmap import mmap
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from parpass.runner.ipc.file_lock import lock_file
-from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.shared_dir import FAULT_PREFIX, SLOT_PREFIX, SharedDirectory
 
 _FORMAT = struct.Struct("<qqqqqq")
-_IDLE = _FORMAT.pack(-1, 0, -1, 0, 0, 0)
 _SINCE = struct.Struct("<q")
 _SINCE_AT = _FORMAT.size - _SINCE.size
-_SLOT_PREFIX = "note-"
-FAULT_PREFIX = "fault-"  # of the names of the files that `faulthandler` writes
 _DUMP_SECONDS = 0.2  # for a worker to write a traceback after the signal
 _DUMP_SIGNAL = getattr(signal, "SIGUSR2", None)
 
@@ -46,19 +45,21 @@ def owner_pid(owner: str) -> int:
     return int(owner.partition("-")[0])
 
 
-class Activity(NamedTuple):
-    """The activity of a worker.
+class Status(msgspec.Struct, frozen=True, gc=False):
+    """The activity of a worker; the one place that knows how it is encoded.
 
     Attributes:
-        function: The function of its job, by index, that it runs the stage on.
-        step: The pass that function has come to.
+        function: The function of its job, by index, that it runs the stage on; below 0
+            while it is idle.
+        step: The pass that function has come to; at the start, how many passes of the
+            stage the worker has begun to load.
         body: The function that a pass runs on: `function`, or else one that a pass
             reads, which is made on demand.
         body_step: The pass that runs on `body`.
         phase: The phase of the work on `body`.
         since: The start of that work, in nanoseconds of the system's monotonic clock; 0
             while it has no time limit.
-        owner: The owner of the slot.
+        owner: The owner of the slot; not encoded, as the slot's name has it.
     """
 
     function: int
@@ -67,12 +68,65 @@ class Activity(NamedTuple):
     body_step: int
     phase: int
     since: int
-    owner: str
+    owner: str = ""
+
+    @classmethod
+    def decode(cls, content: bytes, owner: str = "") -> Status | None:
+        """Return what was encoded; None if a part of it is missing."""
+        if len(content) != _FORMAT.size:
+            return None
+        return cls(*_FORMAT.unpack(content), owner=owner)
+
+    def encode(self) -> bytes:
+        """Return it as bytes, of the same size for all."""
+        content = bytearray(_FORMAT.size)
+        self.encode_into(content)
+        return bytes(content)
+
+    def encode_into(self, buffer: bytearray | mmap) -> None:
+        """Write it to the beginning of a buffer that another process may read."""
+        # First without a time, since that may be between the two stores.
+        _SINCE.pack_into(buffer, _SINCE_AT, 0)
+        _FORMAT.pack_into(
+            buffer,
+            0,
+            self.function,
+            self.step,
+            self.body,
+            self.body_step,
+            self.phase,
+            self.since,
+        )
+
+    def begun(self, since: int) -> Status:
+        """Return the same with another start of the work."""
+        return msgspec.structs.replace(self, since=since)
+
+    def leaving(self) -> Status:
+        """Return it for another machine: `since` is relative to now.
+
+        The clocks of two machines are unrelated.
+        """
+        now = time.monotonic_ns()
+        return self.begun(min(-1, self.since - now)) if self.since else self
+
+    def arrived(self) -> Status:
+        """Return what `leaving` returned on another machine, by the clock of this."""
+        return self.begun(self.since + time.monotonic_ns()) if self.since else self
+
+    @property
+    def loading(self) -> int | None:
+        """The pass that the worker loads, at the start; None if it loads none."""
+        return self.step - 1 if self.phase == Phase.START and self.step else None
 
     @property
     def process(self) -> int:
         """The process id of the worker."""
         return owner_pid(self.owner)
+
+
+_IDLE = Status(-1, 0, -1, 0, 0, 0)
+Suspended = tuple[Status, int]  # and when it was
 
 
 class StatusSlot:
@@ -84,8 +138,8 @@ class StatusSlot:
     """
 
     def __init__(self, folder: SharedDirectory, owner: str) -> None:
-        writer = folder.open_writer(f"{_SLOT_PREFIX}{owner}")
-        writer.append(_IDLE)
+        writer = folder.open_writer(f"{SLOT_PREFIX}{owner}")
+        writer.append(_IDLE.encode())
         self._map = writer.mapped()
         # In append mode, since the coordinator truncates it.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
@@ -93,38 +147,41 @@ class StatusSlot:
         # The lock shows that this process, not another with its id, is alive.
         with contextlib.suppress(OSError):  # a file system without locks
             lock_file(self._fault)
-        self._values = (-1, 0, -1, 0, 0, 0)
+        self._status = _IDLE
 
     def write(self, function: int, step: int, phase: Phase = Phase.PASS) -> None:
         """Record that work on a function begins."""
-        self._put((function, step, function, step, phase, time.monotonic_ns()))
+        now = time.monotonic_ns()
+        self.put(Status(function, step, function, step, phase, now))
+
+    def load(self, step: int) -> None:
+        """Record that, at the start, a pass begins to be loaded."""
+        self.put(msgspec.structs.replace(self._status, step=step + 1))
 
     def restart_clock(self) -> None:
         """Record that the current work begins now, again."""
-        self._put((*self._values[:-1], time.monotonic_ns()))
+        self.put(self._status.begun(time.monotonic_ns()))
 
-    def enter(
-        self, body: int, body_step: int, phase: Phase = Phase.PASS
-    ) -> tuple[int, ...]:
+    def enter(self, body: int, body_step: int, phase: Phase = Phase.PASS) -> Suspended:
         """Record that a function is made on demand; return the state for `leave`."""
-        outer = self._values
-        self._put((*outer[:2], body, body_step, phase, time.monotonic_ns()))
-        return (*outer, time.monotonic_ns())
+        outer, now = self._status, time.monotonic_ns()
+        self.put(Status(outer.function, outer.step, body, body_step, phase, now))
+        return outer, time.monotonic_ns()
 
-    def wait(self) -> tuple[int, ...]:
+    def wait(self) -> Suspended:
         """Record a wait for the coordinator; return the state for `leave`."""
-        outer = self._values
-        self._put((*outer[:-1], 0))
-        return (*outer, time.monotonic_ns())
+        outer = self._status
+        self.put(outer.begun(0))
+        return outer, time.monotonic_ns()
 
-    def leave(self, outer: tuple[int, ...]) -> None:
+    def leave(self, suspended: Suspended) -> None:
         """Record that earlier work resumes; the time in between is not counted."""
-        *values, since, left = outer
-        self._put((*values, since + time.monotonic_ns() - left))
+        outer, left = suspended
+        self.put(outer.begun(outer.since + time.monotonic_ns() - left))
 
     def idle(self) -> None:
         """Record that there is nothing to do."""
-        self._put((-1, 0, -1, 0, 0, 0))
+        self.put(_IDLE)
 
     def enable_fault_dumps(self) -> None:
         """Make `faulthandler` write a traceback if a signal ends this process."""
@@ -137,24 +194,10 @@ class StatusSlot:
         self._map.close()
         os.close(self._fault)
 
-    def _put(self, values: tuple[int, ...]) -> None:
-        # First without a time, since the coordinator may read between the two stores.
-        _SINCE.pack_into(self._map, _SINCE_AT, 0)
-        _FORMAT.pack_into(self._map, 0, *values)
-        self._values = values
-
-
-class NullStatusSlot(StatusSlot):
-    """A slot without a file, for work that no coordinator watches."""
-
-    def __init__(self) -> None:
-        self._values = (-1, 0, -1, 0, 0, 0)
-
-    def close(self) -> None:
-        """Close nothing."""
-
-    def _put(self, values: tuple[int, ...]) -> None:
-        self._values = values
+    def put(self, status: Status) -> None:
+        """Record a status."""
+        status.encode_into(self._map)
+        self._status = status
 
 
 def disable_fault_dumps() -> None:
@@ -174,28 +217,26 @@ class StatusBoard:
     def __init__(self, folder: SharedDirectory) -> None:
         self._folder = folder
 
-    def read(self) -> list[Activity]:
+    def read(self) -> list[Status]:
         """Return the activity of each worker that is not idle."""
-        found: list[Activity] = []
-        for name in self._folder.names(_SLOT_PREFIX):
-            content = self._folder.read(name) or b""
-            if len(content) == _FORMAT.size:
-                owner = name.removeprefix(_SLOT_PREFIX)
-                work = Activity._make((*_FORMAT.unpack(content), owner))
-                if work.function >= 0:
-                    found.append(work)
+        found: list[Status] = []
+        for name in self._folder.names(SLOT_PREFIX):
+            owner = name.removeprefix(SLOT_PREFIX)
+            work = Status.decode(self._folder.read(name) or b"", owner)
+            if work is not None and work.function >= 0:
+                found.append(work)
         return found
 
-    def take_for_process(self, process: int) -> Activity | None:
+    def take_for_process(self, process: int) -> Status | None:
         """Return the last activity of a dead worker, and reset its slot to idle."""
         for work in self.read():
             if work.process == process:
-                name = f"{_SLOT_PREFIX}{work.owner}"
+                name = f"{SLOT_PREFIX}{work.owner}"
                 with (
                     contextlib.suppress(FileNotFoundError),
                     Path(self._folder.path, name).open("r+b") as file,
                 ):
-                    file.write(_IDLE)
+                    file.write(_IDLE.encode())
                 return work
         return None
 
@@ -208,7 +249,7 @@ class StatusBoard:
                 os.truncate(Path(self._folder.path, name), 0)
         return text
 
-    def dump_tracebacks(self, works: Collection[Activity]) -> dict[str, str]:
+    def dump_tracebacks(self, works: Collection[Status]) -> dict[str, str]:
         """Return the tracebacks of workers that hang, by owner of the slot.
 
         A signal makes `faulthandler` write them, so C code does not prevent it. Workers

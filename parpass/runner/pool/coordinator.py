@@ -1,8 +1,7 @@
 """The coordinator: runs one stage on a pool, under trio.
 
 It carries out the commands of the scheduler, and passes events to it. Encoding, jobs
-and decoding overlap, and nothing long runs on the event loop. The watchdog runs beside
-it.
+and decoding overlap, and nothing long runs on the event loop.
 """
 
 from __future__ import annotations
@@ -27,8 +26,13 @@ from parpass.runner.executor import (
 )
 from parpass.runner.ipc.messages import Cutoff
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.ipc.status_board import Activity, Phase, StatusBoard
-from parpass.runner.pool.failure_attribution import Watchdog, workers_hang_error
+from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
+from parpass.runner.observers import WorkerEnd
+from parpass.runner.pool.failure_attribution import (
+    Overrun,
+    Watchdog,
+    workers_hang_error,
+)
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler import Scheduler
 from parpass.runner.pool.scheduler_events import (
@@ -110,7 +114,7 @@ async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) 
     """Run a stage; its outcomes are in `stage.outcomes` afterwards.
 
     Args:
-        stage: The stage, with its payload published.
+        stage: The stage, with its spec and a first slice of functions encoded.
         executor: The pool. If this is cancelled or fails, the jobs of the stage are
             cancelled.
         board: The status slots of the workers.
@@ -145,7 +149,10 @@ class _StageRun:
         self._board = board
         self._nursery = nursery
         self._schedule = Scheduler(
-            stage.total, executor.workers, stage.pace(), self._least_job_seconds()
+            stage.total,
+            1 if stage.is_one_message else executor.workers,
+            stage.pace(),
+            executor.least_job_seconds,
         )
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._failures = stage.failures
@@ -160,21 +167,30 @@ class _StageRun:
         self._end = Cutoff(len(stage.steps) - 1)  # of which the scheduler was notified
         self._throughput = ThroughputCheck(executor.workers, stage.local_seconds)
         self._cause = ""  # of the last death that is attributed to no function
-        self._background = trio.CancelScope()  # cancelled at the end of the stage
+        self._loading = ""  # the pass that the worker loaded
+        self._encoding = trio.CancelScope()  # cancelled at the end
         self._token = trio.lowlevel.current_trio_token()
         self._submitted = trio.Event()  # set when the last encoded functions are
         self._send, self._receive = _open_message_channel(math.inf)
-        self._new, self._to_decode = _open_handle_channel(math.inf)
+        # To functions that a thread is to decode, once there are some.
+        self._new: trio.MemorySendChannel[list[FunctionHandle]] | None = None
 
     async def run(self) -> None:
-        self._executor.start(self._stage.start_seconds)
-        self._nursery.start_soon(self._decode)
-        self._nursery.start_soon(self._run_background)
+        try:
+            await self._handle_events()
+        finally:
+            self._encoding.cancel()
+            if self._new is not None:
+                self._new.close()
+
+    async def _handle_events(self) -> None:
+        if not self._stage.is_encoded:
+            self._nursery.start_soon(self._encode)
         # If the stage has no functions, there is no other event to finish on.
-        self._send.send_nowait(FunctionsReady((), ()))
-        async with self._receive, self._new:
-            async for event in self._receive:
-                known = await self._translate(event)
+        self._send.send_nowait(self._stage.first_ready or FunctionsReady((), ()))
+        with self._receive:
+            while True:
+                known = await self._translate(await self._next_event())
                 if known is None:
                     continue
                 # Truncated first, so that no job beyond the end is submitted.
@@ -183,7 +199,6 @@ class _StageRun:
                 while commands:
                     command = commands.popleft()
                     if isinstance(command, Finish):
-                        self._background.cancel()
                         return
                     commands.extend(self._execute(command))
                 if isinstance(known, FunctionsReady):
@@ -195,7 +210,7 @@ class _StageRun:
                 ):
                     self._send.send_nowait(Reclaimed())
                     self._stage.is_reclaimed = True
-                    self._stage.transfer.note("the rest is taken back")
+                    self._note("the rest is taken back")
 
     def _truncate_schedule(self) -> list[Command]:
         """Send the scheduler a new cutoff of the stage, if there is one."""
@@ -216,28 +231,43 @@ class _StageRun:
         for _, answer in self._in_flight.values():
             self._executor.end(answer)
 
-    async def _run_background(self) -> None:
-        with self._background:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._encode)
-                nursery.start_soon(self._watchdog.watch)
+    async def _next_event(self) -> _Message:
+        """Wait for an event; the watchdog looks at the workers meanwhile, and between.
+
+        Raises:
+            RuntimeUseError: Workers hang before they begin.
+        """
+        while True:
+            with trio.move_on_at(self._watchdog.due):
+                return await self._receive.receive()
+            await self._watchdog.check()
 
     async def _encode(self) -> None:
-        while True:
-            ready = await _in_thread(self._stage.encode_some)
-            if ready is None:
-                return
-            # Replaced before the event is sent: it may be handled before we wait.
-            self._submitted = trio.Event()
-            with contextlib.suppress(trio.BrokenResourceError):
-                self._send.send_nowait(ready)
-            # Encoding would keep the GIL from the event loop, which submits jobs. But
-            # the scheduler may wait for a suspect that reads a function not encoded.
-            with trio.move_on_after(_MAX_SEND_DELAY):
-                await self._submitted.wait()
+        with self._encoding:
+            while True:
+                # Encoding would keep the GIL from the event loop, which submits jobs.
+                # But the scheduler may wait for a suspect that reads a function which
+                # is not encoded.
+                with trio.move_on_after(_MAX_SEND_DELAY):
+                    await self._submitted.wait()
+                ready = await _in_thread(self._stage.encode_some)
+                if ready is None:
+                    return
+                # Replaced before the event is sent: it may be handled before we wait.
+                self._submitted = trio.Event()
+                with contextlib.suppress(trio.BrokenResourceError):
+                    self._send.send_nowait(ready)
 
-    async def _decode(self) -> None:
-        async for functions in self._to_decode:
+    def _decode_in_thread(self, functions: list[FunctionHandle]) -> None:
+        if self._new is None:
+            self._new, to_decode = _open_handle_channel(math.inf)
+            self._nursery.start_soon(self._decode, to_decode)
+        self._new.send_nowait(functions)
+
+    async def _decode(
+        self, to_decode: trio.MemoryReceiveChannel[list[FunctionHandle]]
+    ) -> None:
+        async for functions in to_decode:
             await _in_thread(self._stage.decode_all, functions)
 
     async def _translate(self, event: _Message) -> Event | None:
@@ -263,11 +293,8 @@ class _StageRun:
             if sum([one.size for one in encoded]) <= _MAX_LOOP_DECODE_BYTES:
                 self._stage.decode_all(new)
             else:
-                self._new.send_nowait(new)
-        return JobFinished(job, seconds, self._least_job_seconds())
-
-    def _least_job_seconds(self) -> float:
-        return getattr(self._executor, "least_job_seconds", 0.0)
+                self._decode_in_thread(new)
+        return JobFinished(job, seconds, self._executor.least_job_seconds)
 
     def _no_workers_error(self, error: NoWorkersError) -> Exception:
         if error.why == "none":
@@ -284,20 +311,26 @@ class _StageRun:
             return JobLost(command.job, None, killed=True)
         return self._on_overdue(command, late)
 
-    def _on_overdue(self, command: SubmitJob, late: Activity) -> Event:
-        self._trace_end("killed by the watchdog", late.process, late)
-        self._failures.record_failure(late)
-        return DeadlinePassed(command.job, late.function)
+    def _on_overdue(self, command: SubmitJob, late: Overrun) -> Event:
+        self._notify_of_end("killed by the watchdog", late.work.process, late.work)
+        self._failures.record_failure(*late)
+        return DeadlinePassed(command.job, late.work.function)
 
-    def _trace_end(self, what: str, process: int, work: Activity | None) -> None:
-        """Record in a trace how a worker ended, and its last activity."""
+    def _note(self, what: str) -> None:
+        for one in self._stage.observers:
+            one.noted(what)
+
+    def _notify_of_end(self, what: str, process: int, work: Status | None) -> None:
+        """Notify observers of how a worker ended, and its last activity."""
         since, during = 0.0, ""
         if work is not None and work.phase != Phase.START:
             # Both clocks are CLOCK_MONOTONIC, or mach_absolute_time, in this process.
             since = work.since / 1e9
             step = self._stage.steps[work.body_step].info.name
             during = f"{step} on {self._stage.names[work.body]}"
-        self._stage.transfer.worker_ended(what, process, since, during)
+        end = WorkerEnd(what, process, since, during)
+        for one in self._stage.observers:
+            one.worker_ended(end)
 
     async def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
@@ -306,13 +339,14 @@ class _StageRun:
             return self._on_overdue(command, late)
         killed = was_killed(error.cause)
         work = await _in_thread(self._board.take_for_process, error.process)
-        self._trace_end(f"died: {error.cause}", error.process, work)
+        self._notify_of_end(f"died: {error.cause}", error.process, work)
         if (
             work is None
             or work.phase == Phase.START
             or (killed and command.alone and self._failures.allow_retry(work.function))
         ):
             self._cause = error.cause
+            self._loading = "" if work is None else self._failures.name_loading(work)
             return JobLost(command.job, None, killed, error.host_died)
         if work.step >= self._stage.outcomes.cutoff.steps_on(work.function):
             return Superseded(command.job)  # beyond the end of a serial run
@@ -326,35 +360,34 @@ class _StageRun:
         match command:
             case SubmitJob():
                 message = self._stage.job(command.functions)
-                answer = self._executor.submit(run_job, message, command.seconds)
+                answer = self._executor.submit(
+                    run_job, message, command.seconds, owner=self._stage.store
+                )
                 self._in_flight[command.job] = command, answer
                 answer.add_done_callback(functools.partial(self._notify, command.job))
             case CancelJob():
                 _, answer = self._in_flight.pop(command.job)
                 self._executor.end(answer, at_once=True)
-                self._stage.transfer.note("a job is cancelled")
+                self._note("a job is cancelled")
             case ResolveFailure():
                 settled = self._failures.resolve(command.function)
                 if settled.again:
                     name = self._stage.names[command.function]
-                    self._stage.transfer.retried(name)
+                    for one in self._stage.observers:
+                        one.function_retried(name)
                 return [*self._truncate_schedule(), *self._schedule.handle(settled)]
             case Withdraw():
                 return self._schedule.handle(self._withdraw_jobs())
             case Abort():
-                raise _workers_die_error(self._cause)
+                raise _workers_die_error(self._cause, self._loading)
             case Finish():
                 pass
         return ()
 
     def _withdraw_jobs(self) -> Withdrawn:
         """Withdraw the jobs that no worker has begun, and return them."""
-        withdraw = getattr(self._executor, "withdraw", None)
-        jobs: list[int] = []
-        if withdraw is not None:
-            for job, (_, answer) in self._in_flight.items():
-                if withdraw(answer):
-                    jobs.append(job)
+        withdraw = self._executor.withdraw
+        jobs = [job for job, (_, one) in self._in_flight.items() if withdraw(one)]
         for job in jobs:
             del self._in_flight[job]
         return Withdrawn(jobs)
@@ -381,14 +414,15 @@ def _unwrapped(error: BaseException) -> BaseException:
     return leaf
 
 
-def _workers_die_error(cause: str) -> RuntimeUseError:
+def _workers_die_error(cause: str, loading: str = "") -> RuntimeUseError:
+    during = f", loading pass '{loading}'" if loading else ""
     look = "look at the modules that passes are imported from"
     if was_killed(cause):
         look = "the system may be out of memory, of which fewer workers take less"
     return RuntimeUseError(
         HintedMessage(
-            f"the worker processes die before they can begin ({cause}), again and "
-            f"again; {look}; ",
+            f"the worker processes die before they can begin{during} ({cause}), again "
+            f"and again; {look}; ",
             Hint.WITHOUT_WORKERS,
         )
     )

@@ -12,22 +12,23 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from typing import NamedTuple
 
 import trio
 
 from parpass.errors import (
     FunctionFailure,
-    FunctionTimeoutError,
     Hint,
     HintedMessage,
     RuntimeUseError,
     WorkerDiedError,
 )
+from parpass.limits import LIMITS, Limit
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.messages import ANY_FUNCTION, FunctionOutcome
+from parpass.runner.ipc.messages import ANY_FUNCTION, FunctionOutcome, Outcome
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.ipc.pickling import attach_process_traceback
-from parpass.runner.ipc.status_board import Activity, Phase, StatusBoard
+from parpass.runner.ipc.pickled_errors import attach_process_traceback
+from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
 from parpass.runner.pool.scheduler_events import FailureResolved, SubmitJob
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
@@ -38,6 +39,13 @@ _in_thread = trio.to_thread.run_sync
 
 _MAX_POLL_SECONDS = 0.1  # seconds between two reads of the status board
 TRANSFER_SECONDS = 10.0  # minimum limit for pickling or unpickling a function
+
+
+class Overrun(NamedTuple):
+    """An activity, and the limit that it exceeds."""
+
+    work: Status
+    limit: Limit
 
 
 class FailureAttribution:
@@ -65,28 +73,56 @@ class FailureAttribution:
     ) -> None:
         self._steps, self._held, self._outcomes = steps, held, outcomes
         self.budgets, self._start_seconds = budgets, start_seconds
+        self._watched = {
+            one.name: one.watched() for one in LIMITS if one.watched is not None
+        }
         self.tracebacks: dict[str, str] = {}
-        self._failed_activities: dict[int, Activity] = {}  # by function
-        self._causes: dict[int, str] = {}  # of deaths, likewise; absent for time-outs
+        self._failed_activities: dict[int, Status] = {}  # by function
+        self._causes: dict[int, str | Limit] = {}  # likewise
         self._retried: set[int] = set()
         self._attempts: Counter[tuple[str, int]] = Counter()
 
-    def is_overdue(self, work: Activity, now: int) -> bool:
-        """Return whether an activity exceeds its limit at `now`, in monotonic ns."""
-        limit = self.budgets[work.body_step].seconds
-        if work.phase == Phase.START:
-            limit = self._start_seconds
-        elif work.phase != Phase.PASS and limit is not None:
-            limit = max(limit, TRANSFER_SECONDS)  # transfer is not time of the pass
-        if limit is None or not work.since:
-            return False
-        return now - work.since > limit * 1e9
+    @property
+    def least_limit(self) -> float | None:
+        """The least limit that is watched, in seconds; None if there are none."""
+        watched = [
+            value
+            for budget in self.budgets
+            for limit, value in budget.items()
+            if limit.name in self._watched
+        ]
+        return min(watched, default=None)
 
-    def record_failure(self, work: Activity, cause: str | None = None) -> None:
-        """Record that an activity was overdue or, with a cause, killed its worker."""
+    def hangs_at_start(self, work: Status, now: int) -> bool:
+        """Return whether a worker loads the stage for too long at `now`."""
+        is_loading = work.phase == Phase.START and work.since
+        return bool(is_loading) and now - work.since > self._start_seconds * 1e9
+
+    def overrun(self, work: Status, now: int) -> Limit | None:
+        """Return the limit that an activity exceeds at `now`; None for none.
+
+        `now` is in nanoseconds of the monotonic clock. Asked regularly, as some limits
+        count from when an activity was first seen.
+        """
+        if work.phase == Phase.START or not work.since:
+            return None
+        for limit, value in self.budgets[work.body_step].items():
+            if limit.name in self._watched:
+                # Transfer is not time of the pass.
+                is_pass = work.phase == Phase.PASS
+                most = value if is_pass else max(value, TRANSFER_SECONDS)
+                if self._watched[limit.name](work, now) > most:
+                    return limit
+        return None
+
+    def name_loading(self, work: Status) -> str:
+        """Return the name of the pass that a worker loads; empty if it loads none."""
+        return "" if work.loading is None else self._steps[work.loading].info.name
+
+    def record_failure(self, work: Status, cause: str | Limit) -> None:
+        """Record that an activity killed its worker, or exceeded a limit."""
         self._failed_activities[work.function] = work
-        if cause is not None:
-            self._causes[work.function] = cause
+        self._causes[work.function] = cause
 
     def allow_retry(self, function: int) -> bool:
         """Return whether a suspect may run alone again; True once for each function.
@@ -105,7 +141,7 @@ class FailureAttribution:
         function runs again without it, or the function fails.
         """
         work = self._failed_activities.pop(function)
-        error = self._error(work, self._causes.pop(function, None))
+        error = self._error(work, self._causes.pop(function))
         error.traceback = self.tracebacks.pop(work.owner, "")
         attach_process_traceback(error)
         names, budget = self._outcomes.names, self.budgets[work.body_step]
@@ -122,22 +158,20 @@ class FailureAttribution:
             # It runs again up to this step, for the effects of the passes before.
             if skips or (work.phase == Phase.PASS and work.step):
                 return FailureResolved(function, again=True, may_truncate=not skips)
-        failed = FunctionOutcome(None, [0.0] * (work.step + 1), failure=error)
+        seconds = [0.0] * (work.step + 1)
+        failed: FunctionOutcome = Outcome(None, seconds, failure=error)
         if work.step and work.phase == Phase.PICKLE:
             # The result that cannot be pickled may be made of what the pass read.
             failed.dependencies = (ANY_FUNCTION,)
         self._outcomes.put(work.function, self._held[names[work.function]], failed)
         return FailureResolved(function, again=False, may_truncate=True)
 
-    def _error(self, work: Activity, cause: str | None) -> FunctionFailure:
+    def _error(self, work: Status, cause: str | Limit) -> FunctionFailure:
         pass_name = self._steps[work.body_step].info.name
         function = self._outcomes.names[work.body]
-        if cause is None:
-            limit = self.budgets[work.body_step].seconds
-            assert limit is not None
-            return FunctionTimeoutError(
-                pass_name=pass_name, function=function, limit=limit
-            )
+        if isinstance(cause, Limit):
+            value = self.budgets[work.body_step].limits[cause.name]
+            return cause.error(pass_name, function, value)
         where = Phase(work.phase).name.lower()
         return WorkerDiedError(
             pass_name=pass_name, function=function, cause=cause, where=where
@@ -154,6 +188,9 @@ class Watchdog:
         outcomes: The outcomes of the stage, with its cutoff.
         in_flight: The current jobs; a live mapping.
         start_seconds: The time limit for a worker to load the stage.
+
+    Attributes:
+        due: When the next check is due, by trio's clock.
     """
 
     def __init__(
@@ -171,12 +208,15 @@ class Watchdog:
         self._outcomes = outcomes
         self._in_flight = in_flight
         self._start_seconds = start_seconds
-        self._overdue: dict[int, Activity] = {}  # by job, cancelled for it
+        self._overdue: dict[int, Overrun] = {}  # by job, cancelled for it
         self._superseded: set[int] = set()  # jobs cancelled beyond the end
         self._killed: set[str] = set()  # slots of workers killed here
+        least = failures.least_limit
+        self._interval = 1.0 if least is None else min(_MAX_POLL_SECONDS, least / 4)
+        self.due = trio.current_time() + self._interval
 
-    def take_overdue(self, job: int) -> Activity | None:
-        """Return the activity for which a job was cancelled, once; else None."""
+    def take_overdue(self, job: int) -> Overrun | None:
+        """Return what a job was cancelled for, once; else None."""
         return self._overdue.pop(job, None)
 
     def take_superseded(self, job: int) -> bool:
@@ -186,26 +226,24 @@ class Watchdog:
         self._superseded.discard(job)
         return True
 
-    async def watch(self) -> None:
-        """Check the status board periodically, until cancelled.
+    async def check(self) -> None:
+        """Check the status board.
 
         Raises:
             RuntimeUseError: Workers hang before they begin.
         """
-        budgets = self._failures.budgets
-        limits = [one.seconds for one in budgets if one.seconds is not None]
-        interval = min(_MAX_POLL_SECONDS, min(limits) / 4) if limits else 1.0
-        while True:
-            await trio.sleep(interval)
-            if self._in_flight:
-                await self._check()
+        if self._in_flight:
+            await self._check()
+        self.due = trio.current_time() + self._interval
 
     async def _check(self) -> None:
         now, works = time.monotonic_ns(), await _in_thread(self._board.read)
-        overdue = [work for work in works if self._failures.is_overdue(work, now)]
+        hanging = [work for work in works if self._failures.hangs_at_start(work, now)]
+        found = [(work, self._failures.overrun(work, now)) for work in works]
+        overdue = [Overrun(work, limit) for work, limit in found if limit is not None]
         end = self._outcomes.cutoff
         is_cut = any(work.step >= end.steps_on(work.function) for work in works)
-        if not overdue and not is_cut:
+        if not overdue and not hanging and not is_cut:
             return
         jobs = {
             function: job
@@ -213,18 +251,20 @@ class Watchdog:
             for function in command.functions
         }
         self._cancel_superseded(works, jobs)
-        late = [
-            work
-            for work in overdue
-            if work.function in jobs and work.owner not in self._killed
-        ]
-        at_work = [work for work in late if work.phase != Phase.START]
-        if late and not at_work:
-            raise workers_hang_error(self._start_seconds)
-        await self._cancel_overdue(at_work, jobs)
+
+        def is_current(work: Status) -> bool:
+            return work.function in jobs and work.owner not in self._killed
+
+        late = [one for one in overdue if is_current(one.work)]
+        hung = [work for work in hanging if is_current(work)]
+        if hung and not late:
+            raise workers_hang_error(
+                self._start_seconds, self._failures.name_loading(hung[0])
+            )
+        await self._cancel_overdue(late, jobs)
 
     def _cancel_superseded(
-        self, works: Sequence[Activity], jobs: Mapping[int, int]
+        self, works: Sequence[Status], jobs: Mapping[int, int]
     ) -> None:
         """Cancel jobs that run beyond the end of a serial run: they may hang."""
         steps_on = self._outcomes.cutoff.steps_on
@@ -238,26 +278,34 @@ class Watchdog:
                 self._executor.end(self._in_flight[job][1], at_once=True)
 
     async def _cancel_overdue(
-        self, late: Sequence[Activity], jobs: Mapping[int, int]
+        self, late: Sequence[Overrun], jobs: Mapping[int, int]
     ) -> None:
         """Cancel the jobs of overdue workers; `jobs` maps functions to jobs."""
-        dump_tracebacks = getattr(
-            self._executor, "dump_tracebacks", self._board.dump_tracebacks
-        )
-        self._failures.tracebacks |= await _in_thread(dump_tracebacks, late)
-        for work in late:
-            job = jobs[work.function]
+        works = [one.work for one in late]
+        found = await _in_thread(self._executor.dump_tracebacks, works)
+        if found is None:
+            found = await _in_thread(self._board.dump_tracebacks, works)
+        self._failures.tracebacks |= found
+        for one in late:
+            job = jobs[one.work.function]
             if job in self._in_flight:  # it may have finished meanwhile
-                self._overdue[job] = work
-                self._killed.add(work.owner)
+                self._overdue[job] = one
+                self._killed.add(one.work.owner)
                 self._executor.end(self._in_flight[job][1], at_once=True)
 
 
-def workers_hang_error(seconds: float) -> RuntimeUseError:
-    """Return the error for workers that hang before they begin."""
+def workers_hang_error(seconds: float, loading: str = "") -> RuntimeUseError:
+    """Return the error for workers that hang before they begin.
+
+    Args:
+        seconds: Their time limit.
+        loading: The name of the pass that they load.
+    """
+    during = f", loading pass '{loading}'" if loading else ""
     return RuntimeUseError(
         HintedMessage(
-            f"the worker processes hang before they can begin, for {seconds:g} s now; "
+            f"the worker processes hang before they can begin{during}, for "
+            f"{seconds:g} s now; "
             "an import of the program's main module, or of the module that a pass "
             "comes from, may wait for something. If it only takes long, ",
             Hint.START_TIMEOUT,

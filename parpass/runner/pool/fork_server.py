@@ -11,17 +11,18 @@ import multiprocessing
 import signal
 from collections.abc import Sequence
 
-from parpass.fork_safety import fork_lock
 from parpass.runner.cores import supports_workers
+from parpass.runner.worker.frozen import frozen_program
 from parpass.runner.worker.main import JOBS_MODULE
 
 _PROCESS = "parpass.runner.pool.forked_process"
 
 
 def has_fork_server() -> bool:
-    """Return whether this system has a fork server."""
+    """Return whether this process can have a fork server: one that is frozen cannot."""
     known = multiprocessing.get_all_start_methods()
-    return supports_workers() and "forkserver" in known
+    is_plain = supports_workers() and frozen_program() is None
+    return is_plain and "forkserver" in known
 
 
 def preload_fork_server(modules: Sequence[str]) -> None:
@@ -30,8 +31,7 @@ def preload_fork_server(modules: Sequence[str]) -> None:
     Its environment, and that of its children, is the current one of this process.
     Modules that do not exist are ignored.
     """
-    with fork_lock:
-        from multiprocessing import forkserver, resource_tracker  # not on all systems
+    from multiprocessing import forkserver, resource_tracker  # not on all systems
 
     forkserver.set_forkserver_preload([_PROCESS, JOBS_MODULE, *modules])
     resource_tracker.ensure_running()  # it unblocks signals when it starts

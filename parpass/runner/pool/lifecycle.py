@@ -1,7 +1,6 @@
-"""At-fork and at-exit hooks of executors, and the state that a process inherits.
+"""At-fork and at-exit hooks of executors.
 
-At exit, and beyond the limit of threads, no thread can be started. Everything that is
-not inherited at the start follows the program stage by stage (`ipc.process_state`).
+At exit, and beyond the limit of threads, no thread can be started.
 """
 
 from __future__ import annotations
@@ -10,68 +9,10 @@ import atexit
 import contextlib
 import functools
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
-
-from parpass.fork_safety import fork_lock
-
-_STANDARD_STREAMS = (0, 1, 2)
-_PROCESS_GETTERS = (
-    *("getresuid", "getresgid", "getgroups"),  # its user
-    *("getpgrp",),  # its process group, to which a terminal sends signals
-)
-
-
-def inherited_state() -> tuple[Any, ...]:
-    """Return the state that a process started now would inherit, for comparison.
-
-    It consists of the interpreter, the main script, the hash seed, the files of the
-    standard streams, the user, the resource limits, the priority, the affinity and the
-    umask.
-    """
-    main = sys.modules.get("__main__")
-    getters = (getattr(os, name, None) for name in _PROCESS_GETTERS)
-    affinity = getattr(os, "sched_getaffinity", None)
-    return (
-        sys.executable,
-        getattr(main, "__file__", None),
-        os.environ.get("PYTHONHASHSEED"),
-        *map(_file_at, _STANDARD_STREAMS),
-        *(getter() for getter in getters if getter is not None),
-        *_resource_limits(),
-        os.getpriority(os.PRIO_PROCESS, 0),
-        None if affinity is None else affinity(0),
-        _umask(),
-    )
-
-
-def _file_at(descriptor: int) -> tuple[int, int] | None:
-    try:
-        found = os.fstat(descriptor)
-    except OSError:  # the descriptor is closed
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _resource_limits() -> list[tuple[int, int]]:
-    with fork_lock:
-        import resource  # not on Windows
-
-    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
-    return [resource.getrlimit(getattr(resource, name)) for name in names]
-
-
-def _umask() -> bytes | None:
-    """Return the line of /proc that has the umask; None on other systems.
-
-    `os.umask` cannot read it without changing it.
-    """
-    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as status:
-        return next((line for line in status if line.startswith(b"Umask")), None)
-    return None
+from typing import Protocol
 
 
 class LifecycleHooks(Protocol):

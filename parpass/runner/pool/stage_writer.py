@@ -1,7 +1,8 @@
 """The functions of a stage, encoded for workers into the file of the stage.
 
 That is done slice by slice, the largest functions first. The first slice is short, so
-that workers begin early; later ones keep them busy until the next slice.
+that workers begin early; later ones keep them busy until the next slice. A stage that
+is one small slice, and one job, has no file: the job has all of its functions.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from parpass.runner.ipc.function_file import FunctionIndex, IndexEntry, append_b
 from parpass.runner.ipc.messages import (
     function_file_name,
     index_file_name,
+    spec_file_name,
     unsendable_error,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
-from parpass.runner.ipc.shared_dir import StorageError
+from parpass.runner.ipc.shared_dir import FileWriter, StorageError
+from parpass.runner.observers import Activity, RunObserver, Span
 from parpass.runner.pool.scheduler_events import FunctionsReady
-from parpass.runner.report.metrics import TransferMetrics
 
 # Of encoding in one slice: short at first, so that workers begin early, and doubled
 # each time, up to the second one.
@@ -29,9 +31,12 @@ _FIRST_ENCODE_SECONDS = 0.0005
 _ENCODE_SECONDS = 0.005
 
 # If costs are known, the first slice has as many seconds of work, so that workers are
-# not idle before the second; up to so many bytes, and as many seconds of encoding.
-FIRST_WORK_SECONDS = 0.03
+# not idle before the second; up to so many bytes, and as many seconds of encoding. If
+# that is all, and little work, it is one message to one worker.
+_FIRST_WORK_SECONDS = 0.03
 _MAX_FIRST_BYTES = 50_000
+
+_MAX_MESSAGE_SECONDS = 0.005  # of work of several functions that are one message
 
 # Of the search for large functions, before the first slice and, if it did not see all
 # functions, before the second.
@@ -46,45 +51,48 @@ class StageWriter:
 
     Args:
         stage: The number of the stage.
+        spec: The encoded payload of the stage.
         held: The functions by name.
         to_run: The functions to run. Others are encoded after them, for passes that
             read them.
         store: The module store, with the shared directory.
-        transfer: The metrics to which time and bytes are added.
-        work_bytes: The bytes of functions in `FIRST_WORK_SECONDS` of work; 0 if not
-            known.
+        observers: Notified of what is encoded.
+        workers: The number of workers.
+        pace: The seconds of work for each byte of a function; None if not known.
         keep: Whether the bytes are kept in the store for the next stage.
 
     Attributes:
         slots: The index of the functions.
-
-    Raises:
-        StorageError: The shared directory is full.
+        attached: The functions of a stage that is one message, by index; else none.
     """
 
     def __init__(
         self,
         stage: int,
+        spec: bytes,
         held: Mapping[str, FunctionHandle],
         to_run: Sequence[int],
         store: ModuleStore,
-        transfer: TransferMetrics,
-        work_bytes: float,
+        observers: Sequence[RunObserver],
         *,
+        workers: int,
+        pace: float | None,
         keep: bool,
     ) -> None:
         self._names, self._held = list(held), held
-        self._store, self._transfer, self._keep = store, transfer, keep
+        self._store, self._observers, self._keep = store, observers, keep
+        work_bytes = workers * _FIRST_WORK_SECONDS / pace if pace else 0.0
         self._first_bytes = min(work_bytes, _MAX_FIRST_BYTES)
+        self._pace, self._spec = pace, spec
         runs = set(to_run)
         others = [at for at in range(len(held)) if at not in runs]
         self._to_encode, self._to_run = [*to_run, *others], len(to_run)
         self._encoded = self._encoded_bytes = 0
         self._slice_seconds = _FIRST_ENCODE_SECONDS
         self._is_sorted = False
-        folder = store.folder
-        self._writer = folder.open_writer(function_file_name(stage))
-        self.slots = FunctionIndex.create(folder, index_file_name(stage), len(held))
+        self._writer: FileWriter | None = None  # until there is more than a message
+        self.slots = FunctionIndex.private(len(held))
+        self.attached: Mapping[int, EncodedFunction] = {}
         self._written: WeakKeyDictionary[FunctionBatch, IndexEntry] = (
             WeakKeyDictionary()
         )
@@ -97,9 +105,14 @@ class StageWriter:
         Returns:
             None if all functions are encoded. All of them are, even if this process
             reclaims some: a worker may wait for one that its pass reads.
+
+        Raises:
+            StorageError: The shared directory is full.
         """
+        if self.is_complete:
+            return None
         if not self._is_sorted:
-            all_seen = self._move_large_first()
+            all_seen = self._to_run == 1 or self._move_large_first()
             self._is_sorted = all_seen or self._encoded > 0
         began = time.perf_counter()
         packed: list[tuple[int, EncodedFunction]] = []
@@ -110,28 +123,71 @@ class StageWriter:
             self._encoded_bytes += one.size
             self._encoded += 1
         self._encoder.close()
-        self._write(packed)
+        if self._writer is None and self._is_one_message():
+            self._attach(packed)
+        else:
+            self._write(packed)
         first = self._encoded - len(packed)
         ready = [function for function, _ in packed[: max(0, self._to_run - first)]]
         self._slice_seconds = min(2 * self._slice_seconds, _ENCODE_SECONDS)
-        self._transfer.packed(began)
+        span = Span(Activity.PACKING, "", began, time.perf_counter())
+        for observer in self._observers:
+            observer.span_ended(span)
         if not ready and self._encoded == len(self._to_encode):
             return None
         return FunctionsReady(ready, list(map(self.slots.size, ready)))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all functions are encoded."""
+        return self._encoded == len(self._to_encode)
 
     def _within_slice(self, began: float) -> bool:
         """Return whether the slice that began at a time is to be continued."""
         spent = time.perf_counter() - began
         is_first = self._encoded_bytes < self._first_bytes
-        return spent < self._slice_seconds or (is_first and spent < FIRST_WORK_SECONDS)
+        is_soon = spent < _FIRST_WORK_SECONDS or self._is_light
+        return spent < self._slice_seconds or (is_first and is_soon)
+
+    @property
+    def _is_light(self) -> bool:
+        """Whether what is encoded so far is worth one job only."""
+        pace = self._pace
+        return pace is not None and self._encoded_bytes * pace <= _MAX_MESSAGE_SECONDS
+
+    def _is_one_message(self) -> bool:
+        """Return whether the stage is so small that one job has all of it."""
+        is_small = self.is_complete and self._encoded_bytes <= _MAX_FIRST_BYTES
+        return is_small and (self._to_run == 1 or self._is_light)
+
+    def _attach(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
+        """Set the functions to be sent in each job, of which there mostly is one."""
+        self.attached = dict(packed)
+        for function, (batch, at) in packed:
+            length, size = len(batch.payload), len(batch.payload) // len(batch.ends)
+            self.slots[function] = IndexEntry(0, length, at, size)
+
+    def _create_files(self) -> FileWriter:
+        """Write the spec, and create the function file and the index."""
+        folder, stage = self._store.folder, self._stage
+        folder.publish(spec_file_name(stage), self._spec)
+        for one in self._observers:
+            one.bytes_sent(len(self._spec))
+        self._writer = folder.open_writer(function_file_name(stage))
+        self.slots = FunctionIndex.create(
+            folder, index_file_name(stage), len(self._held)
+        )
+        return self._writer
 
     def _write(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
         """Append batches to the file, each once, and set the entries of functions."""
+        writer = self._writer or self._create_files()
         for batch, members in groupby(packed, lambda pair: pair[1].batch):
             slot = self._written.get(batch)
             if slot is None:
-                slot = self._written[batch] = append_batch(self._writer, batch)
-                self._transfer.sent += slot.length
+                slot = self._written[batch] = append_batch(writer, batch)
+                for observer in self._observers:
+                    observer.bytes_sent(slot.length)
             for function, (_, at) in members:
                 self.slots[function] = slot._replace(at=at)
 
@@ -180,7 +236,9 @@ class StageWriter:
 
     def end(self) -> None:
         """Close and remove the files."""
+        if self._writer is None:
+            return
         folder = self._store.folder
         self._writer.close()
-        folder.discard(function_file_name(self._stage))
+        folder.discard(spec_file_name(self._stage), function_file_name(self._stage))
         folder.discard(index_file_name(self._stage), are_mapped=True)

@@ -1,4 +1,4 @@
-"""The workers of a pool, the queue of jobs, and the fair share of several runs in it.
+"""The workers of this machine: a pool of processes that loky starts.
 
 Each worker has a thread in this process, which starts its process, receives results,
 and sends it the next job before it completes the last one.
@@ -15,23 +15,31 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import msgspec
 
+from parpass.errors import RuntimeUseError
+from parpass.fork_safety import forks_wait
 from parpass.runner.executor import (
     DEFAULT_START_SECONDS,
+    Executor,
     JobCancelledError,
     JobLostError,
     NoWorkersError,
     was_killed,
-    worker_env,
 )
-from parpass.runner.pool.lifecycle import inherited_state, run_in_thread
-from parpass.runner.pool.worker_process import StartError, WorkerProcess
-from parpass.runner.worker.main import decode_result
+from parpass.runner.follow.environment import worker_env
+from parpass.runner.follow.inherited_state import inherited_state
+from parpass.runner.ipc.shared_dir import KeptDirectories
+from parpass.runner.pool.lifecycle import register_lifecycle, run_in_thread
+from parpass.runner.worker.main import decode_result, encode_call
+
+if TYPE_CHECKING:
+    from parpass.runner.pool.worker_process import WorkerProcess
 
 _MAX_FAILED_STARTS = 4  # in a row, of processes that end before they are ready
 _MAX_KILLED_STARTS = 50  # likewise, of processes that are killed from outside
@@ -45,6 +53,7 @@ _REPLACEMENT_SECONDS = 0.3
 # longer than expected, or hang.
 _MAX_PREFETCH_SECONDS = 0.04
 _MAX_PREFETCH_BYTES = 16_384
+_GRACE_SECONDS = 5.0  # for processes to exit before they are killed
 
 
 class QueuedJob(msgspec.Struct, eq=False):
@@ -68,18 +77,23 @@ class QueuedJob(msgspec.Struct, eq=False):
 class WorkerHandle:
     """A worker of a pool: its process, and the jobs assigned to it.
 
+    Args:
+        process: Its process, which is started later.
+
     Attributes:
-        process: The process.
         is_ready: Whether the process has started, and takes jobs.
         current: The job that runs.
         next: The job that is prefetched.
         began: When the current job began, by `time.monotonic`.
         is_over: Whether the process has ended, or is about to.
         is_killed: Whether the pool killed it.
+        is_retired: Whether it gets no more jobs, and ends after those that it has.
     """
 
-    def __init__(self) -> None:
-        self.process = WorkerProcess()
+    def __init__(self, process: WorkerProcess) -> None:
+        self.process = process
+        self.inherited_state = inherited_state()
+        self.is_retired = False
         self.is_ready = False
         self.current: QueuedJob | None = None
         self.next: QueuedJob | None = None
@@ -92,13 +106,13 @@ class WorkerHandle:
         return [one for one in (self.current, self.next) if one is not None]
 
     @property
-    def is_idle(self) -> bool:
-        """Whether the worker takes jobs, and has none."""
-        return self.current is None and self.is_ready and not self.is_over
+    def takes_jobs(self) -> bool:
+        """Whether the worker takes jobs."""
+        return self.is_ready and not (self.is_over or self.is_retired)
 
     def accepts(self, queued: QueuedJob) -> bool:
         """Return whether a job may be assigned to the worker now."""
-        if not self.is_ready or self.is_over:
+        if not self.takes_jobs:
             return False
         if self.current is None:
             return True
@@ -140,41 +154,168 @@ class WorkerHandle:
         self.is_over = self.is_killed = True
 
 
-class WorkerPool:
-    """Spawns workers when there are jobs for them, and replaces those that ended.
+class Pool(Executor):
+    """The processes, the queue of jobs, and the runs that lease them.
+
+    Processes are started when there are jobs for them, and replaced when they end. The
+    jobs of one owner, which is a run, count together where workers are shared.
 
     Args:
-        workers: The maximum number of workers.
+        workers: The maximum number of processes.
         hash_seed: Their hash seed; None for that of this process if it is set, else 0.
-        preload: The modules that the fork server imports; see `LokyExecutor`.
+        preload: Modules that all passes need and that take long to import. If there are
+            any, Python's fork server imports them once, and workers are forked off it.
+            A process has one fork server, with the environment of the process when it
+            was started, and the hash seed is not set.
 
     Attributes:
-        lock: Held while any other attribute is read or changed.
+        lock: Held while the queue and the handles are read or changed.
         queue: The jobs that are not assigned to a worker.
         handles: The workers, each with its thread.
-        is_closed: Whether no more jobs are accepted.
-        inherited_state: What the first process inherited; None before it was started.
-        start_seconds: The time limit for a process to be ready.
+        leases: Those that use the pool, if it is shared; see `reusable`. Weak, since
+            Ctrl-C may lose one while it is released.
+        idle_since: When the last lease ended, by `time.monotonic`.
     """
 
     def __init__(
-        self, workers: int, hash_seed: int | None, preload: Sequence[str] = ()
+        self,
+        workers: int,
+        *,
+        hash_seed: int | None = None,
+        preload: Sequence[str] = (),
     ) -> None:
         self._workers = workers
         self._hash_seed = hash_seed
         self._preload = preload
         self._failed_starts = 0  # in a row
+        self._is_closed = False
+        self._start_seconds = DEFAULT_START_SECONDS
+        self._directories = KeptDirectories()
         self.lock = threading.Lock()
         self.queue: deque[QueuedJob] = deque()
         self.handles: dict[WorkerHandle, threading.Thread] = {}
-        self.is_closed = False
-        self.inherited_state: tuple[Any, ...] | None = None
-        self.start_seconds = DEFAULT_START_SECONDS
+        self.leases: WeakSet[Any] = WeakSet()
+        self.idle_since = time.monotonic()
+        register_lifecycle(self)
+
+    @property
+    def workers(self) -> int:
+        """The maximum number of processes."""
+        return self._workers
 
     @property
     def is_warm(self) -> bool:
-        """Whether a process is ready."""
-        return any(one.is_ready and not one.is_over for one in list(self.handles))
+        """Whether a process is ready, and is what a new one would be."""
+        ready = [one for one in list(self.handles) if one.takes_jobs]
+        if not ready:
+            return False
+        state = inherited_state()
+        return any(one.inherited_state == state for one in ready)
+
+    @property
+    def directories(self) -> KeptDirectories:
+        """The shared directories of runs."""
+        return self._directories
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether there are processes, or some are being started."""
+        return bool(self.handles)
+
+    def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
+        """Start all processes; see `Executor.start`."""
+        with self.lock:
+            self._check_open()
+            self._start_seconds = seconds
+            self._retire_outdated()
+            self._spawn(self._workers)
+        # At exit no thread may be started any more, and jobs will need some soon.
+        if not threading.main_thread().is_alive():
+            try:
+                threading.Thread(target=int, daemon=True).start()
+            except RuntimeError as error:
+                raise _no_workers_error(error) from error
+
+    def submit(
+        self,
+        run: Callable[[bytes], bytes],
+        job: bytes,
+        seconds: float = math.inf,
+        *,
+        owner: object = None,
+    ) -> Future[bytes]:
+        """Submit a call of `run(job)`; see `Executor.submit`."""
+        queued = QueuedJob(encode_call(run, job), Future(), seconds, owner=owner)
+        with self.lock:
+            self._check_open()
+            if not any(one.current for one in self.handles):  # a stage begins
+                self._retire_outdated()
+            self._enqueue(queued)
+        return queued.answer
+
+    def withdraw(self, answer: Future[bytes]) -> bool:
+        """Remove a job from the queue; return False if it is not in it."""
+        with self.lock:
+            return self._dequeue(answer)
+
+    def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
+        """Cancel a job; see `Executor.end`."""
+        with self.lock:
+            self._dequeue(answer)
+            for worker in self.handles:
+                for queued in worker.jobs():
+                    if queued.answer is answer:
+                        queued.is_cancelled = True
+                        if at_once:
+                            queued.seconds = math.inf
+                        self._cancel_soon(worker)
+            self.assign_jobs()  # a thread may have been interrupted before it did
+        _fail(answer, JobCancelledError())
+
+    def kill(self) -> None:
+        """Kill all processes, and cancel all jobs; `submit` starts new ones."""
+        with self.lock:
+            handles, jobs = dict(self.handles), self._take_queue()
+            for worker in handles:
+                worker.mark_dead()
+                if worker.next is not None and not worker.next.is_cancelled:
+                    jobs.append(worker.next)
+                    worker.next.is_cancelled = True
+        _fail_all(jobs, JobCancelledError)
+        for worker in handles:
+            worker.process.kill()
+        _join_all(handles.values(), None)
+
+    def close(self) -> None:
+        """Cancel queued jobs, let workers finish the others, and end them."""
+        with self.lock:
+            self._is_closed = True
+            handles, jobs = dict(self.handles), self._take_queue()
+            dead: list[WorkerHandle] = []
+            for worker in handles:
+                if worker.is_ready and worker.current is None:
+                    worker.process.end()
+                elif worker.current is None or worker.current.is_cancelled:
+                    worker.mark_dead()
+                    dead.append(worker)
+        _fail_all(jobs, JobCancelledError)
+        for worker in dead:
+            worker.process.kill()
+        _join_all(handles.values(), _GRACE_SECONDS)
+        self.kill()
+        self._directories.close()
+
+    def at_program_exit(self) -> None:
+        """End the processes at exit; futures of jobs are not completed.
+
+        Only daemon threads can still wait for them.
+        """
+        with self.lock:
+            for worker in self.handles:
+                for queued in worker.jobs():
+                    queued.is_cancelled = True
+            self.queue.clear()
+        self.close()
 
     def after_fork_in_child(self) -> None:
         """Release the processes, which belong to the parent of this one."""
@@ -185,16 +326,48 @@ class WorkerPool:
         # Kept, so that they are not finalized here.
         _inherited_handles.extend(self.handles)
         self.handles, self.queue = {}, deque()
+        self._directories.after_fork_in_child()
 
-    def cancel_soon(self, worker: WorkerHandle) -> None:
-        """Kill a worker whose job is cancelled, unless the job ends soon.
+    # What follows is called with the lock held, up to the threads of workers.
 
-        Called with the lock held.
-        """
+    def assign_jobs(self) -> None:
+        """Assign queued jobs to workers that accept them; called with the lock held."""
+        while self.queue:
+            queued = next_job(self.queue, self.handles)
+            takers = [worker for worker in self.handles if worker.accepts(queued)]
+            if not takers:
+                return
+            # The one that will have begun with it first.
+            if min(takers, key=WorkerHandle.remaining_seconds).assign(queued):
+                self.queue.remove(queued)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeUseError.closed("runner")
+
+    def _enqueue(self, queued: QueuedJob) -> None:
+        self.queue.append(queued)
+        self.assign_jobs()
+        self._spawn(len(self.queue))
+
+    def _dequeue(self, answer: Future[bytes]) -> bool:
+        for queued in self.queue:
+            if queued.answer is answer:
+                self.queue.remove(queued)
+                return True
+        return False
+
+    def _take_queue(self) -> list[QueuedJob]:
+        jobs = list(self.queue)
+        self.queue.clear()
+        return jobs
+
+    def _cancel_soon(self, worker: WorkerHandle) -> None:
+        """Kill a worker whose job is cancelled, unless the job ends soon."""
         ended = worker.current
         if ended is None or not ended.is_cancelled or worker.is_over:
             return
-        if worker.remaining_seconds() > _REPLACEMENT_SECONDS or self.is_closed:
+        if worker.remaining_seconds() > _REPLACEMENT_SECONDS or self._is_closed:
             worker.mark_dead()
             run_in_thread(worker.process.kill)
             return
@@ -215,104 +388,90 @@ class WorkerPool:
             worker.mark_dead()
             worker.process.kill()
 
-    def assign_jobs(self) -> None:
-        """Assign queued jobs to workers that accept them; called with the lock held."""
-        while self.queue:
-            queued = next_job(self.queue, self.handles)
-            takers = [worker for worker in self.handles if worker.accepts(queued)]
-            if not takers:
-                return
-            # The one that will have begun with it first.
-            if min(takers, key=WorkerHandle.remaining_seconds).assign(queued):
-                self.queue.remove(queued)
-
-    def borrow(self, queued: QueuedJob) -> WorkerHandle | None:
-        """Return an idle worker for a job on its direct channel; None if there is none.
-
-        None is returned as well while other jobs are queued. Called with the lock held.
-        """
-        worker = None if self.queue else self.idle()
-        if worker is not None:
-            worker.begin(queued)
-        return worker
-
-    def idle(self) -> WorkerHandle | None:
-        """Return an idle worker, or None; called with the lock held."""
-        return next((one for one in self.handles if one.is_idle), None)
-
-    def spawn(self, wanted: int) -> None:
-        """Start processes if too few are idle or starting; called with the lock held.
+    def _spawn(self, wanted: int) -> None:
+        """Start processes if too few are idle or starting.
 
         Raises:
             NoWorkersError: There are no workers, and no thread can be started for one.
         """
-        here = [one for one in self.handles if not one.is_over]
+        here = [one for one in self.handles if not (one.is_over or one.is_retired)]
         free = sum(1 for one in here if one.current is None)
-        if not self.handles:
-            self.inherited_state = inherited_state()
         for _ in range(min(self._workers - len(here), wanted - free)):
-            worker = WorkerHandle()
-            run = functools.partial(self._run_worker, worker)
-            thread = threading.Thread(target=run, name="parpass-worker", daemon=True)
-            self.handles[worker] = thread
             try:
-                thread.start()
-            except RuntimeError as error:
-                del self.handles[worker]
+                worker = WorkerHandle(_new_process())
+                run = functools.partial(self._run_worker, worker)
+                thread = threading.Thread(
+                    target=run, name="parpass-worker", daemon=True
+                )
+                self.handles[worker] = thread
+                try:
+                    thread.start()
+                except RuntimeError:
+                    del self.handles[worker]
+                    raise
+            except RuntimeError as error:  # at exit, or beyond a limit
                 if not self.handles:
                     self.queue.clear()
-                    raise no_workers_error(error) from error
+                    raise _no_workers_error(error) from error
                 return
 
-    def _respawn(self) -> list[QueuedJob]:
-        """Spawn workers for queued jobs; return the jobs if that is impossible.
+    def _retire_outdated(self) -> None:
+        """Retire workers that are not what new ones would be; others replace them."""
+        state = inherited_state() if self.handles else ()
+        for worker in self.handles:
+            if worker.inherited_state != state and not worker.is_retired:
+                worker.is_retired = True
+                if worker.is_ready and worker.current is None:
+                    worker.process.end()
 
-        Called with the lock held.
-        """
+    def _respawn(self) -> list[QueuedJob]:
+        """Spawn workers for queued jobs; return the jobs if that is impossible."""
         waiting = list(self.queue)
         try:
-            self.spawn(len(waiting))
+            self._spawn(len(waiting))
         except NoWorkersError:
             return waiting
         return []
+
+    # What follows runs in the thread of a worker.
 
     def _run_worker(self, worker: WorkerHandle) -> None:
         """Start the process of a worker, and complete its jobs until it ends."""
         try:
             env = worker_env(self._hash_seed)
-            worker.process.start(env, lambda: self.start_seconds, self._preload)
+            worker.process.start(env, lambda: self._start_seconds, self._preload)
         except BaseException as error:  # noqa: BLE001 -- set on the futures
-            self._start_failed(worker, error)
+            self._start_failed(worker, _no_workers_error(error))
         else:
             with self.lock:
                 self._failed_starts = 0
                 worker.is_ready = True
-                if self.is_closed:
+                if self._is_closed or worker.is_retired:
                     worker.process.end()
                 self.assign_jobs()
             while (message := worker.process.receive()) is not None:
-                self.complete(worker, message)
+                self._complete(worker, message)
             self._ended(worker)
         with contextlib.suppress(Exception):  # the interpreter may be shutting down
             worker.process.clear()
         with self.lock:
             self.handles.pop(worker, None)
 
-    def complete(self, worker: WorkerHandle, message: bytes) -> None:
+    def _complete(self, worker: WorkerHandle, message: bytes) -> None:
         """Set the result of the current job of a worker, and assign it more jobs."""
         with self.lock:
             done = worker.current
             worker.current, worker.next = worker.next, None
             worker.began = time.monotonic()
-            self.cancel_soon(worker)
+            self._cancel_soon(worker)
             self.assign_jobs()
-            if self.is_closed and worker.current is None:
+            if (self._is_closed or worker.is_retired) and worker.current is None:
                 worker.process.end()
         if done is None or done.is_cancelled:
             return
         answer = decode_result(message)
         if isinstance(answer, BaseException):
-            fail_job(done.answer, answer)
+            _fail(done.answer, answer)
         else:
             with contextlib.suppress(InvalidStateError):
                 done.answer.set_result(answer)
@@ -329,11 +488,11 @@ class WorkerPool:
             unserved = self._respawn()
         if lost is not None and not lost.is_cancelled:
             error = JobLostError(cause, process)
-            fail_job(lost.answer, JobCancelledError() if worker.is_killed else error)
+            _fail(lost.answer, JobCancelledError() if worker.is_killed else error)
         for queued in unserved:
-            fail_job(queued.answer, NoWorkersError("none", "no thread can be started"))
+            _fail(queued.answer, NoWorkersError("none", "no thread can be started"))
 
-    def _start_failed(self, worker: WorkerHandle, error: BaseException) -> None:
+    def _start_failed(self, worker: WorkerHandle, error: NoWorkersError) -> None:
         """Spawn another worker, or fail all queued jobs if starts failed too often."""
         jobs: list[QueuedJob] = []
         with self.lock:
@@ -341,15 +500,13 @@ class WorkerPool:
             if worker.is_killed:
                 return
             self._failed_starts += 1
-            ends = isinstance(error, StartError) and not error.hangs
             most = _MAX_KILLED_STARTS if was_killed(str(error)) else _MAX_FAILED_STARTS
-            if ends and self._failed_starts < most:
+            if error.why == "end" and self._failed_starts < most:
                 jobs = self._respawn()
             elif not self.is_warm:
-                jobs = list(self.queue)
-                self.queue.clear()
+                jobs = self._take_queue()
         for queued in jobs:
-            fail_job(queued.answer, no_workers_error(error))
+            _fail(queued.answer, error)
 
 
 def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> QueuedJob:
@@ -365,14 +522,34 @@ def next_job(queue: Sequence[QueuedJob], handles: Iterable[WorkerHandle]) -> Que
 _inherited_handles: list[WorkerHandle] = []
 
 
-def fail_job(answer: Future[bytes], error: BaseException) -> None:
+def _new_process() -> WorkerProcess:
+    with forks_wait():
+        # Only where there are workers: it takes as long as a small run.
+        from parpass.runner.pool.worker_process import WorkerProcess
+
+    return WorkerProcess()
+
+
+def _fail(answer: Future[bytes], error: BaseException) -> None:
     """Set the error of a job, unless it is done or cancelled."""
     with contextlib.suppress(InvalidStateError):
         answer.set_exception(error)
 
 
-def no_workers_error(error: BaseException) -> NoWorkersError:
-    """Return the `NoWorkersError` for an error of starting a worker."""
-    if isinstance(error, StartError):
-        return NoWorkersError("hang" if error.hangs else "end", str(error))
+def _fail_all(jobs: Iterable[QueuedJob], error: Callable[[], BaseException]) -> None:
+    for queued in jobs:
+        _fail(queued.answer, error())
+
+
+def _no_workers_error(error: BaseException) -> NoWorkersError:
+    if isinstance(error, NoWorkersError):
+        return error
     return NoWorkersError("none", f"{type(error).__name__}: {error}")
+
+
+def _join_all(threads: Iterable[threading.Thread], seconds: float | None) -> None:
+    until = None if seconds is None else time.monotonic() + seconds
+    for thread in list(threads):
+        left = None if until is None else max(0.0, until - time.monotonic())
+        if thread is not threading.current_thread():
+            thread.join(left)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,67 +14,58 @@ from multiprocessing.connection import Connection, Pipe
 
 import psutil
 
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
+from parpass.runner.executor import NoWorkersError
 from parpass.runner.pool.fork_server import preload_fork_server
+from parpass.runner.pool.frozen_process import FrozenWorkerProcess
 from parpass.runner.pool.loky_process import LokyWorkerProcess
-from parpass.runner.worker.main import (
-    SPIN,
-    STOP,
-    WorkerBaseProcess,
-    serve,
-    spin_until_readable,
-)
+from parpass.runner.worker.frozen import check_program, frozen_program
+from parpass.runner.worker.main import STOP, WorkerBaseProcess, serve
 
 _NAME = "parpass-worker"
 _POLL_SECONDS = 1.0  # between two checks that a silent process is alive
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
-_SKIPPED_SPINS = 8  # results after one that did not arrive while spinning
 _GRACE_SECONDS = 5.0  # for a process to exit before it is killed
 
 
-class StartError(Exception):
-    """A process was started, but not ready to take jobs.
-
-    Args:
-        cause: How it ended, or for how long it hangs.
-        hangs: Whether it was still alive at the time limit.
-    """
-
-    def __init__(self, cause: str, *, hangs: bool = False) -> None:
-        super().__init__(cause)
-        self.hangs = hangs
-
-
 def _check_prerequisites() -> None:
-    """Check what a process of loky needs to start: a directory and an interpreter.
+    """Check what a process needs to start: a directory, and a program to run.
 
     Raises:
-        OSError: There is no current directory, or no interpreter to run.
+        NoWorkersError: There is no current directory, or no program to run.
     """
-    os.getcwd()
-    if not os.access(sys.executable or "", os.X_OK):  # None, where Python is embedded
-        raise FileNotFoundError(
-            f"there is no interpreter at sys.executable, {sys.executable!r}"
-        )
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise NoWorkersError(
+            "none",
+            f"the working directory{_lost_directory()} is gone; change to one that "
+            "exists",
+        ) from error
+    check_program()
+
+
+def _lost_directory() -> str:
+    """Return the path of the working directory, which is gone, where it is known."""
+    with contextlib.suppress(OSError):
+        # Linux appends that it is deleted.
+        link = os.readlink("/proc/self/cwd").removesuffix(" (deleted)")
+        return f", {link!r},"
+    return ""
 
 
 class WorkerProcess:
-    """The process of one worker, with two connections to it.
+    """The process of one worker, with a connection to it.
 
-    The thread of the worker in this process starts it, and reads results from the
-    channel. A thread that waits for one job by itself uses the direct channel instead:
-    to be woken by another thread takes as long as a pass on a small function.
+    The thread of the worker in this process starts it, and reads results.
     """
 
     def __init__(self) -> None:
-        self._process: WorkerBaseProcess | None = None
+        self._process: WorkerBaseProcess | FrozenWorkerProcess | None = None
         self._channel: Connection | None = None
-        self._direct_channel: Connection | None = None
         self._tree: psutil.Process | None = None  # to find its descendants
         self._is_killed = False
         self._lock = threading.Lock()
-        self._direct_lock = threading.Lock()  # held while the direct channel is in use
-        self._spins_to_skip = 0  # results to come, to wait for without spinning
 
     def start(
         self,
@@ -92,23 +82,22 @@ class WorkerProcess:
                 process.
 
         Raises:
-            StartError: The process ended, or hangs.
+            NoWorkersError: The process ended, or hangs.
             Exception: The process cannot be created.
         """
         _check_prerequisites()
         if hasattr(signal, "pthread_sigmask"):
             # The new process inherits the mask of this thread, until it ignores SIGINT;
             # else it would print a traceback on Ctrl-C.
-            with fork_lock:
-                resource_tracker.ensure_running()  # it unblocks signals when it starts
+            if frozen_program() is None:
+                with forks_wait():
+                    resource_tracker.ensure_running()  # it unblocks signals at first
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._channel, theirs = Pipe()
         with theirs:
-            self._direct_channel, their_direct = Pipe()
-            with their_direct:
-                process = _new_process((theirs, their_direct), env, preload)
-                with fork_lock:  # multiprocessing takes locks to start it
-                    process.start()
+            process = _new_process(theirs, env, preload)
+            with forks_wait():  # multiprocessing takes locks to start it
+                process.start()
         self._process = process
         process.kill_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
@@ -117,9 +106,9 @@ class WorkerProcess:
             self.kill()
         if not self._wait_until_ready(seconds):
             self.kill()
-            raise StartError(f"it is not ready after {seconds():g} s", hangs=True)
+            raise NoWorkersError("hang", f"it is not ready after {seconds():g} s")
         if self.receive() is None:
-            raise StartError(self.cause())
+            raise NoWorkersError("end", self.cause())
 
     @property
     def number(self) -> int:
@@ -128,54 +117,23 @@ class WorkerProcess:
 
     def send(self, message: bytes) -> bool:
         """Send a message; return False if the connection is broken."""
-        return _try_send(self._channel, message)
+        assert self._channel is not None
+        try:
+            self._channel.send_bytes(message)
+        except OSError:
+            return False
+        return True
 
     def receive(self) -> bytes | None:
         """Wait for a message and return it; None if the process has ended."""
-        return self._receive_from(self._channel)
-
-    def start_spinning(self) -> None:
-        """Announce a job on the direct channel: the process spins until it arrives."""
-        if not self._spins_to_skip and self._direct_lock.acquire(blocking=False):
-            try:
-                _try_send(self._direct_channel, SPIN)
-            finally:
-                self._direct_lock.release()
-
-    def send_and_receive(self, message: bytes, *, spins: bool = False) -> bytes | None:
-        """Send a job on the direct channel; return its result, None if there is none.
-
-        A caller that is interrupted here must kill the process, since a message may be
-        half read.
-
-        Args:
-            message: The job.
-            spins: Whether this thread may spin until the result arrives.
-        """
-        with self._direct_lock:
-            if not _try_send(self._direct_channel, message):
-                return None
-            if self._spins_to_skip:
-                self._spins_to_skip -= 1
-            elif spins and not self._spin_for_answer():
-                self._spins_to_skip = _SKIPPED_SPINS
-            return self._receive_from(self._direct_channel)
-
-    def _spin_for_answer(self) -> bool:
-        assert self._direct_channel is not None
+        channel = self._channel
+        assert channel is not None
         try:
-            return spin_until_readable(_poller(self._direct_channel))
-        except OSError:  # the connection is closed
-            return False
-
-    def _receive_from(self, connection: Connection | None) -> bytes | None:
-        assert connection is not None
-        try:
-            while not _is_readable(connection, _POLL_SECONDS):
+            while not _is_readable(channel, _POLL_SECONDS):
                 # A descendant may hold its end of the connection open.
-                if self._has_exited() and not _is_readable(connection, 0.0):
+                if self._has_exited() and not _is_readable(channel, 0.0):
                     return None
-            return connection.recv_bytes()
+            return channel.recv_bytes()
         except (EOFError, OSError):
             return None
 
@@ -225,8 +183,7 @@ class WorkerProcess:
 
     def clear(self) -> None:
         """Wait until the process has ended, kill it if that takes long; release it."""
-        with self._direct_lock:  # a descriptor that is being read must not be reused
-            self._close_channels()
+        self._close_channel()
         if self._process is None:
             return
         self._wait_exit_code(_GRACE_SECONDS)
@@ -237,12 +194,11 @@ class WorkerProcess:
 
     def after_fork_in_child(self) -> None:
         """Release the process, which belongs to the parent of this one."""
-        self._close_channels()
+        self._close_channel()
 
-    def _close_channels(self) -> None:
-        for connection in (self._channel, self._direct_channel):
-            if connection is not None:
-                connection.close()
+    def _close_channel(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
 
     def _wait_until_ready(self, seconds: Callable[[], float]) -> bool:
         assert self._channel is not None
@@ -290,34 +246,21 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     Raises:
         OSError: The connection is closed.
     """
-    waiting = _poller(connection)
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
     return bool(waiting.poll(max(0.0, 1000 * seconds)))  # a negative one waits forever
 
 
-def _poller(connection: Connection) -> select.poll:
-    waiting = select.poll()
-    waiting.register(connection.fileno(), select.POLLIN)
-    return waiting
-
-
 def _new_process(
-    connections: Sequence[Connection], env: Mapping[str, str], preload: Sequence[str]
-) -> WorkerBaseProcess:
+    connection: Connection, env: Mapping[str, str], preload: Sequence[str]
+) -> WorkerBaseProcess | FrozenWorkerProcess:
+    if frozen_program() is not None:
+        return FrozenWorkerProcess(connection, env)
     if preload:
-        with fork_lock:
-            # Imported late: not all systems have a fork server.
-            from parpass.runner.pool.forked_process import ForkedWorkerProcess
+        # Imported late: not all systems have a fork server.
+        from parpass.runner.pool.forked_process import ForkedWorkerProcess
 
         preload_fork_server(preload)
-        return ForkedWorkerProcess(target=serve, args=(None, *connections), name=_NAME)
-    args = (os.getpid(), *connections)
+        return ForkedWorkerProcess(target=serve, args=(None, connection), name=_NAME)
+    args = (os.getpid(), connection)
     return LokyWorkerProcess(target=serve, args=args, name=_NAME, env=dict(env))
-
-
-def _try_send(connection: Connection | None, message: bytes) -> bool:
-    assert connection is not None
-    try:
-        connection.send_bytes(message)
-    except OSError:
-        return False
-    return True

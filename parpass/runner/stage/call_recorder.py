@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 # In place of the index of a pass.
 LOADING = -1  # the stage: its passes, and what they import
@@ -54,38 +53,6 @@ class CallRecorder:
     def encoded(self) -> bytes:
         """Return the entries as bytes, for `decoded_calls`."""
         return self._entries.tobytes()
-
-
-class ModuleWalk:
-    """Records passes that run on all functions of a module, one pass after the other.
-
-    Args:
-        proceed: What the walk asks before each function; None if nothing.
-    """
-
-    def __init__(self, proceed: Callable[[int, Any], object] | None) -> None:
-        self._proceed = proceed
-        self._starts = array("d")
-        self._functions: list[int] = []
-
-    def __call__(self, at: int, function: Any) -> object:
-        """Note the start of a pass on a function; return what was asked before it."""
-        answer = None if self._proceed is None else self._proceed(at, function)
-        self._starts.append(time.perf_counter())
-        self._functions.append(NO_FUNCTION if answer is False else at)
-        return answer
-
-    def encoded(self, ended: float) -> bytes:
-        """Return the calls, as `CallRecorder` does; the last of them ended then."""
-        entries, step, before = array("d"), 0, NO_FUNCTION
-        ends = [*self._starts[1:], ended]
-        for began, ended, at in zip(self._starts, ends, self._functions, strict=True):
-            if at == NO_FUNCTION:
-                continue
-            step += at <= before
-            before = at
-            entries.extend((began, ended, step, at))
-        return entries.tobytes()
 
 
 def decoded_calls(encoded: bytes) -> Iterator[Call]:

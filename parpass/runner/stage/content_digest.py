@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from typing import Any
 
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import keep_inline
-from parpass.transform.codecs import placed_codec
-from parpass.transform.relative_lines import RelativeLines
 
 
 class ContentDigests:
-    """Digests of functions of one module, at whichever lines they are.
+    """Digests of functions of one module.
 
     Args:
         adapter: The adapter of the IR.
@@ -22,16 +19,14 @@ class ContentDigests:
 
     def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:
         self._adapter, self._mod = adapter, mod
-        shown = partial(adapter.encode_reference, mod)
-        self._codec = placed_codec(adapter.portable_codec(mod), shown)
+        self._codec = adapter.store_codec(mod)
 
     def of(self, function: Any) -> str:
         """Return a short digest of a function; empty if it cannot be encoded."""
         try:
             encoded = None
             if self._codec is not None:
-                lines = RelativeLines()
-                encoded = self._codec.encode(function, keep_inline, lines)
+                encoded = self._codec.encode(function, keep_inline)
             if encoded is None:
                 about = function, self._mod, keep_inline
                 encoded = self._adapter.encode_content(*about)

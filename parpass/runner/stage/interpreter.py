@@ -22,17 +22,20 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import sys
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Any, cast
 
-from parpass.diagnostic import PlaceCounter
+from parpass.errors.core import add_note
+from parpass.program_modules import is_of_program
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     AbandonedError,
     Cutoff,
     Effects,
     FunctionOutcome,
+    Outcome,
     Read,
     ReadKind,
     Recording,
@@ -42,14 +45,21 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.content_digest import ContentDigests
 from parpass.runner.stage.module_view import FunctionView
-from parpass.runner.stage.resource_limits import lift_memory_limit
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
-from parpass.transform.budget import Budget, MemoryGuard, budgets_of, report_skipped
+from parpass.transform.budget import (
+    Budget,
+    Enforcer,
+    budgets_of,
+    report_skipped,
+    uncounted,
+)
 from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import Recorder, recording
 from parpass.transform.config import OnFailure, optimizations_in
+from parpass.transform.function_copies import OwnCopies
+from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 
 _MOST_ANALYSED = 64  # objects besides the functions that passes run on
@@ -73,7 +83,8 @@ class FunctionCursor:
 
     def __init__(self, name: str, partial: FunctionOutcome | None = None) -> None:
         self.name = name
-        self.outcome = FunctionOutcome(None) if partial is None else copy.copy(partial)
+        self.outcome: FunctionOutcome
+        self.outcome = Outcome(None) if partial is None else copy.copy(partial)
         self.original: Any = None
         self.emissions: EmissionBuffer | None = None
 
@@ -89,7 +100,7 @@ class StageInterpreter:
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
-        guard: Limits memory while it is entered.
+        enforcer: Returns the block around each body that has a budget.
         budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
         recording: What outcomes have for a function cache.
@@ -109,7 +120,7 @@ class StageInterpreter:
         names: Sequence[str],
         load: Callable[[str], Any],
         slot: StatusSlot | None = None,
-        guard: MemoryGuard | None = None,
+        enforcer: Enforcer | None = None,
         *,
         budgets: Sequence[Budget] | None = None,
         unstable: Collection[str] = (),
@@ -120,7 +131,7 @@ class StageInterpreter:
         self.adapter = adapter
         self._load = load
         self._slot = slot
-        self._guard = guard
+        self._enforcer = enforcer
         self._budgets = (
             budgets_of(steps, context.config) if budgets is None else budgets
         )
@@ -129,10 +140,10 @@ class StageInterpreter:
         self._unstable = frozenset(unstable if kept else names)
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
-        self._on_demand_seconds = 0.0  # spent on versions of other functions
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
         self._undigested: Any = None  # what a step made
+        self._modules = set(sys.modules) if self._records_reads else set[str]()
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
         # what passes read, which is inherited in the same way.
@@ -144,6 +155,7 @@ class StageInterpreter:
         self._digests: ContentDigests | None = None
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
+        self._copies = adapter.mutability is not None  # of functions that are read
         self._views: dict[int, tuple[Any, FunctionView]] = {}
 
     def close(self) -> None:
@@ -193,7 +205,9 @@ class StageInterpreter:
                     raise
                 except BaseException as error:
                     if self._slot is None and isinstance(error, KeyboardInterrupt):
-                        raise  # the user interrupts the process of the caller
+                        # The user interrupts the process of the caller.
+                        add_note(error, describe_location(about[1], name))
+                        raise
                     outcome.failure = error
             outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
             diagnostics, counted = recorder.diagnostics, recorder.counted
@@ -234,7 +248,17 @@ class StageInterpreter:
             results.append(self._result(len(outcome.seconds) - 1, self._undigested))
             self._undigested = None
         reads = [one for one in found if isinstance(one, tuple)]
-        outcome.reads = (*listed_reads(reads), *results)
+        reads = [one for one in reads if one[0] is not ReadKind.IMPORT]
+        self._note_imports()
+        imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
+        outcome.reads = (*listed_reads(reads), *imports, *results)
+
+    def _note_imports(self) -> None:
+        """Note which modules of the program were loaded since the stage began."""
+        if len(sys.modules) != len(self._modules):
+            new = sys.modules.keys() - self._modules
+            self._modules |= new
+            _imported.update(name for name in new if is_of_program(name))
 
     def _result(self, at: int, function: Any) -> Read:
         """Return what is recorded of the function that a step made."""
@@ -268,17 +292,21 @@ class StageInterpreter:
         view = self._views.get(at)
         if view is None:
             reader = self._steps[at].info.name
-            functions = FunctionView(self, at, reader)
+            copies = OwnCopies(self.adapter) if self._copies else None
+            functions = FunctionView(self, at, reader, copies)
             module = self.adapter.read_only(self._module, functions, reader)
+            if copies is not None:
+                copies.mod = module
             self._views[at] = view = module, functions
         return view
 
     def _track_reads(self, at: int, functions: FunctionView) -> None:
         """Keep or drop a module that a step has read, and may cache analyses with."""
-        if not (functions.was_read and self._dependencies):
+        reads = functions.reads
+        if not (reads.was_read and self._dependencies):
             return
-        if functions.was_scanned:
-            functions.add_dependencies(self._dependencies)
+        if reads.was_scanned:
+            reads.add_dependencies(self._dependencies)
         else:
             self._views.pop(at, None)
 
@@ -362,17 +390,15 @@ class StageInterpreter:
         self, name: str, step: int, phase: Phase = Phase.PASS
     ) -> Generator[None]:
         """Record work on demand, and do not charge the current pass for the block."""
-        before, began = self._on_demand_seconds, time.perf_counter()
         outer = None
         if self._slot is not None:
             outer = self._slot.enter(self._index[name], step, phase)
         try:
-            with lift_memory_limit(), pausing_body():
+            with uncounted(), pausing_body():
                 yield
         finally:
             if self._slot is not None and outer is not None:
                 self._slot.leave(outer)
-            self._on_demand_seconds = before + time.perf_counter() - began
 
     def _restart_clock(self) -> None:
         if self._slot is not None:
@@ -399,9 +425,8 @@ class StageInterpreter:
         if not transfers_ownership:
             self._versions[key] = function  # the pass may read it from the module
         module, functions = self._view(at)
-        self._dependencies |= functions.dependencies
+        self._dependencies |= functions.reads.dependencies
         outer, self._running_on = self._running_on, name
-        places = PlaceCounter.count
         try:
             return transform_function(
                 step,
@@ -411,15 +436,12 @@ class StageInterpreter:
                 self._context,
                 self.adapter,
                 self._budgets[at],
-                self._guard,
-                lambda: self._on_demand_seconds,
+                self._enforcer,
                 self._restart_clock,
                 transfers_ownership=transfers_ownership,
             )
         finally:
             self._running_on = outer
-            if PlaceCounter.count != places:
-                self.note(ReadKind.PLACE, name)
             self._track_reads(at, functions)
             if not (known or transfers_ownership):
                 del self._versions[key]
@@ -442,6 +464,10 @@ class StageInterpreter:
         return any(
             versions.get((name, at)) is function for at in range(len(self._steps) + 1)
         )
+
+
+# The modules of the program that passes have loaded in this process, while they ran.
+_imported: set[str] = set()
 
 
 def _results_in(outcome: FunctionOutcome) -> list[Read]:

@@ -14,6 +14,7 @@ from parpass.runner.ipc.messages import (
     Read,
     ReadKind,
 )
+from parpass.transform.function_copies import OwnCopies
 from parpass.transform.read_only_functions import RefusesWrites
 
 _SCAN_THRESHOLD = 16  # functions; a pass that reads more is taken to read all
@@ -40,15 +41,11 @@ class VersionProvider(Protocol):
         ...
 
 
-class FunctionView(RefusesWrites):
-    """The functions of a module at the start of a step.
-
-    Args:
-        provider: Makes the versions of functions.
-        at: The index of the step.
-        reader: The name of its pass.
+class Reads:
+    """The record of what a pass has read of the functions of a module.
 
     Attributes:
+        names: The functions that were read.
         was_read: Whether a function, or its signature, was read.
         was_scanned: Whether all names were iterated, or many functions read. Then an
             analysis that the pass caches with the module is expensive, and valid for
@@ -57,19 +54,10 @@ class FunctionView(RefusesWrites):
             `FunctionOutcome`.
     """
 
-    __slots__ = (
-        "_at",
-        "_names_read",
-        "_provider",
-        "dependencies",
-        "was_read",
-        "was_scanned",
-    )
+    __slots__ = ("dependencies", "names", "was_read", "was_scanned")
 
-    def __init__(self, provider: VersionProvider, at: int, reader: str) -> None:
-        self._provider, self.reader = provider, reader
-        self._at = at
-        self._names_read: set[str] = set()
+    def __init__(self) -> None:
+        self.names: set[str] = set()
         self.was_read = self.was_scanned = False
         self.dependencies: set[int | Read] = set()
 
@@ -82,15 +70,49 @@ class FunctionView(RefusesWrites):
             if has_reads:
                 self.dependencies.add(READ_EVERYTHING)
 
+
+class FunctionView(RefusesWrites):
+    """The functions of a module at the start of a step.
+
+    Args:
+        provider: Makes the versions of functions.
+        at: The index of the step.
+        reader: The name of its pass.
+        copies: What copies functions that are read; None if they cannot be changed.
+
+    Attributes:
+        reads: What the pass has read.
+    """
+
+    __slots__ = ("_at", "_copies", "_provider", "reads")
+
+    _provider: VersionProvider
+    _at: int
+    _copies: OwnCopies | None
+    reads: Reads
+
+    def __init__(
+        self,
+        provider: VersionProvider,
+        at: int,
+        reader: str,
+        copies: OwnCopies | None = None,
+    ) -> None:
+        super().__init__(
+            reader, _provider=provider, _at=at, _copies=copies, reads=Reads()
+        )
+
     def __getitem__(self, name: str) -> Any:
-        self.was_read = True
-        self._names_read.add(name)
-        self.was_scanned = self.was_scanned or len(self._names_read) > _SCAN_THRESHOLD
-        return self._provider.version(name, self._at)
+        reads = self.reads
+        reads.was_read = True
+        reads.names.add(name)
+        reads.was_scanned = reads.was_scanned or len(reads.names) > _SCAN_THRESHOLD
+        function = self._provider.version(name, self._at)
+        return function if self._copies is None else self._copies.of(name, function)
 
     def signature(self, name: str) -> Any | None:
         """Return the signature of a function, mostly without making the function."""
-        self.was_read = True
+        self.reads.was_read = True
         return self._provider.signature(name, self._at)
 
     def note_name(self, name: str) -> None:
@@ -109,10 +131,11 @@ class FunctionView(RefusesWrites):
         self._note(ReadKind.SHELL)
 
     def _note(self, kind: ReadKind, name: str = "") -> None:
-        self.was_read = self._provider.note(kind, name) or self.was_read
+        reads = self.reads
+        reads.was_read = self._provider.note(kind, name) or reads.was_read
 
     def __iter__(self) -> Iterator[str]:
-        self.was_scanned = True
+        self.reads.was_scanned = True
         self.note_names()
         return iter(self._provider.names())
 

@@ -36,7 +36,6 @@ from parpass.runner.ipc.messages import (
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle
-from parpass.runner.stage.progress import FunctionWatcher
 from parpass.transform import Pass
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
@@ -62,8 +61,6 @@ class StageOutcomes:
             process; its emissions were emitted as it ran.
         quarantined: The calls, by function and step, that killed a worker or hung.
         cutoff: The end of the stage, as far as it is known.
-        watcher: Notes the functions that begin here, or are finished; None in a run
-            without a progress callback.
         done: How many functions have an outcome.
         recording: What outcomes are to have for a function cache.
         reads: What passes on a function read of the rest of the module, by index.
@@ -82,7 +79,6 @@ class StageOutcomes:
         self._unconfirmed: dict[tuple[str, int], Verdict] = {}
         self.cutoff = Cutoff(steps - 1)
         self._steps = steps
-        self.watcher: FunctionWatcher | None = None
         self.done = 0
         self.recording = Recording.NOTHING
         self.reads: dict[int, Collection[Read]] = {}
@@ -142,8 +138,6 @@ class StageOutcomes:
             self.reads[function] = outcome.reads
         if outcome.signature_changed:
             self._changed_signatures.add(function)
-        if self.watcher is not None:
-            self.watcher.finish(self.names[function], total)
 
     def is_complete(self, function: int) -> bool:
         """Return whether all passes ran on a function, without an error."""

@@ -22,19 +22,19 @@ import time
 from collections.abc import Callable, Generator, Iterable
 
 from parpass.errors import InternalError
-from parpass.runner.ipc.blobs import WorkerBlobStore, on_other_machine
+from parpass.resource_limits import exit_after
+from parpass.runner.follow.payload import StagePayload
+from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.file_lock import is_locked
 from parpass.runner.ipc.function_file import FunctionIndex
 from parpass.runner.ipc.messages import (
-    InlineStage,
     Job,
     decode_message,
     function_file_name,
     index_file_name,
     spec_file_name,
 )
-from parpass.runner.ipc.payload import StagePayload
-from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.ipc.shared_dir import SharedDirectory, remove_all_stale
 from parpass.runner.ipc.status_board import (
     FAULT_PREFIX,
     Phase,
@@ -42,8 +42,7 @@ from parpass.runner.ipc.status_board import (
     disable_fault_dumps,
     owner_pid,
 )
-from parpass.runner.stage.resource_limits import exit_after
-from parpass.runner.worker.stage_runner import InlineResources, StageRunner
+from parpass.runner.worker.stage_runner import StageRunner
 
 _POLL_SECONDS = 0.4  # between two checks of the parent process
 _GRACE_SECONDS = (
@@ -63,8 +62,9 @@ def watch_parent(
 ) -> None:
     """Start a thread that ends this process soon after its parent has ended.
 
-    Before, it removes the directories of runs, and kills workers that did not end: a
-    coordinator that was killed has done neither.
+    Before, it removes the directories of runs, also those that no worker has had a job
+    of, and kills workers that did not end: a coordinator that was killed has done
+    neither.
 
     Args:
         parent: The process ID of the coordinator.
@@ -80,6 +80,8 @@ def watch_parent(
         others = [other for folder in left for other in _live_workers(folder)]
         for folder in left:
             folder.remove()
+        with contextlib.suppress(OSError):
+            remove_all_stale()
         time.sleep(_GRACE_SECONDS)
         for process, file in others:
             if is_locked(file):
@@ -126,14 +128,7 @@ def run_job(packed_job: bytes) -> bytes:
         job: Job = context.run(decode_message, packed_job)
         run = _run_in(job.folder)
         with run.occupying_slot(job.functions[0]):
-            stage = context.run(run.stage, job.stage)
-            return context.run(stage.run_job, job)
-
-
-def run_inline_stage(encoded_stage: bytes) -> bytes:
-    """Run an encoded `InlineStage`; return the encoded `JobResult`."""
-    with _running_job():
-        return contextvars.copy_context().run(_run_inline_stage, encoded_stage)
+            return context.run(run.run_job, job)
 
 
 def load_payload(message: bytes) -> bytes:
@@ -184,19 +179,6 @@ def _run_in(folder: str) -> _WorkerRun:
     return _runs[folder]
 
 
-def _run_inline_stage(encoded_stage: bytes) -> bytes:
-    inline_stage: InlineStage = decode_message(encoded_stage)
-    # An inline stage has no status slot, so the watchdog cannot limit its start.
-    with exit_after(inline_stage.start_seconds if _is_own_process else math.inf):
-        stage = StageRunner(
-            0, InlineResources(), inline_stage.spec, is_own_process=_is_own_process
-        )
-    try:
-        return stage.run_job(inline_stage.job)
-    finally:
-        stage.close()
-
-
 def _load_payload(message: bytes) -> bytes:
     seconds, payload = decode_message(message)
     with exit_after(seconds if _is_own_process else math.inf):
@@ -212,32 +194,34 @@ def _close_ended_runs() -> None:
 class _WorkerRun:
     """The state of a run in this worker: directory, blobs, status slot and stage."""
 
-    is_short = False
-
     def __init__(self, path: str) -> None:
         # A process that died may have had the same ID.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.folder = SharedDirectory(path)
-        self.on_other_machine = on_other_machine(self.folder)
+        self.on_other_machine = self.folder.on_other_machine
         self.values = WorkerBlobStore(self.folder, owner)
         self.slot = StatusSlot(self.folder, owner)
         self._stage: StageRunner | None = None
 
-    def stage(self, number: int) -> StageRunner:
-        """Return the runner of a stage; the one of the stage before is closed.
+    def run_job(self, job: Job) -> bytes:
+        """Run a job of a stage; the stage before is closed."""
+        if self._stage is None or self._stage.number != job.stage:
+            self._end_stage()
+            self._stage = self._begin_stage(job)
+        return self._stage.run_job(job)
+
+    def _begin_stage(self, job: Job) -> StageRunner:
+        """Return the runner of the stage of a job.
 
         Raises:
-            InternalError: The payload of the stage is not published.
+            InternalError: The spec of the stage is neither in the job nor published.
         """
-        if self._stage is None or self._stage.number != number:
-            self._end_stage()
-            published = self.folder.read(spec_file_name(number))
-            if published is None:
-                raise InternalError("a job came before the spec of its stage")
-            self._stage = StageRunner(
-                number, self, published, is_own_process=_is_own_process
-            )
-        return self._stage
+        spec = job.spec
+        if spec is None:
+            spec = self.folder.read(spec_file_name(job.stage))
+        if spec is None:
+            raise InternalError("a job came before the spec of its stage")
+        return StageRunner(job.stage, self, spec, is_own_process=_is_own_process)
 
     def slots(self, number: int) -> FunctionIndex:
         """Return the index of the functions of a stage, which grows during it."""
@@ -248,7 +232,10 @@ class _WorkerRun:
         return self.folder.open_reader(function_file_name(number))
 
     def release_ended_stage(self) -> bool:
-        """Close the stage if its payload is gone; return whether it was."""
+        """Close the stage if its payload is not published; return whether it was.
+
+        One that came with its job is begun again, should another job come.
+        """
         stage = self._stage
         if stage is None or self.folder.has(spec_file_name(stage.number)):
             return False

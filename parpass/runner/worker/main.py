@@ -8,50 +8,22 @@ need names in shared memory, and end all jobs of a pool when one process dies.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import pickle
-import select
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from parpass.fork_safety import fork_lock
+from parpass.lazy_loader import load_module
 
-SPIN_SECONDS = 0.0005  # the round trip of a small job
 STOP = b""  # a message in place of a job
-SPIN = b"soon"  # a message that announces a job
 READY = b"ready"
 JOBS_MODULE = "parpass.runner.worker.jobs"
 
 _DONE, _FAILED = b"+", b"-"
-_CONTENDED_SECONDS = 0.00005  # sched_yield takes less if no thread waits for the core
 _PARENT_EXIT_SECONDS = 0.5  # from the end of a connection to that of its process
-
-
-def spin_until_readable(waiting: select.poll, seconds: float = SPIN_SECONDS) -> bool:
-    """Spin until one of the connections is readable, or the time is over.
-
-    The wake-up latency of a sleeping thread, and the cold caches after it, cost more
-    than a small job. Spinning ends early if another thread waits for this core.
-
-    Args:
-        waiting: The connections.
-        seconds: How long to spin at most.
-
-    Returns:
-        Whether one is readable.
-    """
-    until = time.perf_counter() + seconds
-    while not waiting.poll(0):
-        before = time.perf_counter()
-        os.sched_yield()
-        now = time.perf_counter()
-        if now >= until or now - before > _CONTENDED_SECONDS:
-            return bool(waiting.poll(0))
-    return True
 
 
 class WorkerBaseProcess(BaseProcess):
@@ -86,17 +58,16 @@ class WorkerBaseProcess(BaseProcess):
         super().join(timeout)
 
 
-def serve(parent: int | None, *connections: Connection) -> None:
-    """Run jobs from connections until `STOP` arrives; the main loop of a worker.
+def serve(parent: int | None, connection: Connection) -> None:
+    """Run jobs from a connection until `STOP` arrives; the main loop of a worker.
 
-    A job is received on any connection, one at a time, and its result sent on the same.
     SIGINT is ignored: a terminal sends it to all processes of its group, and only the
     coordinator decides whether workers end or finish.
 
     Args:
         parent: The process ID of the coordinator, if it is the parent; None if the
             parent is a fork server, which ends with the coordinator.
-        connections: The connections to the coordinator.
+        connection: The connection to the coordinator.
     """
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -105,40 +76,14 @@ def serve(parent: int | None, *connections: Connection) -> None:
     if parent is None:
         parent = os.getppid()
     # Imported here, while the coordinator still encodes the first functions.
-    with fork_lock:
-        jobs = importlib.import_module(JOBS_MODULE)
+    jobs = load_module(JOBS_MODULE)
     jobs.begin_worker(parent)
     try:
-        connections[0].send_bytes(READY)
-        for connection, message in _received(connections):
+        connection.send_bytes(READY)
+        while (message := connection.recv_bytes()) != STOP:
             connection.send_bytes(_run_call(message))
     except (EOFError, OSError):
         _wait_for_parent_watch(parent)
-
-
-def _received(
-    connections: Sequence[Connection],
-) -> Generator[tuple[Connection, bytes]]:
-    """Yield calls as they arrive, each with its connection, until `STOP` arrives.
-
-    Raises:
-        EOFError: The coordinator has closed the connection, or ended.
-        OSError: The connection is broken.
-    """
-    by_number = {one.fileno(): one for one in connections}
-    waiting = select.poll()
-    for number in by_number:
-        waiting.register(number, select.POLLIN)
-    while True:
-        for number, _ in waiting.poll():
-            connection = by_number[number]
-            message = connection.recv_bytes()
-            if message == STOP:
-                return
-            if message == SPIN:
-                spin_until_readable(waiting)
-            else:
-                yield connection, message
 
 
 def _wait_for_parent_watch(parent: int) -> None:
@@ -162,9 +107,8 @@ def _run_call(message: bytes) -> bytes:
 
 
 def _encode_error(error: BaseException) -> bytes:
-    with fork_lock:
-        # Imported late: loading what it imports may kill the worker.
-        from parpass.runner.ipc.pickling import encode_error
+    # Imported late: loading what it imports may kill the worker.
+    from parpass.runner.ipc.pickled_errors import encode_error
 
     return encode_error(error)
 
@@ -173,7 +117,6 @@ def decode_result(answer: bytes) -> bytes | BaseException:
     """Return the result of a job, or the error that it raised."""
     if answer.startswith(_DONE):
         return memoryview(answer)[1:].tobytes()
-    with fork_lock:
-        from parpass.runner.ipc.pickling import decode_error  # for errors alone
+    from parpass.runner.ipc.pickled_errors import decode_error  # for errors alone
 
     return decode_error(answer[1:])

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from parpass.fork_safety import fork_lock
 from parpass.runner.ipc.messages import JobTimes
 from parpass.transform import Pass
 
@@ -37,8 +36,8 @@ class JobTimer:
         self._cpu_before = self._cpu_clock()
         self._before = _voluntary_switches() if is_short else _run_queue_seconds()
 
-    def times(self) -> JobTimes:
-        """Return the times until now.
+    def times(self, copying: float = 0.0) -> JobTimes:
+        """Return the times until now; of copies, the given one.
 
         Where the system does not report the time in the run queue, and in short jobs,
         that time is estimated as elapsed time minus processor time. In a short job it
@@ -57,7 +56,7 @@ class JobTimer:
             elif now > before:
                 queued = 0.0
         queued = min(max(queued, 0.0), seconds)
-        return JobTimes(seconds, processor, queued, os.getpid())
+        return JobTimes(seconds, processor, queued, os.getpid(), copying)
 
 
 def _run_queue_seconds() -> float | None:
@@ -75,8 +74,7 @@ def _voluntary_switches() -> float | None:
     """Return the voluntary context switches of this thread; None if not known."""
     if sys.platform != "linux":
         return None
-    with fork_lock:
-        import resource  # not on Windows
+    import resource  # not on Windows
 
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
 import platform
 import threading
@@ -14,11 +13,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from parpass.errors import InternalError
-from parpass.fork_safety import cached_property, fork_lock
+from parpass.fork_safety import cached_property
 from parpass.replicated_tables import take_missing
+from parpass.runner.follow.payload import StagePayload, UnloadableError
 from parpass.runner.ipc.batch import BatchDecodeError, EncodedFunction, FunctionEncoder
-from parpass.runner.ipc.blobs import NullBlobStore, WorkerBlobStore
+from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.function_file import FunctionFile, FunctionIndex, IndexEntry
 from parpass.runner.ipc.messages import (
     EncodedOutcome,
@@ -27,12 +26,11 @@ from parpass.runner.ipc.messages import (
     JobTimeline,
     StageSpec,
     encode_message,
+    encode_outcome,
     unsendable_error,
 )
-from parpass.runner.ipc.payload import StagePayload, UnloadableError
-from parpass.runner.ipc.pickling import encode_error
 from parpass.runner.ipc.shared_dir import StorageError
-from parpass.runner.ipc.status_board import NullStatusSlot, Phase, StatusSlot
+from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
     LOADING,
     PACKING,
@@ -40,9 +38,9 @@ from parpass.runner.stage.call_recorder import (
     CallRecorder,
 )
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
-from parpass.runner.stage.resource_limits import limit_memory
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
-from parpass.transform.budget import setting_limits
+from parpass.transform.adapter import copying_seconds
+from parpass.transform.budget import in_worker, setting_limits
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.checked_adapter import overrides, take_violations
@@ -60,7 +58,7 @@ class RunResources(Protocol):
     """The state of a run that its stages use."""
 
     @property
-    def values(self) -> WorkerBlobStore | NullBlobStore:
+    def values(self) -> WorkerBlobStore:
         """The large values of the run."""
         ...
 
@@ -74,11 +72,6 @@ class RunResources(Protocol):
         """Whether the worker does not share the file system of the coordinator."""
         ...
 
-    @property
-    def is_short(self) -> bool:
-        """Whether jobs are likely to take some microseconds only."""
-        ...
-
     def slots(self, number: int) -> FunctionIndex:
         """Return the index of the functions of a stage."""
         ...
@@ -86,23 +79,6 @@ class RunResources(Protocol):
     def functions(self, number: int) -> int:
         """Return the descriptor of the file with the functions of a stage."""
         ...
-
-
-class InlineResources:
-    """The resources of an inline stage: no files, no blobs, no status slot."""
-
-    is_short = True
-    on_other_machine = False
-
-    def __init__(self) -> None:
-        self.values = NullBlobStore(math.inf)
-        self.slot = NullStatusSlot()
-
-    def slots(self, number: int) -> FunctionIndex:
-        """Raise InternalError: an inline stage has its functions in its message."""
-        raise InternalError("an inline stage has no function files")
-
-    functions: Any = slots
 
 
 class StageRunner:
@@ -130,7 +106,10 @@ class StageRunner:
         self.number = number
         self._run = run
         self._payload = StagePayload(
-            published, follows=is_own_process, other_machine=run.on_other_machine
+            published,
+            follows=is_own_process,
+            other_machine=run.on_other_machine,
+            on_step=run.slot.load,
         )
         self._spec: StageSpec = self._payload.spec
         self._context = self._spec.snapshot.context()
@@ -151,7 +130,7 @@ class StageRunner:
             self._spec.names,
             self._load,
             run.slot,
-            limit_memory if is_own_process else None,
+            in_worker if is_own_process else None,
             budgets=self._spec.budgets,
             unstable=self._spec.unstable,
             recording=self._spec.recording,
@@ -185,12 +164,13 @@ class StageRunner:
             StorageError: The shared directory is full, or cannot be read or written.
         """
         timer = JobTimer(
-            is_own_process=self._is_own_process, is_short=self._run.is_short
+            is_own_process=self._is_own_process, is_short=job.spec is not None
         )
+        copied = copying_seconds(self._spec.adapter)
         recorder = self._recorder = self._begin_recording()
         self._payload.activate()
         state = PassStateMonitor(self._spec.steps)
-        outcomes: list[EncodedOutcome] = []
+        outcomes: dict[int, EncodedOutcome] = {}
         together = self._optimizations.batches
         encoder = FunctionEncoder(
             self._spec.adapter, self._run.values, together=together
@@ -213,21 +193,21 @@ class StageRunner:
                         self._check()
                     if cursor is first:
                         state.sample()
-                outcomes += self._outcomes(batch, cursors, encoder)
+                outcomes |= self._outcomes(batch, cursors, encoder)
         encoder.close()
         wrong = take_violations(self._spec.adapter)
         timeline = None if recorder is None else self._timeline(recorder)
+        times = timer.times(copying_seconds(self._spec.adapter) - copied)
         return encode_message(
-            JobResult(outcomes, timer.times(), state.sample(), wrong, timeline, memory)
+            JobResult(outcomes, times, state.sample(), wrong, timeline, memory)
         )
 
     def _measuring(self) -> AbstractContextManager[PassMemory | None]:
         """Return a block that measures the memory of passes, if that is asked for."""
         if not self._spec.snapshot.measures_memory:
             return contextlib.nullcontext()
-        with fork_lock:
-            # Few ask for it.
-            from parpass.transform.capture.memory_meter import measuring_memory
+        # Few ask for it.
+        from parpass.transform.capture.memory_meter import measuring_memory
 
         return measuring_memory(self._context)
 
@@ -265,11 +245,8 @@ class StageRunner:
     @contextlib.contextmanager
     def _in_force(self) -> Generator[None]:
         """Apply the settings of the run to pass bodies in the block."""
-        snapshot = self._spec.snapshot
-        if self._is_own_process:
-            snapshot.logging.apply()
         with (
-            snapshot.activated(self._context),
+            self._spec.snapshot.activated(self._context),
             setting_limits(self._spec.limits),
             function_pass_body(),
             allowing_capture(),
@@ -296,10 +273,12 @@ class StageRunner:
         batch: _Entries,
         cursors: Sequence[FunctionCursor],
         encoder: FunctionEncoder,
-    ) -> list[EncodedOutcome]:
+    ) -> dict[int, EncodedOutcome]:
         began = time.perf_counter()
-        pairs = zip(batch, cursors, strict=True)
-        made = [self._outcome(index, cursor, encoder) for (index, _), cursor in pairs]
+        made = {
+            index: self._outcome(index, cursor, encoder)
+            for (index, _), cursor in zip(batch, cursors, strict=True)
+        }
         if self._recorder is not None:
             self._recorder.add(began, PACKING)
         return made
@@ -328,10 +307,10 @@ class StageRunner:
     ) -> EncodedOutcome:
         name, slot, outcome = cursor.name, self._run.slot, cursor.outcome
         original = self._loaded.pop(name, cursor.original)
-        result, failure = None, outcome.failure
+        result = None
         is_same = outcome.function is original
-        is_done = failure is None and len(outcome.seconds) == len(self._spec.steps)
-        if is_done and not is_same:
+        has_all = len(outcome.seconds) == len(self._spec.steps)
+        if has_all and outcome.failure is None and not is_same:
             slot.write(index, len(outcome.seconds) - 1, Phase.PICKLE)
             try:
                 result = encoder.encode(outcome.function)
@@ -341,17 +320,7 @@ class StageRunner:
                 raise unsendable_error(name, outcome.function, error) from error
         if self._discards:
             self._discard(name, original, outcome.function)
-        failed = None if failure is None else encode_error(failure)
-        return EncodedOutcome(
-            index,
-            result,
-            outcome.seconds,
-            outcome.effects,
-            failed,
-            tuple(outcome.dependencies),
-            outcome.signature_changed,
-            tuple(outcome.reads),
-        )
+        return encode_outcome(outcome, result)
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():

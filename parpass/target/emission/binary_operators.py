@@ -1,14 +1,12 @@
-"""Values in other dtypes.
+"""Machine code of casts and of operators of two operands: nothing is undefined.
 
-Ints wrap around. A float that becomes an int is rounded towards zero, is the nearest
-int that there is where it is too large, and 0 where it is no number: the machine's own
-answer would differ between machines. Floats of 16 bits are computed with as float32.
+Ints wrap around. A division of ints by 0 ends the function with a message. The least
+int divided by -1 is itself, as in two's complement, where the machine's division would
+end the process.
 
-What operators of two operands are in machine code: ints wrap, nothing is undefined.
-
-A division of ints by 0 ends the function with a message. The least int divided by -1
-is itself, as two's complement has it, where the machine's division would end the
-process.
+A float that becomes an int is rounded towards zero. It becomes the nearest int that
+there is where it is too large, and 0 where it is no number: the machine's own result
+would differ between machines. Floats of 16 bits are computed with as float32.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from parpass.target.emission.function_writer import (
     llvm_type,
     mangled,
 )
-from parpass.tir.binary_op import (
-    DIVISIONS,
+from parpass.tir.data_type import DataType, data_type
+from parpass.tir.expr import (
     EQ,
     GE,
     GT,
@@ -32,7 +30,9 @@ from parpass.tir.binary_op import (
     LT,
     NE,
     Add,
+    Broadcast,
     Div,
+    FloatImm,
     FloorDiv,
     FloorMod,
     Max,
@@ -40,9 +40,9 @@ from parpass.tir.binary_op import (
     Mod,
     Mul,
     Sub,
+    constant_int,
 )
-from parpass.tir.data_type import DataType, data_type
-from parpass.tir.expr import constant_int
+from parpass.tir.expr.binary_op import DIVISIONS
 
 
 def is_narrow(dtype: str) -> bool:
@@ -217,27 +217,23 @@ def computed(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
             raise CodeGenError(f"{type(node).__name__} of bools has no meaning")
         return writer.value(f"{_OF_BOOLS[type(node)]} {llvm_type(dtype)} {a}, {b}")
     if isinstance(node, Min | Max):
-        return _extreme(writer, node, dtype, a, b)
+        return _extreme_int(writer, node, a, b)
     if isinstance(node, DIVISIONS):
         return _division(writer, node, a, b)
     return writer.value(f"{_OF_INTS[type(node)]} {llvm_type(dtype)} {a}, {b}")
 
 
-def _extreme(writer: FunctionWriter, node: Any, dtype: str, a: str, b: str) -> str:
-    """Return one of two, by one comparison: the second where there is no number."""
-    kind, word = llvm_type(dtype), "lt" if isinstance(node, Min) else "gt"
-    found = data_type(dtype)
-    how = "icmp u" if found.code == "uint" else "icmp s"
-    how = "fcmp o" if found.is_floating else how
-    is_first = writer.value(f"{how}{word} {kind} {a}, {b}")
-    return writer.value(f"select {mask_type(dtype)} {is_first}, {kind} {a}, {kind} {b}")
+def _extreme_int(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
+    sign = "u" if data_type(node.dtype).code == "uint" else "s"
+    word = "min" if isinstance(node, Min) else "max"
+    return writer.intrinsic(f"{sign}{word}", node.dtype, a, b)
 
 
 def _float(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
     dtype = wide(node.dtype)
     kind = llvm_type(dtype)
     if isinstance(node, Min | Max):
-        return _extreme(writer, node, dtype, a, b)
+        return _extreme_float(writer, node, dtype, a, b)
     if isinstance(node, Mod):
         return lane_by_lane(writer, "fmod", dtype, a, b)
     if isinstance(node, FloorDiv | FloorMod):
@@ -248,6 +244,42 @@ def _float(writer: FunctionWriter, node: Any, a: str, b: str) -> str:
         whole = writer.value(f"fmul {kind} {floor}, {b}")
         return writer.value(f"fsub {kind} {a}, {whole}")
     return writer.value(f"{_OF_FLOATS[type(node)]} {kind} {a}, {b}")
+
+
+def _extreme_float(
+    writer: FunctionWriter, node: Any, dtype: str, a: str, b: str
+) -> str:
+    """Return the lesser or the greater of two; NaN if one is, and -0.0 below 0.0.
+
+    LLVM's own intrinsics are good beside a constant, and take three times as long where
+    maxima follow each other: there, of operands that are equal, or one of which is NaN,
+    the bits are put together.
+    """
+    if _is_constant(node.a) or _is_constant(node.b):
+        name = "minimum" if isinstance(node, Min) else "maximum"
+        return writer.intrinsic(name, dtype, a, b)
+    kind, mask = llvm_type(dtype), mask_type(dtype)
+    word = "lt" if isinstance(node, Min) else "gt"
+    is_first = writer.value(f"fcmp o{word} {kind} {a}, {b}")
+    unlike = writer.value(f"select {mask} {is_first}, {kind} {a}, {kind} {b}")
+    like = _bitwise(writer, "or", dtype, a, b)
+    if isinstance(node, Max):
+        signs = _bitwise(writer, "and", dtype, a, b)
+        like = writer.intrinsic("copysign", dtype, like, signs)
+    is_like = writer.value(f"fcmp ueq {kind} {a}, {b}")
+    return writer.value(f"select {mask} {is_like}, {kind} {like}, {kind} {unlike}")
+
+
+def _is_constant(expr: Any) -> bool:
+    return isinstance(expr.value if isinstance(expr, Broadcast) else expr, FloatImm)
+
+
+def _bitwise(writer: FunctionWriter, word: str, dtype: str, a: str, b: str) -> str:
+    found, kind = data_type(dtype), llvm_type(dtype)
+    ints = llvm_type(name_of("int", found.bits, found.lanes))
+    x, y = (writer.value(f"bitcast {kind} {one} to {ints}") for one in (a, b))
+    bits = writer.value(f"{word} {ints} {x}, {y}")
+    return writer.value(f"bitcast {ints} {bits} to {kind}")
 
 
 def lane_by_lane(writer: FunctionWriter, name: str, dtype: str, *args: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from parpass.errors import CodeGenError
 from parpass.ir.node import Node, breadth_first
-from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.ir.node.tree_size import MAX_COPIES, check_copies
 from parpass.target.emission import binary_operators, intrinsic_calls, memory_access
 from parpass.target.emission.binary_operators import converted
 from parpass.target.emission.function_writer import (
@@ -22,23 +22,27 @@ from parpass.target.emission.function_writer import (
 )
 from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.target.emission.memory_access import Access
-from parpass.tir.binary_op import BinaryOpExpr, CmpExpr
-from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
+    BinaryOpExpr,
     Broadcast,
+    Buffer,
     Call,
     Cast,
+    CmpExpr,
+    FloatImm,
+    IntImm,
     Let,
     Load,
     Not,
+    PrimExpr,
     Ramp,
     Select,
     Shuffle,
+    StringImm,
     Var,
     is_true,
 )
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
 from parpass.tir.stmt_expr_functor import StmtExprFunctor
 
 

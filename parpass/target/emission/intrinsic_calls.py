@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass.errors import CodeGenError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.runtime.dtypes import name_of
 from parpass.target.emission.binary_operators import (
     converted,
@@ -16,8 +16,7 @@ from parpass.target.emission.binary_operators import (
 )
 from parpass.target.emission.function_writer import FunctionWriter, constant, llvm_type
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call
-from parpass.tir.prim_expr import IntImm, StringImm
+from parpass.tir.expr import Call, IntImm, StringImm
 
 Args = Sequence[str]
 Emit = Callable[[FunctionWriter, Any, Args], str]

@@ -18,12 +18,8 @@ from parpass.target.emission.function_writer import (
 )
 from parpass.target.emission.kernel_parameters import KernelParameters
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import (
-    Var,
-)
+from parpass.tir.expr import IntImm, IterVar, PrimExpr, StringImm, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import IterVar
-from parpass.tir.prim_expr import IntImm, PrimExpr, StringImm
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,

@@ -7,11 +7,9 @@ from typing import NamedTuple
 from parpass.runtime.signature import Parameter, Passed
 from parpass.target.emission.binary_operators import converted, is_narrow
 from parpass.target.emission.function_writer import FunctionWriter, llvm_type
-from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Var
+from parpass.tir.expr import Buffer, IntImm, PrimExpr, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import IntImm, PrimExpr
 
 
 class Check(NamedTuple):

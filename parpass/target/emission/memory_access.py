@@ -15,8 +15,7 @@ from parpass.target.emission.function_writer import (
     memory_type,
 )
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Ramp
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import IntImm, PrimExpr, Ramp
 
 
 class Access(NamedTuple):

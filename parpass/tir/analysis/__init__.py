@@ -4,23 +4,15 @@
 """
 
 from parpass.tir.analysis.definitions import function_faults, undefined_vars, verify_ssa
-from parpass.tir.analysis.expr_analysis import (
-    expr_deep_equal,
-    may_be_speculated,
-    side_effect,
-)
+from parpass.tir.analysis.expr_analysis import expr_deep_equal, side_effect
 from parpass.tir.analysis.function_contents import Contents, contents
-from parpass.tir.analysis.host_access import memory_faults, verify_memory
 
 __all__ = [
     "Contents",
     "contents",
     "expr_deep_equal",
     "function_faults",
-    "may_be_speculated",
-    "memory_faults",
     "side_effect",
     "undefined_vars",
-    "verify_memory",
     "verify_ssa",
 ]

@@ -6,13 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from parpass.ir.node import Node, bindings, children, post_order, reflection
+from parpass.ir.node import (
+    Node,
+    bindings,
+    children,
+    outer_children,
+    post_order,
+    scopes_of,
+)
 from parpass.tir.analysis.expr_analysis import expr_deep_equal
-from parpass.tir.buffer import Buffer, BufferLoad
-from parpass.tir.expr import Let, Var
+from parpass.tir.expr import Buffer, BufferLoad, Let, PrimExpr, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.stmt import AttrStmt, BufferStore, Stmt
+from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt
 
 
 def verify_ssa(func: PrimFunc | Stmt) -> bool:
@@ -195,12 +200,13 @@ def _parts(node: Node) -> _Parts:
     below = [one for one in children(node) if not isinstance(one, Buffer)]
     if not bound:
         return _Parts(below)
-    behind = len(below) - reflection(type(node)).scopes
-    outside = [one for one in below[:behind] if one not in bound]
+    before = [one for one in outer_children(node) if not isinstance(one, Buffer)]
     realized = getattr(node, "buffer", None)
     if isinstance(realized, Buffer):
         bound = (*bound, realized)
-    return _Parts(outside, bound, below[behind:])
+    if isinstance(node, For) and node.thread_binding is not None:
+        bound = (*bound, node.thread_binding.var)
+    return _Parts(before, bound, scopes_of(node))
 
 
 class _Uses:

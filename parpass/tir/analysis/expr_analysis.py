@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import structural_equal
-from parpass.tir.binary_op import DIVISIONS
-from parpass.tir.buffer import BufferLoad
-from parpass.tir.builtin import CallEffectKind, call_effect
-from parpass.tir.expr import Call, Load
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
+from parpass.tir.expr import (
+    BufferLoad,
+    Call,
+    CallEffectKind,
+    Load,
+    PrimExpr,
+    as_prim_expr,
+)
+from parpass.tir.op.builtin import call_effect
 
 
 def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
@@ -49,16 +53,3 @@ def _effect(node: Node) -> CallEffectKind:
         is_known = isinstance(node.op, Op)
         return call_effect(node.op) if is_known else CallEffectKind.Opaque
     return CallEffectKind.Pure
-
-
-def may_be_speculated(expr: PrimExpr) -> bool:
-    """Return whether an expression may be evaluated earlier, or where it was not.
-
-    It reads no memory then, and divides by nothing that may be 0.
-    """
-    if side_effect(expr) > CallEffectKind.Pure:
-        return False
-    divisions = [node for node in post_order(expr) if isinstance(node, DIVISIONS)]
-    return all(
-        isinstance(one.b, IntImm | FloatImm) and one.b.value != 0 for one in divisions
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from parpass.ir.node import Node, breadth_first
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.tir.function import PrimFunc
 from parpass.tir.stmt import AttrStmt, For, ForKind
 from parpass.transform import PassContext, analysis

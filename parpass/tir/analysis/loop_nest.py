@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from parpass.ir.text.printer import render_parts
+from parpass.tir.expr import IntImm, PrimExpr
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import BufferStore, For, ForKind, Store, While
 from parpass.tir.stmt_expr_functor import statements_in
 from parpass.tir.stmt_functor import check_statement_tree_size

@@ -1,16 +1,14 @@
-"""The facts of an analyzer, which its simplifiers share."""
+"""The facts of an analyzer, which its simplifier goes by."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
 
-from parpass.tir.arith.const_int_bound import Bounds
+from parpass.tir.arith.bounds import Bounds
 from parpass.tir.arith.expr_table import ExprTable
 from parpass.tir.arith.facts import Facts
-from parpass.tir.arith.modular_set import Moduli
-from parpass.tir.expr import Var
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr, Var
 
 
 class AnalyzerState:
@@ -20,7 +18,6 @@ class AnalyzerState:
         table: The expressions.
         facts: The constraints on some of them.
         bounds: Intervals of all.
-        moduli: Remainders of all.
         values: Expressions for variables.
         epoch: An object that is replaced whenever cached results may be invalid.
     """
@@ -29,7 +26,6 @@ class AnalyzerState:
         self.table = ExprTable()
         self.facts = Facts(self.table)
         self.bounds = Bounds(self.table, self.facts)
-        self.moduli = Moduli(self.table, self.facts, self.bounds)
         self.values: dict[Var, PrimExpr] = {}
         self.scopes = 0  # those that a simplifier is in
         self.constraints = 0  # those that the caller is in
@@ -57,17 +53,16 @@ class AnalyzerState:
     def apart(self) -> Generator[None, None, None]:
         """Find things anew for as long as other facts hold, then know the old ones."""
         revision = self._revision
-        found = self.bounds.memo, self.moduli.memo, self.epoch
+        found = self.bounds.memo, self.epoch
         self._forget_derived()
         try:
             yield
         finally:
             if revision == self._revision:
-                self.bounds.memo, self.moduli.memo, self.epoch = found
+                self.bounds.memo, self.epoch = found
             else:
                 self._forget_derived()
 
     def _forget_derived(self) -> None:
         self.bounds.memo = {}
-        self.moduli.memo = {}
         self.epoch = object()

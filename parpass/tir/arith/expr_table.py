@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from parpass.ir.node import Node, children, reflection
-from parpass.ir.op_table import Op
-from parpass.tir.buffer import Buffer
-from parpass.tir.builtin import CallEffectKind, call_effect
+from parpass.ir.op.op_table import Op
 from parpass.tir.expr import Any as AnyExpr
-from parpass.tir.expr import Call, Let, Var
-from parpass.tir.prim_expr import IntImm, PrimExpr, shared_int
+from parpass.tir.expr import Buffer, Call, CallEffectKind, IntImm, Let, PrimExpr, Var
+from parpass.tir.expr.prim_expr import shared_int
+from parpass.tir.op.builtin import call_effect
 
 LIMIT = 100_000  # entries, before the table is emptied
 _THEMSELVES = (Var, AnyExpr, Buffer, Op)  # each is equal to no other one

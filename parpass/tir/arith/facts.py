@@ -1,17 +1,12 @@
-"""Conditions that are joined by `and`.
-
-What is known of expressions beyond what they say: ranges, remainders, truths.
-"""
+"""Facts about expressions: ranges, and conditions that hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from parpass.tir.arith.congruence import Congruence, meet
 from parpass.tir.arith.expr_table import ExprTable
 from parpass.tir.arith.interval import Interval
-from parpass.tir.binary_op import EQ, LE, LT, NE, And, FloorMod, Mod
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr
 
 
 def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
@@ -32,7 +27,6 @@ class Facts:
     Attributes:
         variables: What variables are said to be in, whatever their dtype has.
         bounds: Intervals, by the expression that is in them.
-        moduli: Congruences, by the expression that keeps them.
         truths: Conditions that hold, or do not.
     """
 
@@ -40,13 +34,12 @@ class Facts:
         self._table = table
         self.variables: dict[PrimExpr, Interval] = {}
         self.bounds: dict[PrimExpr, Interval] = {}
-        self.moduli: dict[PrimExpr, Congruence] = {}
         self.truths: dict[PrimExpr, bool] = {}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
 
     def clear(self) -> None:
         """Forget all."""
-        for facts in (self.variables, self.bounds, self.moduli, self.truths):
+        for facts in (self.variables, self.bounds, self.truths):
             facts.clear()
 
     def mark(self) -> int:
@@ -67,12 +60,6 @@ class Facts:
         known = self.bounds.get(expr)
         self._set(self.bounds, expr, interval if known is None else known & interval)
 
-    def congruent(self, expr: PrimExpr, congruence: Congruence) -> None:
-        """Learn that an expression keeps a congruence, besides those known."""
-        known = self.moduli.get(expr)
-        found = congruence if known is None else meet(known, congruence)
-        self._set(self.moduli, expr, found)
-
     def holds(self, condition: PrimExpr) -> None:
         """Learn that a condition holds, and what follows from it."""
         for one in reversed(conjuncts(condition)):
@@ -87,21 +74,19 @@ class Facts:
             self._set(self.truths, follows, truth)
         if isinstance(one, NE):
             return
+        if isinstance(one, EQ):
+            self._equal(a, b)
+            self._equal(b, a)
+            return
         gap = 1 if isinstance(one, LT) else 0
         if isinstance(b, IntImm):
             self.within(a, Interval.at_most(b.value - gap))
         if isinstance(a, IntImm):
             self.within(b, Interval.at_least(a.value + gap))
-        if isinstance(one, EQ):
-            self._equal(a, b)
-            self._equal(b, a)
 
     def _equal(self, a: PrimExpr, b: PrimExpr) -> None:
-        if not isinstance(b, IntImm):
-            return
-        self.within(a, Interval(b.value, b.value))
-        if isinstance(a, Mod | FloorMod) and isinstance(a.b, IntImm) and a.b.value:
-            self.congruent(a.a, Congruence.of(a.b.value, b.value))
+        if isinstance(b, IntImm):
+            self.within(a, Interval(b.value, b.value))
 
     def _set(self, facts: dict[Any, Any], key: Any, value: Any) -> None:
         self._undo.append((facts, key, facts.get(key)))

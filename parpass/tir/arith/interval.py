@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from parpass.tir.const_fold import trunc_div
 from parpass.tir.data_type import data_type, int_range
+from parpass.tir.op.const_fold import trunc_div
 
 # An end: an int, or an infinity. Beyond LIMIT an end counts as infinite, as in TVM,
 # whose ends are 64 bits wide.

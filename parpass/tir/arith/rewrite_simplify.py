@@ -1,7 +1,4 @@
-"""Reductions of several values at once, without those that a result does not need.
-
-Simplification by rules: bottom-up, what a rule gives is simplified again.
-"""
+"""Simplification by rules: bottom-up, and results are simplified again."""
 
 from __future__ import annotations
 
@@ -10,22 +7,32 @@ from typing import Any, cast
 
 from msgspec import structs
 
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.node import Node, children, post_order
-from parpass.ir.op_table import Op
-from parpass.ir.typed_expr import GlobalVar
+from parpass.ir.op.op_table import Op
 from parpass.tir.analysis.expr_analysis import side_effect
 from parpass.tir.arith import interval
 from parpass.tir.arith.analyzer_state import AnalyzerState
 from parpass.tir.arith.rule_engine import FOLDED, RuleEngine
-from parpass.tir.binary_op import (
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import (
     GE,
     GT,
+    Broadcast,
+    Call,
+    CallEffectKind,
+    Cast,
+    CommReducer,
+    FloatImm,
+    IntImm,
+    IterVar,
+    Let,
+    Not,
+    PrimExpr,
+    Reduce,
+    Select,
+    Var,
 )
-from parpass.tir.builtin import CallEffectKind
-from parpass.tir.const_fold import fold
-from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Call, Cast, Let, Not, Select, Var
-from parpass.tir.iteration import IterVar
 from parpass.tir.op import (
     bitwise_and,
     bitwise_or,
@@ -34,8 +41,7 @@ from parpass.tir.op import (
     left_shift,
     right_shift,
 )
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr
-from parpass.tir.reduction import CommReducer, Reduce
+from parpass.tir.op.const_fold import fold
 from parpass.tir.stmt_functor import substitute
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from parpass.fork_safety import cached_property
+from parpass.ir.node import children
 from parpass.tir.arith.analyzer_state import AnalyzerState
 from parpass.tir.arith.rule_language import FIELDS, Apply, Rule, Rules
 from parpass.tir.arith.rules.arithmetic_rules import (
@@ -29,9 +30,8 @@ from parpass.tir.arith.rules.condition_rules import (
     SELECT_RULES,
     VECTOR_RULES,
 )
-from parpass.tir.binary_op import (
-    ARITHMETIC,
-    DIVISIONS,
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import (
     EQ,
     GE,
     GT,
@@ -39,18 +39,20 @@ from parpass.tir.binary_op import (
     LT,
     NE,
     And,
-    FloorMod,
+    Broadcast,
+    IntImm,
     Max,
     Min,
-    Mod,
+    Not,
     Or,
+    PrimExpr,
+    Ramp,
+    Select,
     Sub,
 )
-from parpass.tir.const_fold import INDEX, DivisionByZeroError, fold, int_imm
-from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Not, Ramp, Select
+from parpass.tir.expr.binary_op import ARITHMETIC, DIVISIONS
 from parpass.tir.expr_functor import ExprFunctor
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.op.const_fold import INDEX, DivisionByZeroError, fold, int_imm
 
 
 class RuleSet:
@@ -182,21 +184,6 @@ class RuleEngine(ExprFunctor[Any]):
         """Return whether two expressions are equal."""
         return a is b
 
-    def stays_within(self, base: PrimExpr, reach: int, divisor: int) -> bool:
-        """Return whether no multiple of a divisor is between base and base + reach.
-
-        It follows from the remainder of the base modulo what divides both.
-        """
-        found = self._known.moduli.of(base)
-        block = _gcd(found.coeff, divisor)
-        return 0 <= found.base % block + reach < block if reach >= 0 else False
-
-    def may_reduce(self, base: PrimExpr, divisor: int) -> bool:
-        """Return whether what the base leaves is a constant that it is not yet."""
-        found = self._known.moduli.of(base)
-        is_reduced = isinstance(base, IntImm) and 0 <= base.value < divisor
-        return found.coeff % divisor == 0 and not is_reduced
-
     # -- the simplification of a node of simplified parts
 
     def _simplified(self, node: Any) -> Any:
@@ -238,9 +225,11 @@ class RuleEngine(ExprFunctor[Any]):
                 )
         if kind is Select:
             return self._condition(node)
-        if kind is LE or kind is NE or "x" in node.dtype:
-            return _first(VECTOR.fitting(node), node, self) if _binary(node) else None
-        return None
+        if not _binary(node) or not (kind is LE or kind is NE or "x" in node.dtype):
+            return None
+        if _has_ramp_of_floats(node):
+            return None  # of which the sums are rounded
+        return _first(VECTOR.fitting(node), node, self)
 
     def _comparison(self, node: Any) -> Any:
         if node.a.dtype not in INDEX:
@@ -266,23 +255,16 @@ class RuleEngine(ExprFunctor[Any]):
             if high < 0 or low >= 0:
                 return self.truth(high < 0)
             return None
-        coeff, base = self._known.moduli.of(gap)
-        if low > 0 or high < 0 or (coeff > 1 and base) or (coeff == 0 and base):
+        if low > 0 or high < 0:
             return self.truth(False)
         return self.truth(True) if low == high == 0 else None
 
     def _decided(self, node: Any) -> Any:
-        """Return what bounds and remainders say that a node is."""
+        """Return what bounds say that a node is."""
         if isinstance(node, Min | Max):
             low, high = self._known.bounds.of(self.make(Sub, node.a, node.b))
             if high <= 0 or low >= 0:
                 return node.a if (high <= 0) == isinstance(node, Min) else node.b
-        elif isinstance(node, Mod | FloorMod) and isinstance(node.b, IntImm):
-            divisor = node.b.value
-            coeff, base = self._known.moduli.of(node.a)
-            exact = isinstance(node, FloorMod) or self.nonneg(node.a)
-            if divisor > 0 and coeff % divisor == 0 and exact:
-                return self.imm(node, base % divisor)
         return None
 
     def _condition(self, node: Any) -> Any:
@@ -294,8 +276,10 @@ class RuleEngine(ExprFunctor[Any]):
         if isinstance(node, Not):
             if isinstance(node.a, IntImm):
                 return self.truth(not node.a.value)
-            if isinstance(node.a, EQ | NE | LT | LE) and node.a.a.dtype not in INDEX:
-                return None  # of floats, none of a < b and b <= a may hold
+            if _compares_others(node.a):
+                return None
+        if isinstance(node, Or) and _compares_others(node.a):
+            return None
         return _first(CONDITIONS.fitting(node), node, self)
 
 
@@ -307,11 +291,16 @@ def _first(rules: Any, node: Any, simplifier: Any) -> Any:
     return None
 
 
+def _compares_others(condition: Any) -> bool:
+    """Return whether no ints are compared: `a < b` or `b <= a` is false of NaN."""
+    is_comparison = isinstance(condition, EQ | NE | LT | LE)
+    return is_comparison and condition.a.dtype not in INDEX
+
+
 def _binary(node: Any) -> bool:
     return hasattr(node, "a")
 
 
-def _gcd(a: int, b: int) -> int:
-    while b:
-        a, b = b, a % b
-    return a
+def _has_ramp_of_floats(node: Any) -> bool:
+    ramps = (one for one in children(node) if isinstance(one, Ramp))
+    return any(data_type(one.dtype).is_floating for one in ramps)

@@ -1,6 +1,4 @@
-"""The syntax of rewriting rules: what the pieces of their text are.
-
-The language of rewriting rules, and the one engine that matches them.
+"""The language of rewriting rules, and the one engine that matches them.
 
 A rule is a line, `pattern -> replacement`, or `pattern -> replacement if condition`.
 What is in it is Python's syntax: `//` and `%` round down, `tdiv` and `tmod` towards
@@ -24,10 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from parpass.errors import InternalError
-from parpass.tir import binary_op
-from parpass.tir.const_fold import trunc_div, trunc_mod
-from parpass.tir.expr import Broadcast, Not, Ramp, Select
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr
+from parpass.tir.expr import Broadcast, IntImm, Not, PrimExpr, Ramp, Select, binary_op
+from parpass.tir.op.const_fold import trunc_div, trunc_mod
 
 BINARY: dict[type[Any], type[PrimExpr]] = {
     ast.Add: binary_op.Add,
@@ -249,7 +245,6 @@ class _Writer:
         body = "\n    ".join(self.lines)
         names: dict[str, Any] = {kind.__name__: kind for kind in _NAMED}
         names |= {"trunc_div": trunc_div, "trunc_mod": trunc_mod, "gcd": math.gcd}
-        names["NUMBERS"] = (IntImm, FloatImm)
         exec(compile(f"def apply(node, t):\n    {body}", self.line, "exec"), names)
         return names["apply"]
 
@@ -263,7 +258,7 @@ class _Writer:
         else:
             value = ast.unparse(tree)
             self.lines.append(
-                f"if type({place}) not in NUMBERS or {place}.value != {value}: return"
+                f"if type({place}) is not IntImm or {place}.value != {value}: return"
             )
 
     def _match_parts(self, term: Term, place: str) -> None:

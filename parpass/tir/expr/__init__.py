@@ -1,15 +1,51 @@
-"""Loop expressions: immutable nodes, under TVM's names and fields.
+"""Loop expressions, and what they read: immutable nodes, under TVM's names and fields.
 
 Constructors check dtypes as TVM's do, and compute nothing. A tuple is made of any
 sequence, a constant of any number; a condition is a bool.
 """
 
-from typing import TYPE_CHECKING
-
-from parpass.lazy_loader import attach_lazy, homes
+from parpass.tir.expr.binary_op import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    BinaryOpExpr,
+    CmpExpr,
+    Div,
+    FloorDiv,
+    FloorMod,
+    LogicalExpr,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Or,
+    Sub,
+)
+from parpass.tir.expr.buffer import Buffer, BufferLoad, decl_buffer
+from parpass.tir.expr.iteration import IterVar, Range
+from parpass.tir.expr.prim_expr import (
+    EqualOp,
+    ExprOp,
+    FloatImm,
+    IntImm,
+    NotEqualOp,
+    Operand,
+    Operands,
+    PrimExpr,
+    StringImm,
+    as_prim_expr,
+    as_prim_exprs,
+)
+from parpass.tir.expr.reduction import CommReducer, Reduce
 from parpass.tir.expr.scalar import AnyExpr as Any
 from parpass.tir.expr.scalar import (
     Call,
+    CallEffectKind,
     Cast,
     Let,
     Not,
@@ -22,6 +58,7 @@ from parpass.tir.expr.scalar import (
     set_dtype,
     type_of,
 )
+from parpass.tir.expr.tensor import ProducerLoad, Tensor, TensorSlice
 from parpass.tir.expr.vector import (
     Broadcast,
     Load,
@@ -34,40 +71,67 @@ from parpass.tir.expr.vector import (
 )
 
 __all__ = [
+    "EQ",
+    "GE",
+    "GT",
+    "LE",
+    "LT",
+    "NE",
+    "Add",
+    "And",
     "Any",
+    "BinaryOpExpr",
     "Broadcast",
+    "Buffer",
+    "BufferLoad",
     "Call",
+    "CallEffectKind",
     "Cast",
+    "CmpExpr",
+    "CommReducer",
+    "Div",
+    "EqualOp",
+    "ExprOp",
+    "FloatImm",
+    "FloorDiv",
+    "FloorMod",
+    "IntImm",
+    "IterVar",
     "Let",
     "Load",
+    "LogicalExpr",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
     "Not",
+    "NotEqualOp",
+    "Operand",
+    "Operands",
+    "Or",
+    "PrimExpr",
+    "ProducerLoad",
     "Ramp",
+    "Range",
+    "Reduce",
     "Select",
     "Shuffle",
     "SizeVar",
+    "StringImm",
+    "Sub",
+    "Tensor",
+    "TensorSlice",
     "Var",
+    "as_prim_expr",
+    "as_prim_exprs",
     "check_access",
     "check_bound",
     "check_var",
     "const_true",
     "constant_int",
     "convert_fields",
+    "decl_buffer",
     "is_true",
     "set_dtype",
     "type_of",
 ]
-
-# What is an expression, too, but is made further up; TVM has all of them here.
-_ABOVE = {
-    "tir.binary_op": """
-        Add And BinaryOpExpr CmpExpr Div EQ FloorDiv FloorMod GE GT LE LT LogicalExpr
-        Max Min Mod Mul NE Or Sub""",
-    "tir.buffer": "BufferLoad",
-    "tir.builtin": "CallEffectKind",
-    "tir.iteration": "IterVar",
-    "tir.prim_expr": "EqualOp ExprOp FloatImm IntImm NotEqualOp PrimExpr StringImm",
-    "tir.reduction": "CommReducer Reduce",
-    "tir.tensor": "ProducerLoad",
-}
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = attach_lazy(__name__, homes(_ABOVE))

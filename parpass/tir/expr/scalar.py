@@ -9,6 +9,7 @@ is kept of a variable that is garbage.
 
 from __future__ import annotations
 
+import enum
 import itertools
 import os
 import secrets
@@ -20,16 +21,13 @@ from msgspec.structs import force_setattr
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.node import FieldKind, Node, reflected
-from parpass.ir.op_table import Op
-from parpass.ir.type_structure import Type
-from parpass.ir.typed_expr import GlobalVar
-from parpass.ir.types import PointerType, PrimType, TupleType
-from parpass.tir.binary_op import (
-    check_bool,
-)
+from parpass.ir.op.op_table import Op
+from parpass.ir.types import PointerType, PrimType, TupleType, Type
 from parpass.tir.data_type import checked, data_type
-from parpass.tir.prim_expr import (
+from parpass.tir.expr.binary_op import check_bool
+from parpass.tir.expr.prim_expr import (
     EXPR_KINDS,
     Operand,
     Operands,
@@ -203,7 +201,7 @@ def check_bound(node: Node, var: Any, value: PrimExpr) -> None:
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     var=FieldKind.BINDING,
     value=FieldKind.CHILD,
     body=FieldKind.CHILD,
@@ -317,3 +315,17 @@ class Call(PrimExpr, frozen=True, eq=False):
                 f"{type(op).__name__}"
             )
         force_setattr(self, "args", as_prim_exprs(self.args))
+
+
+class CallEffectKind(enum.IntEnum):
+    """The effect of a call, by TVM's names and numbers; a greater one forbids more."""
+
+    ExprAnnotation = 0
+    Pure = 1
+    ReadState = 2
+    UpdateState = 3
+    SpecialCallArg = 4
+    EmbedInfo = 5
+    ControlJump = 6
+
+    Opaque = 3  # TVM's name for what may do anything

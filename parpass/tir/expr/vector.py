@@ -1,7 +1,4 @@
-"""Short vectors: of one value, of equal steps, of lanes of others.
-
-Values of flat memory, and what an access to it must be.
-"""
+"""Short vectors, and accesses to flat memory."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from parpass.errors import IRTypeError
 from parpass.ir.node import FieldKind, reflected
 from parpass.ir.types import PointerType, PrimType
 from parpass.tir.data_type import checked, data_type
-from parpass.tir.expr.scalar import Var, check_var, convert_fields, set_dtype
-from parpass.tir.prim_expr import (
+from parpass.tir.expr.prim_expr import (
     EXPR_KINDS,
     IntImm,
     Operand,
@@ -26,6 +22,7 @@ from parpass.tir.prim_expr import (
     as_prim_exprs,
     shared_int,
 )
+from parpass.tir.expr.scalar import Var, check_var, convert_fields, set_dtype
 
 
 @reflected(

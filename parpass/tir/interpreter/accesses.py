@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Load, is_true
+from parpass.tir.expr import Buffer, BufferLoad, Load, PrimExpr, is_true
 from parpass.tir.interpreter.lane_arithmetic import typed
 from parpass.tir.interpreter.machine import Item, apply, drop, step
 from parpass.tir.interpreter.memory import Pointer
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Store
 
 

@@ -7,19 +7,11 @@ from typing import Any, cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.tir.buffer import Buffer
 from parpass.tir.data_type import data_type, int_range
-from parpass.tir.expr import Var
+from parpass.tir.expr import Buffer, PrimExpr, Var
 from parpass.tir.interpreter.lane_arithmetic import Value, typed
 from parpass.tir.interpreter.machine import Item, Machine, drop
-from parpass.tir.interpreter.memory import (
-    Array,
-    Memory,
-    Pointer,
-    Structure,
-    element_dtype,
-)
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.interpreter.memory import Array, Memory, Pointer, element_dtype
 
 
 class Arrays:
@@ -39,7 +31,7 @@ class Arrays:
         if buffer is None and param.dtype != "handle":
             self._machine.bind(param, as_scalar(param, arg))
             return
-        if buffer is None and isinstance(arg, Pointer | Structure | None):
+        if buffer is None and isinstance(arg, Pointer | None):
             self._machine.bind(param, arg)
             return
         if not isinstance(arg, np.ndarray):

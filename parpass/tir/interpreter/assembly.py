@@ -14,27 +14,30 @@ import numpy as np
 from parpass.errors import EvaluationError
 from parpass.ir.node import Node
 from parpass.runtime.dtypes import converted
-from parpass.tir.binary_op import And, BinaryOpExpr, CmpExpr, Or
-from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
+    And,
+    BinaryOpExpr,
     Broadcast,
+    BufferLoad,
     Call,
     Cast,
+    CmpExpr,
+    FloatImm,
+    IntImm,
+    IterVar,
     Let,
     Load,
     Not,
+    Or,
+    PrimExpr,
     Ramp,
     Select,
     Shuffle,
+    StringImm,
     Var,
 )
-from parpass.tir.interpreter.accesses import (
-    buffer_load,
-    buffer_store,
-    load,
-    store,
-)
+from parpass.tir.interpreter.accesses import buffer_load, buffer_store, load, store
 from parpass.tir.interpreter.intrinsics import call
 from parpass.tir.interpreter.lane_arithmetic import binary, typed
 from parpass.tir.interpreter.machine import (
@@ -52,8 +55,6 @@ from parpass.tir.interpreter.machine import (
     unbind,
 )
 from parpass.tir.interpreter.memory import allocated, element_dtype
-from parpass.tir.iteration import IterVar
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,

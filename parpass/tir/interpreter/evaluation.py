@@ -1,8 +1,7 @@
 """The value of a loop program on arrays: an interpreter on numpy, the oracle of passes.
 
 It is simple and slow, and strict: an access out of bounds, or to uninitialised memory,
-is an error, as is a division of ints by 0. Calls of packed functions are those that
-`MakePackedAPI` makes.
+is an error, as is a division of ints by 0.
 """
 
 from __future__ import annotations
@@ -10,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from parpass.errors import EvaluationError
 from parpass.ir.node import children
-from parpass.ir.tree_size import check_tree_size
+from parpass.ir.node.tree_size import check_tree_size
 from parpass.tir.expr import Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.interpreter.argument_binding import Arrays, as_scalar
 from parpass.tir.interpreter.assembly import assemble
 from parpass.tir.interpreter.machine import Machine
-from parpass.tir.interpreter.memory import PackedValues
-from parpass.tir.packed_abi import PACKED_PARAMS, ArgTypeCode
 
 # How many places more than nodes are made instructions of: about a second, 120 MB.
 _MOST_COPIES = 2**18
@@ -73,39 +68,3 @@ def evaluate(
         return machine.run(code)
     finally:
         arrays.write_back()
-
-
-def evaluate_packed(
-    func: PrimFunc, args: Sequence[Any] = (), *, max_steps: int | None = None
-) -> Any:
-    """Call a packed function as TVM's runtime does; arrays are written to.
-
-    Args:
-        func: The function.
-        args: Those of the function that it was: arrays, numbers, pointers. The last
-            ones are passed by themselves, as many as are not packed.
-        max_steps: How many statements and rounds of loops it may take; None for any
-            number.
-
-    Returns:
-        What the function returned before it was packed, as an int or a float; None
-        where it returns nothing.
-
-    Raises:
-        EvaluationError: An argument is refused, or what else `evaluate` raises.
-    """
-    unpacked = len(func.params) - PACKED_PARAMS
-    if not 0 <= unpacked <= len(args):
-        raise EvaluationError(
-            f"expected a packed function, and {max(unpacked, 0)} arguments or more, "
-            f"got one of {len(func.params)} parameters and {len(args)} arguments"
-        )
-    packed = len(args) - unpacked
-    values = PackedValues(args[:packed])
-    result, code = np.zeros(1, np.int64), np.full(1, int(ArgTypeCode.NULL), np.int32)
-    given = (values, values.codes, packed, *args[packed:], result, code, None)
-    evaluate(func, given, max_steps=max_steps)
-    if code[0] == ArgTypeCode.NULL:
-        return None
-    is_float = code[0] == ArgTypeCode.FLOAT
-    return (result.view(np.float64) if is_float else result)[0].item()

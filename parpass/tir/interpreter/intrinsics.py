@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
-from parpass.tir.buffer import BufferLoad
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call
+from parpass.tir.expr import BufferLoad, Call
 from parpass.tir.interpreter.accesses import element, places, pointer_to
 from parpass.tir.interpreter.lane_arithmetic import (
     intrinsic,
@@ -29,8 +27,7 @@ from parpass.tir.interpreter.machine import (
     jump_unless,
     push,
 )
-from parpass.tir.interpreter.memory import Pointer, Structure
-from parpass.tir.packed_abi import StructField
+from parpass.tir.interpreter.memory import Pointer
 
 
 def call(node: Call) -> list[Item]:
@@ -107,12 +104,6 @@ def _nothing(node: Call) -> list[Item]:
     return [push(None)]
 
 
-def _made_array(dtype: str, data: Any, shape: Any, strides: Any, *rest: Any) -> Any:
-    del dtype, strides, rest
-    count = math.prod(shape)
-    return pointer_to(data).as_array()[:count].reshape(shape)
-
-
 def _halves(first: bool) -> Callable[..., Any]:
     def half(dtype: str, vector: Any) -> Any:
         middle = len(vector) // 2
@@ -126,16 +117,6 @@ def _is_null(dtype: str, value: Any) -> Any:
     return typed(not isinstance(value, Pointer), dtype)
 
 
-def _struct_field(dtype: str, of: Any, index: Any, field: Any) -> Any:
-    if not isinstance(of, Structure):
-        raise EvaluationError(f"expected a pointer to a structure, got {of!r:.40}")
-    try:
-        found = of.field(int(index), StructField(int(field)))
-    except ValueError:
-        raise EvaluationError(f"expected a part of a structure, got {field}") from None
-    return found if dtype == "handle" else typed(found, dtype)
-
-
 def _large_uint(dtype: str, low: Any, high: Any) -> Any:
     return typed(np.uint64(low) + (np.uint64(high) << np.uint64(32)), dtype)
 
@@ -146,16 +127,6 @@ def _multiplied_and_shifted(dtype: str, *args: Any) -> Any:
 
 def _reinterpreted(dtype: str, value: Any) -> Any:
     return reinterpreted(value, dtype)
-
-
-def _made_shape(dtype: str, *dims: Any) -> Any:
-    del dtype
-    return tuple(map(int, dims))
-
-
-def _tuple(dtype: str, *fields: Any) -> Any:
-    del dtype
-    return fields
 
 
 def _combined(dtype: str, *vectors: Any) -> Any:
@@ -173,13 +144,7 @@ _CALLS: dict[str, Callable[[Call], list[Item]]] = {
     "ret": _ret,
     "tvm_access_ptr": _access_ptr,
     "tvm_call_packed": _packed,
-    "tvm_call_cpacked": _packed,
-    "tvm_call_trace_packed": _packed,
-    "tvm_stack_make_array": _computed(_made_array),
-    "tvm_stack_make_shape": _computed(_made_shape),
     "tvm_storage_sync": _nothing,
-    "tvm_tuple": _computed(_tuple),
-    "tvm_struct_get": _computed(_struct_field),
     "type_annotation": _nothing,
     "vectorcombine": _computed(_combined),
     "vectorhigh": _computed(_halves(first=False)),

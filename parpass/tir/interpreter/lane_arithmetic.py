@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from parpass.errors import EvaluationError, IRError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
+from parpass.runtime import ieee754
 from parpass.runtime.dtypes import computed_in
-from parpass.tir import binary_op
 from parpass.tir.data_type import data_type
+from parpass.tir.expr import PrimExpr, binary_op
 from parpass.tir.interpreter.memory import element_dtype
-from parpass.tir.prim_expr import PrimExpr
 
 Value = Any  # numpy's scalar or vector, a Pointer, a string, or None
 Compute = Callable[[Any, Any], Any]
-_where: Callable[..., Any] = np.where
 
 
 def _divisible(b: Any) -> None:
@@ -52,14 +51,6 @@ def _floor_mod(a: Any, b: Any) -> Any:
     return np.remainder(a, b) if _is_int(a) else a - np.floor(a / b) * b
 
 
-def _min(a: Any, b: Any) -> Any:
-    return _where(a < b, a, b)
-
-
-def _max(a: Any, b: Any) -> Any:
-    return _where(a > b, a, b)
-
-
 _BINARY: dict[type[PrimExpr], Compute] = {
     binary_op.Add: lambda a, b: a + b,
     binary_op.Sub: lambda a, b: a - b,
@@ -68,8 +59,8 @@ _BINARY: dict[type[PrimExpr], Compute] = {
     binary_op.Mod: _mod,
     binary_op.FloorDiv: _floor_div,
     binary_op.FloorMod: _floor_mod,
-    binary_op.Min: _min,
-    binary_op.Max: _max,
+    binary_op.Min: ieee754.minimum,
+    binary_op.Max: ieee754.maximum,
 }
 _COMPARED: dict[type[PrimExpr], Compute] = {
     binary_op.EQ: lambda a, b: a == b,

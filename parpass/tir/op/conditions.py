@@ -6,8 +6,9 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
-from parpass.tir.binary_op import (
+from parpass.ir.op.op_table import Op
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import (
     EQ,
     GE,
     GT,
@@ -15,14 +16,16 @@ from parpass.tir.binary_op import (
     LT,
     NE,
     And,
+    Call,
+    IntImm,
+    Not,
     Or,
-    check_bool,
+    PrimExpr,
+    as_prim_expr,
 )
-from parpass.tir.const_fold import fold
-from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Not
+from parpass.tir.expr.binary_op import check_bool
+from parpass.tir.op.const_fold import fold
 from parpass.tir.op.operands import binary, match_types
-from parpass.tir.prim_expr import IntImm, PrimExpr, as_prim_expr
 
 __all__ = [
     "all",

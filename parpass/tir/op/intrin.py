@@ -8,14 +8,13 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
-from parpass.tir.buffer import Buffer
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call
+from parpass.tir.expr import Buffer, Call, FloatImm, PrimExpr, StringImm, as_prim_expr
 from parpass.tir.op.conditions import logical_and, logical_not
+from parpass.tir.op.const_fold import rounded, rounded_by
 from parpass.tir.op.numeric import abs as absolute
 from parpass.tir.op.operands import cast_to, const, infinity, match_types
-from parpass.tir.prim_expr import FloatImm, PrimExpr, StringImm, as_prim_expr
 
 __all__ = [
     "acos",
@@ -145,13 +144,14 @@ popcount = _unary("popcount")
 clz = _unary("clz", "int32")
 
 
-def _rounding(name: str, compute: Callable[[float], float]) -> Any:
+def _rounding(name: str, compute: Callable[[float], int]) -> Any:
     def build(x: Any, span: Span | None = None) -> PrimExpr:
         expr = as_prim_expr(x)
         if data_type(expr.dtype).is_integral:
             return expr
-        if isinstance(expr, FloatImm) and math.isfinite(expr.value):
-            return FloatImm(expr.dtype, float(compute(expr.value)), expr.span)
+        if isinstance(expr, FloatImm):
+            value = rounded_by(compute, rounded(expr.value, expr.dtype))
+            return FloatImm(expr.dtype, value, expr.span)
         return Call(expr.dtype, Op.get(f"tir.{name}"), (expr,), span)
 
     build.__name__ = name

@@ -1,7 +1,4 @@
-"""Sums, products, quotients and extremes, folded where they are built.
-
-Operators on the bits of ints.
-"""
+"""Operators on numbers and bits, folded where they are built."""
 
 from __future__ import annotations
 
@@ -10,13 +7,19 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRError, IRTypeError
-from parpass.ir.op_table import Op
-from parpass.tir import binary_op
-from parpass.tir.const_fold import INDEX, int_imm
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type, int_range
-from parpass.tir.expr import Call, Select
+from parpass.tir.expr import (
+    Call,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Select,
+    as_prim_expr,
+    binary_op,
+)
+from parpass.tir.op.const_fold import INDEX, int_imm
 from parpass.tir.op.operands import binary, const, match_types, two_ints
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, as_prim_expr
 
 __all__ = [
     "AmbiguousDivisionError",

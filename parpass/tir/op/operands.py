@@ -1,9 +1,4 @@
-"""The least and the greatest values of dtypes.
-
-Constants of a dtype, and casts from one to another.
-
-What operands become before they make a node: of one dtype, and folded.
-"""
+"""Operands: constants, casts, and the common dtype of several."""
 
 from __future__ import annotations
 
@@ -16,21 +11,21 @@ import numpy as np
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
-from parpass.tir.binary_op import (
-    BinaryOpExpr,
-    CmpExpr,
-)
-from parpass.tir.const_fold import float_imm, fold, int_imm
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import DataType, checked, data_type, int_range, wrapped
-from parpass.tir.expr import Broadcast, Call, Cast
-from parpass.tir.prim_expr import (
+from parpass.tir.expr import (
+    BinaryOpExpr,
+    Broadcast,
+    Call,
+    Cast,
+    CmpExpr,
     FloatImm,
     IntImm,
     PrimExpr,
     as_prim_expr,
-    shared_int,
 )
+from parpass.tir.expr.prim_expr import shared_int
+from parpass.tir.op.const_fold import float_imm, fold, int_imm, rounded
 
 __all__ = [
     "cast_to",
@@ -42,6 +37,7 @@ __all__ = [
     "reinterpret",
 ]
 
+_EXACT = 1 << 53  # as far as doubles have all ints
 _GREATEST = {
     "float16": 65504.0,
     "bfloat16": float.fromhex("0x1.fep127"),
@@ -139,20 +135,24 @@ def _held(value: int, kind: DataType) -> int:
 
 
 def _converted(imm: IntImm | FloatImm, dtype: str) -> PrimExpr:
-    kind = data_type(dtype)
+    kind, value = data_type(dtype), imm.value
+    if isinstance(value, float):
+        value = rounded(value, imm.dtype)
     if kind.is_floating:
-        return float_imm(dtype, float(imm.value))
+        if isinstance(value, int) and dtype != "float64" and abs(value) > _EXACT:
+            return Cast(dtype, imm)  # by way of a double it would be rounded twice
+        return float_imm(dtype, float(value))
     if kind.code == "bool":
-        return shared_int("bool", int(imm.value != 0))
+        return shared_int("bool", int(value != 0))
     if not kind.is_integral:
         raise IRTypeError(f"Can't cast {imm.dtype} to {dtype}")
-    if isinstance(imm, FloatImm) and not math.isfinite(imm.value):
-        return Cast(dtype, imm)
-    if isinstance(imm, FloatImm):  # as machine code has it, and not what is left of it
-        least = 0 if kind.code == "uint" else -(1 << kind.bits - 1)
-        most = least + (1 << kind.bits) - 1
-        return int_imm(dtype, int(max(least, min(imm.value, most))))
-    return int_imm(dtype, imm.value)
+    if isinstance(value, int):
+        return int_imm(dtype, value)
+    if math.isnan(value):
+        return int_imm(dtype, 0)
+    least = 0 if kind.code == "uint" else -(1 << kind.bits - 1)
+    most = least + (1 << kind.bits) - 1  # to which floats are limited by machine code
+    return int_imm(dtype, int(max(least, min(value, most))))
 
 
 def reinterpret(dtype: str, value: Any, span: Span | None = None) -> PrimExpr:

@@ -1,9 +1,4 @@
-"""Loops, branches and sequences.
-
-Statements that say something of a body: a variable's value, an attribute.
-
-Statements that come one after the other, as one statement and as a list.
-"""
+"""Statements: loops, branches, sequences, variables, attributes, assertions."""
 
 from __future__ import annotations
 
@@ -19,18 +14,16 @@ from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import FieldKind, Node, post_order, reflected
 from parpass.tir.expr import (
-    Var,
-    check_bound,
-    check_var,
-    convert_fields,
-)
-from parpass.tir.iteration import IterVar
-from parpass.tir.prim_expr import (
     IntImm,
+    IterVar,
     Operand,
     PrimExpr,
     StringImm,
+    Var,
     as_prim_expr,
+    check_bound,
+    check_var,
+    convert_fields,
 )
 from parpass.tir.stmt.stmt_base import (
     STMT_KINDS,
@@ -56,7 +49,7 @@ _KINDS = frozenset(map(int, ForKind))
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     loop_var=FieldKind.BINDING,
     min=FieldKind.CHILD,
     extent=FieldKind.CHILD,
@@ -91,7 +84,12 @@ class For(Stmt, frozen=True, eq=False):
         force_setattr(self, "kind", int(cast("ForKind", kind)))
 
 
-@reflected(is_graph=False, scopes=1, condition=FieldKind.CHILD, body=FieldKind.CHILD)
+@reflected(
+    is_graph=False,
+    scopes=("body",),
+    condition=FieldKind.CHILD,
+    body=FieldKind.CHILD,
+)
 class While(Stmt, frozen=True, eq=False):
     """`body`, again and again, as long as a condition holds before it."""
 
@@ -135,7 +133,7 @@ class SeqStmt(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=2,
+    scopes=("then_case", "else_case"),
     condition=FieldKind.CHILD,
     then_case=FieldKind.CHILD,
     else_case=FieldKind.OPTIONAL,
@@ -168,7 +166,7 @@ class Evaluate(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     var=FieldKind.BINDING,
     value=FieldKind.CHILD,
     body=FieldKind.CHILD,
@@ -189,7 +187,7 @@ class LetStmt(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     node=FieldKind.OPTIONAL,
     value=FieldKind.CHILD,
     body=FieldKind.CHILD,
@@ -218,7 +216,7 @@ class AttrStmt(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     condition=FieldKind.CHILD,
     message=FieldKind.CHILD,
     body=FieldKind.CHILD,

@@ -8,11 +8,7 @@ from typing import Any, ClassVar, cast
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import Node
-from parpass.tir.prim_expr import (
-    FloatImm,
-    IntImm,
-    StringImm,
-)
+from parpass.tir.expr import FloatImm, IntImm, StringImm
 
 STMT_KINDS: set[type] = set()  # every class of statements; see `EXPR_KINDS`
 

@@ -12,24 +12,23 @@ from parpass.errors import IRTypeError
 from parpass.ir.attrs import DictAttrs
 from parpass.ir.node import FieldKind, reflected
 from parpass.ir.types import PointerType, PrimType
-from parpass.tir.binary_op import check_bool
-from parpass.tir.buffer import Buffer, check_buffer, check_indices, stored_as
 from parpass.tir.data_type import checked
 from parpass.tir.expr import (
+    Buffer,
+    Operand,
+    Operands,
+    Range,
     Var,
+    as_prim_expr,
+    as_prim_exprs,
     check_access,
     check_var,
     const_true,
     convert_fields,
 )
-from parpass.tir.iteration import Range
-from parpass.tir.prim_expr import (
-    EXPR_KINDS,
-    Operand,
-    Operands,
-    as_prim_expr,
-    as_prim_exprs,
-)
+from parpass.tir.expr.binary_op import check_bool
+from parpass.tir.expr.buffer import check_buffer, check_indices, stored_as
+from parpass.tir.expr.prim_expr import EXPR_KINDS
 from parpass.tir.stmt.stmt_base import Stmt, check_body, plain_attrs
 
 
@@ -80,7 +79,7 @@ class BufferStore(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     bindings=lambda node: node.buffer.declared,
     buffer=FieldKind.CHILD,
     bounds=FieldKind.CHILDREN,
@@ -106,7 +105,7 @@ class BufferRealize(Stmt, frozen=True, eq=False):
 
 @reflected(
     is_graph=False,
-    scopes=1,
+    scopes=("body",),
     buffer_var=FieldKind.BINDING,
     extents=FieldKind.CHILDREN,
     condition=FieldKind.CHILD,

@@ -8,29 +8,33 @@ from typing import Any
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.cursor import is_name, is_string, is_variable
 from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.grammar_rules import Rule
 from parpass.ir.text.precedence import Operand, Operator, PrecedenceParser
 from parpass.ir.text.symbols import GlobalSymbols
-from parpass.tir.buffer import Buffer, BufferLoad
 from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import (
     Broadcast,
+    Buffer,
+    BufferLoad,
     Call,
     Cast,
+    CommReducer,
+    IterVar,
     Let,
     Load,
     Not,
+    PrimExpr,
     Ramp,
+    Range,
+    Reduce,
     Select,
     Shuffle,
     Var,
 )
-from parpass.tir.iteration import IterVar, Range
-from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.reduction import CommReducer, Reduce
-from parpass.tir.text.leaf_parser import LeafParser, Rule, is_dtype
+from parpass.tir.text.leaf_parser import LeafParser, is_dtype
 from parpass.tir.text.notation import CALLED, INFIX, ITER_TYPES, NOT_PRECEDENCE
 
 

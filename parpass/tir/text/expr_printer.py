@@ -1,9 +1,4 @@
-"""The text of what is not made of other nodes: types, attributes, constants.
-
-The variables and buffers of a text: their names, and where they are in scope.
-
-The text of expressions, and of what statements have besides: axes, ranges.
-"""
+"""The text of expressions, types, attributes and constants, with names in scope."""
 
 from __future__ import annotations
 
@@ -15,33 +10,40 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
+from parpass.ir.global_var import GlobalVar
 from parpass.ir.node import Node
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.text.literals import VarNames, float_word, name_text, value_text
 from parpass.ir.text.printer import Part
-from parpass.ir.type_structure import Type, type_text
-from parpass.ir.typed_expr import GlobalVar
-from parpass.ir.types import PointerType, PrimType, TensorType
-from parpass.tir.buffer import Buffer, BufferLoad
+from parpass.ir.types import PointerType, PrimType, TensorType, Type
+from parpass.ir.types.type_structure import type_text
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Any as AnyExpr
 from parpass.tir.expr import (
     Broadcast,
+    Buffer,
+    BufferLoad,
     Call,
     Cast,
+    CommReducer,
+    FloatImm,
+    IntImm,
+    IterVar,
     Let,
     Load,
     Not,
+    PrimExpr,
+    ProducerLoad,
     Ramp,
+    Range,
+    Reduce,
     Select,
     Shuffle,
     SizeVar,
+    StringImm,
+    Tensor,
     Var,
 )
-from parpass.tir.iteration import IterVar, Range
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
-from parpass.tir.reduction import CommReducer, Reduce
-from parpass.tir.tensor import ProducerLoad, Tensor
 from parpass.tir.text.notation import (
     ITER_WORDS,
     SIGN_OF,

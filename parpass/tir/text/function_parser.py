@@ -1,6 +1,7 @@
-"""Reads statements; `stmt_text.py` tells which have the rest of a block as a body.
+"""Parsers of functions and of statements.
 
-Reads functions: a head with parameters, variables and buffers, and a body.
+A function is a head with parameters, variables and buffers, and a body. Statements such
+as `let` have the rest of their block for a body.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from typing import Any
 
 from parpass.ir.text.cursor import Cursor, is_name, is_variable
 from parpass.ir.text.error_list import ErrorList
+from parpass.ir.text.grammar_rules import Rule, run_rule
 from parpass.ir.text.precedence import Operand
 from parpass.ir.text.symbols import GlobalSymbols, SymbolTable
-from parpass.tir.buffer import Buffer
-from parpass.tir.expr import Var
+from parpass.tir.expr import Buffer, IterVar, Var
 from parpass.tir.function import NodeMap, PrimFunc
-from parpass.tir.iteration import IterVar
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -34,7 +34,6 @@ from parpass.tir.stmt import (
     While,
 )
 from parpass.tir.text.expr_parser import ExprParser
-from parpass.tir.text.leaf_parser import Rule, run_rule
 from parpass.tir.text.notation import FOR_KINDS, RESERVED
 
 

@@ -1,10 +1,8 @@
-"""The text of statements.
+"""The text of functions and statements.
 
 What holds for the rest of a block, such as `let x: int32 = 1;`, has the rest for its
 body. A sequence is what stands in braces; one that is shorter than two statements is
 written as `seq { ... }`.
-
-The text of functions, and of whatever else a loop program is made of.
 """
 
 from __future__ import annotations
@@ -16,15 +14,13 @@ from typing import Any
 
 from parpass.ir.dialect import FunctionPrinter
 from parpass.ir.node import Node, bindings, children, post_order
+from parpass.ir.node.tree_size import check_tree_size
 from parpass.ir.text.literals import name_text
 from parpass.ir.text.printer import Part, indent, render_parts
-from parpass.ir.tree_size import check_tree_size
 from parpass.ir.types import VOID
-from parpass.tir.buffer import ALIGNMENT, Buffer
-from parpass.tir.expr import Var
+from parpass.tir.expr import Buffer, IntImm, IterVar, PrimExpr, Var
+from parpass.tir.expr.buffer import ALIGNMENT
 from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import IterVar
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,

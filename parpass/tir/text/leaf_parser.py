@@ -1,15 +1,10 @@
-"""The parser of leaves: types, dtypes, declarations, constants; and of nested rules.
-
-Rules of the grammar are generators: a rule yields a nested rule, and is sent its
-result. Open rules are generators on a stack, so the parser does not recurse along the
-text, and parts may be nested to any depth.
-"""
+"""The parser of leaves: types, dtypes, declarations, constants."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
-from typing import Any, NoReturn, TypeAlias
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 from parpass.diagnostic import Span
 from parpass.errors import IRTypeError, SizeLimitError
@@ -19,32 +14,11 @@ from parpass.ir.text.error_list import ErrorList
 from parpass.ir.text.literals import WORDS, read_float_of, read_name, read_number_of
 from parpass.ir.text.symbols import GlobalSymbols, SymbolTable
 from parpass.ir.text.type_parser import TypeParser
-from parpass.ir.type_structure import MAX_NESTING, Type
-from parpass.ir.types import PointerType, PrimType
-from parpass.tir.buffer import Buffer
+from parpass.ir.types import PointerType, PrimType, Type
+from parpass.ir.types.type_structure import MAX_NESTING
 from parpass.tir.data_type import checked, data_type
-from parpass.tir.expr import SizeVar, Var
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
+from parpass.tir.expr import Buffer, FloatImm, IntImm, PrimExpr, SizeVar, StringImm, Var
 from parpass.tir.text.notation import RESERVED, SUFFIXES, TYPE_WORDS
-
-Rule: TypeAlias = "Generator[Rule, Any, Any]"
-
-
-def run_rule(rule: Rule) -> Any:
-    """Return what a rule reads."""
-    opened, read = [rule], None
-    while True:
-        try:
-            inner = opened[-1].send(read)
-        except StopIteration as end:
-            opened.pop()
-            read = end.value
-            if not opened:
-                return read
-        else:
-            opened.append(inner)
-            read = None
-
 
 _NON_FINITE = {word: word for word in WORDS}
 

@@ -10,8 +10,8 @@ import re
 
 from parpass.ir.node import Node
 from parpass.ir.text.literals import relay_name
-from parpass.tir import binary_op as binary
-from parpass.tir.iteration import IterVar
+from parpass.tir.expr import IterVar
+from parpass.tir.expr import binary_op as binary
 from parpass.tir.stmt import ForKind
 
 # By precedence: those that stand further down bind their operands more tightly.

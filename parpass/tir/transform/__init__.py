@@ -1,4 +1,4 @@
-"""The passes shipped for loop programs, under TVM's names, and what makes passes.
+"""The passes for loop programs, under TVM's names, and what makes passes.
 
 They are loaded when one of them is first asked for here. A worker asks for none: what
 it is sent names the file that a pass is in.

@@ -8,29 +8,28 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
-from parpass.tir.binary_op import (
-    Add,
-    Mul,
-    Sub,
-)
-from parpass.tir.buffer import BufferLoad
-from parpass.tir.builtin import is_vectorizable
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
+    Add,
     Broadcast,
+    BufferLoad,
     Call,
     Cast,
+    IntImm,
     Let,
     Load,
+    Mul,
     Not,
+    PrimExpr,
     Ramp,
     Select,
     Shuffle,
+    Sub,
     Var,
 )
 from parpass.tir.op import add, const, multiply, subtract
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.op.builtin import is_vectorizable
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 
 _IF_THEN_ELSE = Op.get("tir.if_then_else")

@@ -8,13 +8,12 @@ from msgspec import structs
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer, stored_as
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Cast
+from parpass.tir.expr import Buffer, BufferLoad, Cast, IntImm, PrimExpr, decl_buffer
+from parpass.tir.expr.buffer import stored_as
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import multiply, subtract
 from parpass.tir.pointer import vload, vstore
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import Allocate, AttrStmt, BufferRealize, BufferStore, Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -38,6 +37,7 @@ class FlattenBuffer(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.FlattenBuffer")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
@@ -67,6 +67,7 @@ class StorageFlatten(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.StorageFlatten")
+    cacheable = True
 
     def __init__(
         self,

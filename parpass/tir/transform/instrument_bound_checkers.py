@@ -10,10 +10,22 @@ from typing import Any, NamedTuple
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
-from parpass.tir.binary_op import LT, And, Or
+from parpass.ir.op.op_table import Op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Call, Let, Load, Ramp, Shuffle, Var
+from parpass.tir.expr import (
+    LT,
+    And,
+    Broadcast,
+    Call,
+    IntImm,
+    Let,
+    Load,
+    Or,
+    PrimExpr,
+    Ramp,
+    Shuffle,
+    Var,
+)
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import (
     add,
@@ -24,7 +36,6 @@ from parpass.tir.op import (
     logical_or,
     multiply,
 )
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -232,6 +243,7 @@ class InstrumentBoundCheckers(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.InstrumentBoundCheckers")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext

@@ -10,9 +10,8 @@ from msgspec import structs
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node
 from parpass.tir.analysis.expr_analysis import side_effect
-from parpass.tir.builtin import CallEffectKind
+from parpass.tir.expr import CallEffectKind, IntImm, PrimExpr
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AttrStmt,
@@ -51,6 +50,7 @@ class RemoveNoOp(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.RemoveNoOp")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext

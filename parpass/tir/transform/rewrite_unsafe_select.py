@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, children
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.tir.analysis.function_contents import contents
-from parpass.tir.buffer import BufferLoad
-from parpass.tir.builtin import CallEffectKind, call_effect
-from parpass.tir.expr import Call, Load, Select, Shuffle
+from parpass.tir.expr import BufferLoad, Call, CallEffectKind, Load, Select, Shuffle
 from parpass.tir.expr_functor import ExprFunctor
 from parpass.tir.function import PrimFunc
+from parpass.tir.op.builtin import call_effect
 from parpass.tir.stmt import Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -37,6 +36,7 @@ class RewriteUnsafeSelect(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.RewriteUnsafeSelect")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext

@@ -8,28 +8,26 @@ from typing import Any
 
 from msgspec import structs
 
-from parpass.fork_safety import fork_lock
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, reflection
-from parpass.ir.op_table import Op
-from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.ir.node.tree_size import MAX_COPIES, check_copies
+from parpass.ir.op.op_table import Op
 from parpass.tir.analysis.expr_analysis import expr_deep_equal, is_pure, side_effect
-from parpass.tir.builtin import CallEffectKind
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Load, Var
-from parpass.tir.function import PrimFunc
-from parpass.tir.iteration import Range
-from parpass.tir.op import logical_not
-from parpass.tir.prim_expr import FloatImm, IntImm, PrimExpr, StringImm
-from parpass.tir.stmt import (
-    AttrStmt,
-    Evaluate,
-    For,
-    IfThenElse,
-    LetStmt,
-    Stmt,
-    Store,
+from parpass.tir.expr import (
+    Call,
+    CallEffectKind,
+    FloatImm,
+    IntImm,
+    Load,
+    PrimExpr,
+    Range,
+    StringImm,
+    Var,
 )
+from parpass.tir.function import PrimFunc
+from parpass.tir.op import logical_not
+from parpass.tir.stmt import AttrStmt, Evaluate, For, IfThenElse, LetStmt, Stmt, Store
 from parpass.tir.stmt_expr_functor import StmtMutator
 from parpass.tir.stmt_functor import STATEMENT_REMEDY
 from parpass.tir.transform.function_pass import PrimFuncPass
@@ -57,6 +55,7 @@ class Simplify(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.Simplify")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
@@ -87,9 +86,8 @@ class StmtSimplifier(StmtMutator):
 
     def __init__(self) -> None:
         super().__init__()
-        with fork_lock:
-            # Its rules take longer to load than all passes, which are loaded together.
-            from parpass.tir.arith import Analyzer
+        # Its rules take longer to load than all passes, which are loaded together.
+        from parpass.tir.arith import Analyzer
 
         self._analyzer = Analyzer()
         self._conditions = 0  # that are around where we are

@@ -8,17 +8,9 @@ from typing import Any
 from msgspec import structs
 
 from parpass.ir.node import Node, bindings, children, post_order, reflection
-from parpass.ir.tree_size import MAX_COPIES, check_copies, check_tree_size
-from parpass.tir.buffer import Buffer
-from parpass.tir.expr import Let, Var
-from parpass.tir.stmt import (
-    STMT_KINDS,
-    Allocate,
-    BufferRealize,
-    For,
-    LetStmt,
-    Stmt,
-)
+from parpass.ir.node.tree_size import MAX_COPIES, check_copies, check_tree_size
+from parpass.tir.expr import Buffer, Let, Var
+from parpass.tir.stmt import STMT_KINDS, Allocate, BufferRealize, For, LetStmt, Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator, statements_in
 from parpass.tir.stmt_functor import STATEMENT_REMEDY
 

@@ -7,17 +7,15 @@ from typing import Any, cast
 from msgspec import structs
 
 from parpass.errors import IRError
-from parpass.fork_safety import cached_property, fork_lock
+from parpass.fork_safety import cached_property
 from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first
-from parpass.ir.tir_config import UnrollLoopConfig, loop_option
-from parpass.ir.tree_size import MAX_COPIES, check_copies
+from parpass.ir.node.tree_size import MAX_COPIES, check_copies
+from parpass.ir.tir_config import UnrollLoopConfig, unroll_loop_option
 from parpass.tir.analysis.expr_analysis import side_effect
-from parpass.tir.builtin import CallEffectKind
-from parpass.tir.expr import Var
+from parpass.tir.expr import CallEffectKind, IntImm, PrimExpr, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import const
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     AttrStmt,
     BufferStore,
@@ -66,6 +64,7 @@ class UnrollLoop(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.UnrollLoop")
+    cacheable = True
 
     def transform_function(
         self, func: PrimFunc, mod: IRModule, ctx: PassContext
@@ -75,7 +74,7 @@ class UnrollLoop(PrimFuncPass):
         Raises:
             SizeLimitError: The rounds of a loop would be too many nodes.
         """
-        unroller = LoopUnroller(loop_option(ctx, UnrollLoopConfig))
+        unroller = LoopUnroller(unroll_loop_option(ctx))
         return func.with_body(unroller.unrolled(func.body))
 
 
@@ -158,9 +157,8 @@ class LoopUnroller(StmtMutator):
 
     @cached_property
     def _analyzer(self) -> Any:
-        with fork_lock:
-            # With its rules it takes longer to load than all else, and few need it.
-            from parpass.tir.arith import Analyzer
+        # With its rules it takes longer to load than all else, and few need it.
+        from parpass.tir.arith import Analyzer
 
         return Analyzer()
 

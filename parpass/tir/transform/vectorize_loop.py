@@ -1,9 +1,4 @@
-"""Loops that become vectors.
-
-The body of a loop for all rounds at once, statement by statement.
-
-VectorizeLoop: the rounds of a loop at once, by loads and stores of vectors.
-"""
+"""VectorizeLoop: all rounds of a loop at once, by loads and stores of vectors."""
 
 from __future__ import annotations
 
@@ -18,12 +13,10 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import Node, breadth_first, children
 from parpass.tir.analysis.expr_analysis import side_effect
 from parpass.tir.analysis.function_contents import contents
-from parpass.tir.builtin import CallEffectKind
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Load, Ramp, Var
+from parpass.tir.expr import CallEffectKind, IntImm, Load, PrimExpr, Ramp, Var
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import add, cast_to, const, multiply
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -274,6 +267,7 @@ class VectorizeLoop(PrimFuncPass):
     """
 
     pass_info = PassInfo(0, "tir.VectorizeLoop")
+    cacheable = True
 
     def __init__(self, enable_vectorize: bool = True) -> None:
         self.enable_vectorize = enable_vectorize

@@ -8,12 +8,11 @@ process. Without observers that takes a look at an empty tuple.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from parpass.fork_safety import acquire_at_fork
+from parpass.fork_safety import process_lock
 
 # The pass, and the function that it is on; None for a module pass.
 ActiveBody = tuple[str, str | None]
@@ -47,21 +46,19 @@ class BodyObserver:
 _Begun = Sequence[tuple[BodyObserver, Any]]
 
 _observers: tuple[BodyObserver, ...] = ()
-_lock = threading.RLock()
-acquire_at_fork(_lock)
 
 
 def add_observer(observer: BodyObserver) -> None:
     """Call an observer for the bodies that begin from now on."""
     global _observers
-    with _lock:
+    with process_lock:
         _observers = (*_observers, observer)
 
 
 def remove_observer(observer: BodyObserver) -> None:
     """Call an observer for no further bodies; it is called at the end of others."""
     global _observers
-    with _lock:
+    with process_lock:
         _observers = tuple(one for one in _observers if one is not observer)
 
 

@@ -16,7 +16,6 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.fork_safety import fork_lock
 from parpass.transform.name_globs import matches_any, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -117,15 +116,13 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return "\n".join(list(lines)[2:])
 
     def _repr_html_(self) -> str:
-        with fork_lock:
-            from parpass.notebook_html import coloured_diff  # in notebooks alone
+        from parpass.notebook_html import coloured_diff  # in notebooks alone
 
         return coloured_diff(f"{self.verb} {self.function}", self.diff())
 
     def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
         del kinds
-        with fork_lock:
-            from parpass.notebook_html import mime_bundle  # in notebooks alone
+        from parpass.notebook_html import mime_bundle  # in notebooks alone
 
         text = f"{self.verb} {self.function}\n{self.diff()}"
         return mime_bundle(text, self._repr_html_())

@@ -48,7 +48,7 @@ _registries: dict[str, dict[Any, Any]] = {}
 
 
 class _Pickler(pickle.Pickler):
-    use_custom = True
+    use_custom = False
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, BaseException):
@@ -71,7 +71,7 @@ def _find_in_main(name: str) -> Any:
 
 def pickle_for_parent(value: Any) -> bytes | None:
     """Return a value pickled for the parent process; None if it cannot be."""
-    for use_custom in (True, False):
+    for use_custom in (False, True):
         file = io.BytesIO()
         pickler = _Pickler(file, protocol=5)
         pickler.use_custom = use_custom

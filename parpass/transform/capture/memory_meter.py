@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from parpass.fork_safety import ProcessPatch, acquire_at_fork
+from parpass.fork_safety import ProcessPatch, process_lock
 from parpass.transform.capture.bodies import (
     ActiveBody,
     BodyObserver,
@@ -75,8 +74,6 @@ class _Meter(BodyObserver):
     """Measures the calls of passes whose context asks for it."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # as that of `PassMemory`
-        acquire_at_fork(self._lock)
         self._in_progress: list[_Call] = []
         self._highest = 0  # peak, of what whoever runs tracemalloc besides would see
 
@@ -93,7 +90,7 @@ class _Meter(BodyObserver):
             if not is_running:
                 tracemalloc.stop()
                 return
-            with self._lock:
+            with process_lock:
                 self._note_peaks()
                 _give_back_peak(self._highest)
 
@@ -104,7 +101,7 @@ class _Meter(BodyObserver):
         outer = _current.get()
         if not context.memory or (outer is not None and outer.context is context):
             return None
-        with self._lock:
+        with process_lock:
             call = _Call(body, context, outer, self._note_peaks())
             self._in_progress.append(call)
         _current.set(call)
@@ -115,7 +112,7 @@ class _Meter(BodyObserver):
         if token is None:
             return
         _current.set(token.outer)
-        with self._lock:
+        with process_lock:
             self._note_peaks()
             self._in_progress.remove(token)
             for one in token.context.memory:
@@ -126,7 +123,7 @@ class _Meter(BodyObserver):
         call = _current.get()
         if call is None:
             return None
-        with self._lock:
+        with process_lock:
             allocated = self._note_peaks()
             self._in_progress.remove(call)
         _current.set(None)
@@ -138,7 +135,7 @@ class _Meter(BodyObserver):
             return
         call, allocated = token
         _current.set(call)
-        with self._lock:
+        with process_lock:
             kept = self._note_peaks() - allocated
             call.base += kept
             call.peak += kept
@@ -158,13 +155,13 @@ def _give_back_peak(size: int) -> None:
     """Raise the peak of tracemalloc to so many bytes again.
 
     It cannot be set. But a block of zeros counts with its whole size, and as nothing
-    is written to it the system gives no memory for it.
+    is written to it the system gives no memory for it. Where another thread frees some
+    before the block is there, the next one is larger.
     """
-    now, _ = tracemalloc.get_traced_memory()
-    missing = size - now - sys.getsizeof(b"")
-    if missing > 0:
-        with contextlib.suppress(MemoryError):  # the process may be limited
-            bytes(missing)
+    with contextlib.suppress(MemoryError):  # the process may be limited
+        while tracemalloc.get_traced_memory()[1] < size:
+            now, _ = tracemalloc.get_traced_memory()
+            bytes(max(size - now - sys.getsizeof(b""), 1))
 
 
 # A forked child has no tracemalloc that nobody stops.

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import msgspec
 
-from parpass.fork_safety import acquire_at_fork
-
-# Of all, held for microseconds; reentrant, as finalizers and signal handlers may run
-# passes.
-_lock = threading.RLock()
-acquire_at_fork(_lock)
+from parpass.fork_safety import process_lock
 
 
 class PassMemory(msgspec.Struct):
@@ -40,14 +33,14 @@ class PassMemory(msgspec.Struct):
             function: That of the function; None for a module pass.
             size: What the call took, in bytes.
         """
-        with _lock:
+        with process_lock:
             _raise_to(self.passes, pass_name, size)
             if function is not None:
                 _raise_to(self.functions.setdefault(pass_name, {}), function, size)
 
     def merge(self, other: PassMemory) -> None:
         """Add the calls of another `PassMemory`."""
-        with _lock:
+        with process_lock:
             for name, size in other.passes.items():
                 _raise_to(self.passes, name, size)
             for name, functions in other.functions.items():

@@ -37,8 +37,6 @@ from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
 from parpass.transform.config import (
     CHECK_CONTRACT,
-    FUNCTION_TIMEOUT,
-    MEMORY_LIMIT,
     register_config_option,
 )
 from parpass.transform.context import PassContext
@@ -274,8 +272,7 @@ def _config(failure: Failure, context: PassContext) -> dict[str, Any]:
         config[CHECK_CONTRACT] = True
     if failure.pass_.is_functionwise:
         (budget,) = budgets_of([failure.pass_], context.config)
-        limits = {FUNCTION_TIMEOUT: budget.seconds, MEMORY_LIMIT: budget.memory}
-        config |= {key: limit for key, limit in limits.items() if limit is not None}
+        config |= {limit.option: value for limit, value in budget.items()}
     return config
 
 

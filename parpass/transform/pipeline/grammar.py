@@ -1,6 +1,6 @@
-"""The tree of pipeline text: what was written, without knowing any pass.
+"""The tree of pipeline text, and the errors of text, shown in it.
 
-From pipeline text to its tree; and what is wrong with text, shown in it.
+The tree is what was written; it knows no pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from parpass.diagnostic import excerpt
 from parpass.errors import PipelineSyntaxError
-from parpass.fork_safety import fork_lock
+from parpass.fork_safety import forks_wait
 
 if TYPE_CHECKING:
     from lark import UnexpectedInput  # by those alone who read text
@@ -176,8 +176,8 @@ def read_items(text: str) -> Sequence[Item]:
 
 
 def _read(text: str) -> Sequence[Item]:
-    with fork_lock:
-        from lark import UnexpectedInput  # by those alone who read text
+    parser = _parser()
+    from lark import UnexpectedInput  # loaded by now
 
     faults: list[Fault] = []
     last = 0  # where the parser had to skip something, whether reported or not
@@ -193,7 +193,7 @@ def _read(text: str) -> Sequence[Item]:
 
     items: list[Item] = []
     with contextlib.suppress(UnexpectedInput):  # taken down by on_error
-        items = _parser().parse(text, on_error=on_error)
+        items = parser.parse(text, on_error=on_error)
     faults += [
         Fault(item.at, f"passes are nested more than {MAX_DEPTH} deep")
         for item in items
@@ -229,7 +229,7 @@ def _excerpt(text: str, start: int, at: int) -> str:
 
 @functools.cache
 def _parser() -> Any:
-    with fork_lock:
+    with forks_wait():
         # Loaded here, because workers need none of it.
         from lark import Lark
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from parpass.errors import UnprintablePassError
-from parpass.transform.pass_registry import registered_passes
+from parpass.transform.pass_registry import name_of_factory
 from parpass.transform.passes import Pass, Sequential
 from parpass.transform.pipeline.options import changed_options, options_of, to_text
 from parpass.transform.pipeline.parser import NESTING
@@ -101,11 +101,15 @@ def registered_name(pass_: Pass) -> str:
     Raises:
         UnprintablePassError: There is none.
     """
+
+    def makes_it(factory: Callable[..., Any]) -> bool:
+        return factory is _made_by(pass_) or getattr(factory, "made", None) is pass_
+
     # What made a pass is mostly known, and to import all other passes takes a while.
     for declared in (False, True):
-        for name, factory in registered_passes(declared=declared).items():
-            if factory is _made_by(pass_) or getattr(factory, "made", None) is pass_:
-                return name
+        name = name_of_factory(makes_it, declared=declared)
+        if name is not None:
+            return name
     raise _unprintable(
         pass_,
         f"its class, {type(pass_).__name__}, is not registered; see register_pass",

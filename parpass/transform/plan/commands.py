@@ -161,6 +161,24 @@ class RoundTrip(msgspec.Struct, frozen=True):
     mod: Any
 
 
+class TakeIn(msgspec.Struct, frozen=True):
+    """Command: take in the caller's module, which stays as it is.
+
+    The result is a module for the run.
+    """
+
+    mod: Any
+
+
+class HandOut(msgspec.Struct, frozen=True):
+    """Command: copy what the run has of functions that can be changed, for the caller.
+
+    The result is a module.
+    """
+
+    mod: Any
+
+
 class RunModulePass(msgspec.Struct, frozen=True, gc=False):
     """Command: run a module pass; the result is a StageResult with one record."""
 
@@ -270,6 +288,8 @@ class Render(msgspec.Struct, frozen=True):
 Command = (
     CallHook
     | RoundTrip
+    | TakeIn
+    | HandOut
     | RunModulePass
     | RunStage
     | NameFunctions

@@ -1,11 +1,11 @@
 """Invocation of pass bodies: function-wise on one function, module passes on a module.
 
-Functions that can be changed in place are best boxes: a pass takes the content out of
-one, changes it, and puts it into a new box. If the old function may be read again, the
-pass has to keep a copy, which may take as long as the pass. That is so if other
-functions read it, if the pass is retried or skipped on failure, and in a serial run,
-whose modules are values. Otherwise, mostly in workers, the pass owns its argument (move
-semantics).
+Functions that can be changed in place are copied for each body (`function_copies`), or
+they are boxes: a pass takes the content out of one, changes it, and puts it into a new
+box. If the old function may be read again, the pass has to keep a copy, which may take
+as long as the pass. That is so if other functions read it, if the pass is retried or
+skipped on failure, and in a serial run, whose modules are values. Otherwise, mostly in
+workers, the pass owns its argument (move semantics).
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from parpass.errors import (
 )
 from parpass.errors.tracebacks import calls_user_code
 from parpass.transform.adapter import (
+    FoundMutability,
     ModuleAdapter,
     Mutability,
     round_trip,
     round_trip_changed,
 )
 from parpass.transform.analysis_manager import AnalysisManager, PreservationCheck
-from parpass.transform.budget import UNLIMITED, Budget, MemoryGuard, run_within
+from parpass.transform.body_place import call_error, describe_result
+from parpass.transform.budget import UNLIMITED, Budget, Enforcer, run_within
 from parpass.transform.capture.bodies import begin_body, end_body
 from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import tagging_log_records
@@ -45,8 +47,9 @@ from parpass.transform.capture.recorder import (
     stop_recording,
 )
 from parpass.transform.checked_adapter import function_fault
-from parpass.transform.config import IMMUTABLE_MODULE
+from parpass.transform.config import CHECK_CONTRACT, IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
+from parpass.transform.function_copies import own_module
 from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
 from parpass.transform.plan.commands import StageResult, StepRecord
 
@@ -87,16 +90,17 @@ def transform_function(
     context: PassContext,
     adapter: ModuleAdapter,
     budget: Budget = UNLIMITED,
-    guard: MemoryGuard | None = None,
-    *watch: Callable[[], Any],
+    enforcer: Enforcer | None = None,
+    on_retry: Callable[[], object] = int,
+    *,
     transfers_ownership: bool = False,
 ) -> Any:
     """Return the result of a function-wise pass on one function.
 
     It is encoded and decoded if the adapter has `round_trip_between_passes`.
 
-    `watch` are the last arguments of `budget.run_within`. A function whose ownership is
-    transferred is not read again: see `transferring`.
+    `enforcer` and `on_retry` are those of `budget.run_within`. A function whose
+    ownership is transferred is not read again: see `transferring`.
 
     Raises:
         PassResultError: The pass returned an object that is no function.
@@ -121,9 +125,10 @@ def transform_function(
             result = call_body()
         else:
             about = budget, pass_.info.name, name, function
-            result = run_within(*about, call_body, guard, *watch)
+            result = run_within(*about, call_body, enforcer, on_retry)
     except Exception as error:
         fault = function_fault(adapter, function, name)
+        fault = fault or call_error(pass_, error, function, mod, context)
         if fault is None:
             raise
         raise fault from error
@@ -136,7 +141,7 @@ def transform_function(
         is_restored = isinstance(pass_, FunctionPass) and restoring is not None
         check.check(result, name, restoring if is_restored else None, mod)
     if analyses is not None:
-        analyses.after_function(pass_, function, result)
+        analyses.after_function(pass_, name, function, result)
     watch_changes = context.change_watch
     if watch_changes is not None and recorder is not None:
         about = pass_, name, function, result, mod, adapter
@@ -160,6 +165,8 @@ def _call_body(
             result = body(function, mod, context)
     elif mutability is None:
         result = body(function, mod, context)
+    elif isinstance(mutability, FoundMutability):
+        result = mutability.call(function, mod, lambda one: body(one, mod, context))
     else:
         about = mutability, pass_, name, function
         result = _run_mutable(*about, lambda given: body(given, mod, context))
@@ -198,7 +205,7 @@ def _result_type_error(
     """Return the error for a result of a pass that is no function."""
     return PassResultError(
         f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
-        f"function '{name}', got {type(result).__name__}",
+        f"function '{name}', got {describe_result(pass_, result)}",
         pass_name=pass_.info.name,
         function=name,
     )
@@ -225,11 +232,14 @@ def run_module_pass(
     """Run a module pass; if its body is async, return it to be awaited."""
     name = pass_.info.name
     recorder = Recorder(mod, name, analyses)
-    config = context.config
-    watched = config and config.get(IMMUTABLE_MODULE, False)
-    content = _content(mod, adapter) if watched else None
     watch = context.change_watch
     before = None if watch is None else dict(adapter.functions(mod))
+    mod = own_module(adapter, mod, for_pass=True)
+    config = context.config
+    watched = config and (
+        config.get(IMMUTABLE_MODULE, False) or config.get(CHECK_CONTRACT, False)
+    )
+    content = _content(mod, adapter) if watched else None
     check = None
     if analyses.is_checking and pass_.preserves:
         check = _ModuleCheck(pass_, mod, context, adapter)
@@ -241,13 +251,16 @@ def run_module_pass(
     try:
         with analyses:
             result = cast("ModulePass", pass_).transform_module(mod, context)
-    except BaseException as error:  # noqa: BLE001 -- raised by the plan
+    except Exception as error:  # noqa: BLE001 -- raised by the plan
+        failure = call_error(pass_, error, mod, context) or error
+    except BaseException as error:  # noqa: BLE001 -- likewise
         failure = error
     finally:
         end_body(begun)
         stop_recording(token)
     is_module = adapter.is_module(result)
-    is_plain = not (watched or watch or check or adapter.round_trip_between_passes)
+    is_checked = watched or watch or check or analyses.checks_results
+    is_plain = not (is_checked or adapter.round_trip_between_passes)
     if failure is None and is_module and is_plain:
         analyses.after_module(pass_, mod, result)
         record = StepRecord.of(recorder, began)
@@ -288,6 +301,8 @@ class _ModuleRun(msgspec.Struct, frozen=True):
 def _result(run: _ModuleRun, result: Any, failure: BaseException | None) -> StageResult:
     if failure is None:
         failure = _result_error(run, result)
+    if failure is None:
+        failure = run.analyses.changed_result(run.pass_, None)
     if failure is None and run.adapter.round_trip_between_passes:
         try:
             result = round_trip_changed(run.adapter, run.mod, result)
@@ -333,7 +348,8 @@ def _result_error(run: _ModuleRun, result: Any) -> Exception | None:
     name = run.pass_.info.name
     if not run.adapter.is_module(result):
         return PassResultError(
-            f"module pass '{name}' must return a module, got {type(result).__name__}",
+            f"module pass '{name}' must return a module, got "
+            f"{describe_result(run.pass_, result)}",
             pass_name=name,
         )
     if run.content is not None and _content(run.mod, run.adapter) != run.content:

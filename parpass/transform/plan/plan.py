@@ -35,7 +35,7 @@ from typing import Any
 from parpass.diagnostic import renderer_is_overridden
 from parpass.errors import UnreadFunctionError
 from parpass.errors.core import add_note, safe_getattr
-from parpass.transform.adapter import ModuleAdapter
+from parpass.transform.adapter import FoundMutability, ModuleAdapter
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
 from parpass.transform.debug.bisect import Gate
@@ -46,6 +46,7 @@ from parpass.transform.plan.change_origin import Origins
 from parpass.transform.plan.commands import (
     Command,
     Emit,
+    HandOut,
     NameFunctions,
     Plan,
     Render,
@@ -56,6 +57,7 @@ from parpass.transform.plan.commands import (
     RunStage,
     StageResult,
     StepRecord,
+    TakeIn,
 )
 from parpass.transform.plan.flat_pipeline import (
     Body,
@@ -69,6 +71,7 @@ from parpass.transform.plan.flat_pipeline import (
     flatten,
 )
 from parpass.transform.plan.pass_instrumentor import ActivePass, PassInstrumentor
+from parpass.transform.plan.unknown_names import warn_of_unknown_names
 
 
 def reproduce_body(
@@ -133,10 +136,19 @@ def plan(
         instrumented=instrumented,
     )
     instrumentor = walk.instrumentor
+    if current_recorder() is None:
+        warn_of_unknown_names(root, context, adapter)
     try:
+        copies = isinstance(adapter.mutability, FoundMutability)
+        given = mod
         if adapter.round_trip_between_passes:
             mod = yield RoundTrip(mod)
-        return (yield from walk.run(mod))
+        elif copies:
+            mod = yield TakeIn(mod)
+        begun, mod = mod, (yield from walk.run(mod))
+        if not copies:
+            return mod
+        return given if mod is begun else (yield HandOut(mod))
     except Exception as error:
         if (
             instrumentor.calling

@@ -6,7 +6,7 @@ It defines what a pipeline does; the parallel driver must agree with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from parpass.diagnostic import extend_error, renderer_is_overridden
 from parpass.errors import BudgetWarning, Hint, HintedMessage, RuntimeUseError
 from parpass.errors.warning import warn
 from parpass.transform import instrument_hooks
-from parpass.transform.adapter import ModuleAdapter, round_trip_all
+from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
@@ -32,11 +32,19 @@ from parpass.transform.capture.recorder import (
     recording,
 )
 from parpass.transform.context import PassContext
+from parpass.transform.function_copies import (
+    OwnCopies,
+    own_module,
+    round_trip_all,
+    take_in,
+    with_members,
+)
 from parpass.transform.passes import Pass
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
     Emit,
+    HandOut,
     NameFunctions,
     Plan,
     Render,
@@ -47,6 +55,7 @@ from parpass.transform.plan.commands import (
     RunStage,
     StageResult,
     StepRecord,
+    TakeIn,
 )
 from parpass.transform.plan.invoke import (
     applies_to,
@@ -85,17 +94,8 @@ def run_stage_serially(
         analyses = AnalysisManager(context, adapter)
     if budgets is None:
         budgets = budgets_of(steps, context.config)
-    if any(one.memory is not None for one in budgets) and not (
-        inside_function_pass() or has_enforcer()
-    ):
-        warn(
-            HintedMessage(
-                "memory_limit is enforced in workers only, and this pass runs in "
-                "process; ",
-                Hint.IN_WORKERS,
-            ),
-            BudgetWarning,
-        )
+    if not (inside_function_pass() or has_enforcer()):
+        _warn_of_unenforced(budgets)
     # Computed before the bodies run, in which no instruments are visible.
     is_watched = bool(context.instruments) or renderer_is_overridden()
     with function_pass_body(), tagging_log_records, analyses:
@@ -108,6 +108,20 @@ def run_stage_serially(
             if is_heard or ends_stage(record):
                 break
     return StageResult(mod, records, began, time.perf_counter())
+
+
+def _warn_of_unenforced(budgets: Sequence[Budget]) -> None:
+    found = {
+        one.name for budget in budgets for one, _ in budget.items() if not one.clock
+    }
+    for name in sorted(found):
+        warn(
+            HintedMessage(
+                f"{name} is enforced in workers only, and this pass runs in process; ",
+                Hint.IN_WORKERS,
+            ),
+            BudgetWarning,
+        )
 
 
 def ends_stage(record: StepRecord) -> bool:
@@ -159,8 +173,7 @@ class SerialStep:
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
-        view: Any = ReadOnlyFunctions(functions, pass_name)
-        view = adapter.read_only(self._mod, view, pass_name)
+        view = read_only_view(adapter, self._mod, functions, pass_name)
         analyses = self._analyses
         analyses.share(self._mod, view)
         # Of the pass; a body sees its own diagnostics only.
@@ -208,12 +221,24 @@ class SerialStep:
                 for at, own in self.recorders.items()
                 if own.counted
             }
-        made = self._adapter.replace_functions(self._mod, self.changed)
+        made = with_members(self._adapter, self._mod, self.changed)
         if len(self._analyses):
             if not self.changed:
                 self._analyses.share(self._recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
         return made, record
+
+
+def read_only_view(
+    adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
+) -> Any:
+    """Return the module that a pass on functions is given to read."""
+    copies = None if adapter.mutability is None else OwnCopies(adapter)
+    shown = ReadOnlyFunctions(functions, reader, copies)
+    view = adapter.read_only(mod, shown, reader)
+    if copies is not None:
+        copies.mod = view
+    return view
 
 
 def _run_step(
@@ -307,8 +332,8 @@ def execute_serially(
             return run_stage_serially(*about, analyses=analyses)
         case CallHook():
             return call_hook(command, command.mod)
-        case RoundTrip():
-            return round_trip_all(adapter, command.mod)
+        case RoundTrip() | TakeIn() | HandOut():
+            return _copied(command, adapter)
         case NameFunctions():
             return list(adapter.functions(command.mod))
         case ReportVerdicts():
@@ -319,6 +344,16 @@ def execute_serially(
             return command.emit(command.mod)
         case Render():
             return command.render(command.mod, context)
+
+
+def _copied(command: RoundTrip | TakeIn | HandOut, adapter: ModuleAdapter) -> Any:
+    match command:
+        case RoundTrip():
+            return round_trip_all(adapter, command.mod)
+        case TakeIn():
+            return take_in(adapter, command.mod)
+        case HandOut():
+            return own_module(adapter, command.mod)
 
 
 def _reproduce(

@@ -6,10 +6,13 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import helper
 
-from tests.support.breaking import PROGRAM
-from tests.support.calling import command
+from tests.support.cli.calling import command
+from tests.support.onnx.models import graph_model
+from tests.support.relay.breaking import PROGRAM
 
 PIPELINE = "InferType,FoldConstant,{},DeadCodeElimination"
 
@@ -42,6 +45,25 @@ def test_the_two_commands_show_the_difference(model: Path):
         assert command(*shlex.split(line)[1:], "-j0").exit_code == 0
     assert "1f" not in Path("good.relay").read_text()
     assert "1f" in Path("bad.relay").read_text()
+
+
+def test_what_is_said_of_a_models_inputs_is_said_in_the_two_commands(model: Path):
+    nodes = [
+        helper.make_node("Mul", ["x", "scale"], ["m"]),
+        helper.make_node("Exp", ["m"], ["y"]),
+    ]
+    inputs = {"x": np.ones((2, 3), "float32"), "scale": np.ones(1, "float32")}
+    proto = graph_model(nodes, inputs, ["y"])
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    Path("exp.onnx").write_bytes(proto.SerializeToString())
+    said = ["--dim", "batch=2", "--const", "scale=[2]"]
+    passes = PIPELINE.format("MiscompileExp")
+    result = command("bisect", "-j0", "exp.onnx", "-p", passes, *said)
+    assert result.stdout.startswith("Pass 'MiscompileExp' on function 'main', number 2")
+    for line in result.stdout.splitlines()[-2:]:
+        assert " --dim batch=2 --const 'scale=[2]' --opt-bisect-limit" in line
+        assert command(*shlex.split(line)[1:], "-j0").exit_code == 0
+    assert "%x: Tensor[(2, 3), float32])" in Path("bad.relay").read_text()
 
 
 @pytest.mark.parametrize("jobs", ["-j0", "-j2"])

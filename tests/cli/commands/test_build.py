@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from parpass.runner.report.profile import decoded_profile
+from parpass.relay.frontend.onnx.operators import CONVERTERS
+from parpass.report.profile import decoded_profile
 from parpass.target import code_gen
-from tests.support.calling import command as parpass
-from tests.support.commands import write_model
+from tests.support.cli.calling import command as parpass
+from tests.support.cli.commands import write_model, write_open_model
 
 X = "x=[[1, -2, 3], [4, 5, -6]]"
 
@@ -49,6 +51,7 @@ def test_the_second_build_takes_what_is_kept(folder: Path):
     assert "compiling 1 of 1" in parpass(*build, "four.so").stderr
 
 
+@pytest.mark.usefixtures("no_program")
 def test_a_build_with_a_cache_says_what_one_without_says(folder: Path):
     build = ("build", "model.onnx", "-j0", "-q", "--statistics=csv", "-o", "net.so")
     expected = parpass(*build, "--no-cache").output, (folder / "net.so").read_bytes()
@@ -139,16 +142,16 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
     profile = decoded_profile((folder / "p.json").read_bytes(), "p.json")
     assert (profile.pipeline, len(profile.runs)) == ("parpass build -O3", 2)
     for run in profile.runs:
-        assert {"FuseOps", "LowerTE", "target.CodeGen"} <= run.passes.keys()
+        assert {"FuseOps", "LowerToTIR", "target.CodeGen"} <= run.passes.keys()
         assert run.memory is not None
-        assert run.memory.passes["LowerTE"] > 1000
+        assert run.memory.passes["LowerToTIR"] > 1000
     before, kernel = sorted((folder / "dump").iterdir())
     assert kernel.name.startswith(f"{before.name}_")
-    lowered = (kernel / "001_LowerTE.relay").read_text()
+    lowered = (kernel / "001_LowerToTIR.relay").read_text()
     assert lowered.startswith("// parpass opt 000_before.relay --load ")
     assert f"@{kernel.name}(" in (kernel / "000_before.relay").read_text()
     assert result.stderr.count("// IR Dump After tir.VectorizeLoop") == 1
-    assert "\nLowerTE,1," in result.stderr
+    assert "\nLowerToTIR,1," in result.stderr
     assert "pass  " in result.stderr
 
 
@@ -169,3 +172,109 @@ def test_options_that_cannot_be_are_told_before_anything_is_built(
     assert result.exit_code == 2
     assert told in " ".join(result.stderr.split())
     assert not (folder / "net.so").exists()
+
+
+def test_open_dimensions_are_listed_with_a_command_to_copy(folder: Path):
+    write_open_model(folder / "open.onnx")
+    build = ("build", "open.onnx", "-o", "net.so", "-j0", "-q", "--const", "rate=16000")
+    result = parpass(*build)
+    *advice, command = result.stderr.splitlines()
+    assert result.exit_code == 2
+    assert "".join(advice) == (
+        "Error: open.onnx: the shapes of its inputs have to be known; open are 'x' of "
+        "(batch, ?), 'y' of (batch, 3); give lengths by --dim, or whole shapes by "
+        "--shape, with yours for 1:"
+    )
+    assert command == (
+        "  parpass build open.onnx -o net.so -j0 -q --const rate=16000 --dim batch=1 "
+        "--dim '*=1'"
+    )
+    copied = shlex.split(command.replace("*=1", "*=3"))[1:]
+    assert parpass(*copied).exit_code == 0
+    given = ("--input", "x=[[1, 2, 3]]", "--input", "y=[[1, 1, 1]]")
+    assert parpass("run", "net.so", *given).stdout == (
+        "output_0: float32 (1, 1)\n[[9.]]\n"
+    )
+
+
+def test_a_fixed_input_selects_the_branch_that_is_built(folder: Path):
+    write_open_model(folder / "open.onnx")
+    np.save(folder / "rate.npy", np.array(8000))
+    build = ("build", "open.onnx", "-o", "net.so", "-j0", "-q", "--dim=*=3", "--dim")
+    result = parpass(*build, "batch=2")
+    assert result.exit_code == 2
+    assert "node 3 (If 'z'): graphs that give" in result.stderr
+    assert "inputs fixed by --const" in result.stderr
+    assert parpass(*build, "batch=2", "--const", "rate=rate.npy").exit_code == 0
+    assert parpass("run", "net.so").stdout.startswith("output_0: float32 ()")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--dim", "batch"), "expected NAME=1, or '*=1' for all, got 'batch'"),
+        (("--dim", "batch=-1"), "expected NAME=1, or '*=1' for all, got 'batch=-1'"),
+        (("--dim", "bath=1"), "--dim names 'bath', but no model has such a dimension"),
+        (("--const", "rate"), "Invalid value for '--const': expected NAME=VALUE, got"),
+        (("--const", "rate=[1"), "Invalid value for '--const': expected a .npy file"),
+        (("--const", "rat=1"), "--const names 'rat', but no model has such an input"),
+        (("--const", "rate=[1, 2]"), "--const: expected a value of int64 for input"),
+    ],
+)
+def test_what_is_said_of_inputs_is_checked(
+    folder: Path, arguments: tuple[str, ...], complaint: str
+):
+    write_open_model(folder / "open.onnx")
+    result = parpass("build", "open.onnx", "-o", "net.so", "--dim=*=1", *arguments)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--shape=x:1", "--dim=n=1", "--const=x=1"])
+def test_programs_take_no_shapes_of_models(folder: Path, option: str):
+    (folder / "net.relay").write_text("def @main(%x: Tensor[(?), float32]) { %x }")
+    result = parpass("build", "net.relay", "-o", "net.so", option)
+    name = option.partition("=")[0]
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"Error: {name} is for the inputs of ONNX models\n",
+    )
+
+
+def test_libraries_take_no_shapes_of_models():
+    parpass("build", "model.onnx", "-o", "net.so", "-j0", "-q")
+    result = parpass("run", "net.so", "--shape", "x:2,3")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "Error: --shape is for the inputs of ONNX models\n",
+    )
+
+
+def test_open_shapes_of_programs_are_named_together(folder: Path):
+    text = "def @main(%x: Tensor[(?), int8], %y: Tensor[(?, 2), int8]) { %x }"
+    (folder / "net.relay").write_text(text)
+    result = parpass("build", "net.relay", "-o", "net.so")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: expected known shapes for the graph executor, got open ones of the "
+        "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write them "
+        "into the program; 'parpass run' runs it as it is, on values of --input\n"
+    )
+
+
+def test_what_cannot_be_imported_is_one_message_and_a_traceback_if_it_is_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def careless(_node: object) -> None:
+        raise IndexError("out of range")
+
+    monkeypatch.setitem(CONVERTERS, "Relu", careless)
+    result = parpass("build", "model.onnx", "-o", "net.so")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: model.onnx: node 1 (Relu 'v0'): it cannot be imported: IndexError: out "
+        "of range (inputs: x: Tensor[(2, 3), float32])\n"
+    )
+    shown = parpass("build", "model.onnx", "-o", "net.so", "--traceback").stderr
+    assert shown.startswith("Traceback (most recent call last):")
+    assert shown.endswith(result.stderr)

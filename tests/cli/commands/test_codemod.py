@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from tests.support.codemods import contents, write_files
-from tests.support.pooled import new_pipe
+from tests.support.integrations.codemods import contents, write_files
+from tests.support.runner.pooled import new_pipe
 
-CODEMOD = "tests.support.codemods.Rename"
+CODEMODS = "tests.support.integrations.codemods"
+CODEMOD = f"{CODEMODS}.Rename"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -71,8 +72,8 @@ def test_the_diff_is_a_patch_that_makes_the_same(
         ([CODEMOD], "Missing argument 'PATH...'"),
         ([CODEMOD, "."], "the following arguments are required: --old"),
         ([CODEMOD, ".", "--", "--odl=x"], "--old"),
-        (["tests.support.codemods.upper", ".", "--", "--x"], "takes no arguments"),
-        (["tests.support.codemods.uper", "."], "there is no 'uper' in module"),
+        ([f"{CODEMODS}.upper", ".", "--", "--x"], "takes no arguments"),
+        ([f"{CODEMODS}.uper", "."], "there is no 'uper' in module"),
         ([CODEMOD, "nowhere", "--", "--old=x"], "no file or folder 'nowhere'"),
         ([CODEMOD, ".", "--isolate"], "-j0 is for none"),
         ([CODEMOD, ".", "--verify-cache=1"], "there is no cache to verify"),
@@ -89,6 +90,57 @@ def test_help_of_a_codemod_and_the_list_of_shipped_ones():
     told = run(CODEMOD, "--", "--help")
     assert (told.exit_code, "Renames names." in told.stdout) == (0, True)
     assert "noop.NOOPCommand\n    Does absolutely nothing.\n" in run("--list").stdout
+
+
+_BYTES = """\
+def upper(text):
+    if "fails" in text:
+        raise ValueError("it fails")
+    return text.upper()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+def test_names_of_files_that_are_no_text_are_written_as_their_bytes(tmp_path: Path):
+    write_files(tmp_path / "src", **{"a\udcff": "a\n", "b\udcfe": "fails\n"})
+    (tmp_path / "bytes.py").write_text(_BYTES)
+    told = subprocess.run(
+        [sys.executable, "-m", "parpass", "codemod", "bytes.py:upper", "src", "--diff"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "PYTHONIOENCODING": "utf-8:strict",
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert told.stderr.startswith(b"Error: src/b\xfe.py: ValueError: it fails\n")
+    assert told.stdout.startswith(b"--- src/a\xff.py\n")
+    assert told.returncode == 1
+    assert (tmp_path / "src" / "a\udcff.py").read_bytes() == b"A\n"
+
+
+_LOCKED = """\
+import threading
+class Locked:
+    def __init__(self):
+        self.lock = threading.Lock()
+    def __call__(self, text):
+        return text
+locked = Locked()
+"""
+
+
+def test_a_codemod_that_no_worker_can_have_is_an_error_without_traceback(
+    tmp_path: Path,
+):
+    folder = write_files(tmp_path, locked=_LOCKED)
+    given = ["codemod", f"{folder / 'locked.py'}:locked", str(folder), "--isolate"]
+    told = CliRunner().invoke(main, given)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "Locked.body.function.lock" in told.stderr
 
 
 _SLOW = """\
@@ -119,6 +171,41 @@ def test_an_interrupt_leaves_all_files_as_they_were(tmp_path: Path, jobs: int):
     )
     begun.read_bytes()
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=200)
     assert (process.returncode, told) == (130, "Interrupted: no file was written\n")
     assert contents(tmp_path / "src") == before
+
+
+_COUNTS_INTERRUPTS = """\
+import pathlib, signal, threading
+def change(text):
+    try:
+        pathlib.Path("begun").write_text("begun")
+        while True:  # as above
+            threading.Event().wait(0.1)
+    except KeyboardInterrupt:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        second = signal.sigtimedwait([signal.SIGINT], 0.25)
+        pathlib.Path("second").write_text(str(second))
+        raise
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_the_process_group_comes_once(tmp_path: Path):
+    write_files(tmp_path / "src", a="a\n")
+    write_files(tmp_path, counting=_COUNTS_INTERRUPTS)
+    begun = new_pipe(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "parpass", "codemod", "counting.change", "src", "-j0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    begun.read_bytes()
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=200)
+    assert (process.returncode, told) == (130, "Interrupted: no file was written\n")
+    assert (tmp_path / "second").read_text() == "None"

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from parpass.runner.report.profile import Profile, RunProfile
+from parpass.report.profile import Profile, RunProfile
 from parpass.transform.capture.pass_memory import PassMemory
 
 IN_NOISE = "within the noise"

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from tests.support.commands import write_model
+from tests.support.cli.commands import write_model
 
 PROGRAM = """\
 def @main(%x: int8) { add(%x, @leaf(%x)) }

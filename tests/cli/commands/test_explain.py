@@ -10,7 +10,7 @@ import pytest
 import parpass
 from parpass.cli.commands.topics import ENVIRONMENT, error_classes
 from parpass.cli.operations.error_advice import ADVICE
-from tests.support.calling import command
+from tests.support.cli.calling import command
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,10 @@ from tests.support.calling import command
             "What to do: Replay its reproducer",
         ),
         ("BudgetWarning", "BudgetWarning: a warning", "What to do: Run with workers"),
+        ("--isolate", "--isolate: an option of parpass codemod, parpass opt", "worker"),
+        ("report", "--report: an option of parpass build, parpass opt", "HTML"),
+        ("-j", "-j: an option of parpass bisect, ", "processes"),
+        ("On_Failure", "parpass.on_failure: an option of the context", "--config"),
         ("PARPASS_CACHE_DIR", "PARPASS_CACHE_DIR: an environment", "The folder in"),
     ],
 )

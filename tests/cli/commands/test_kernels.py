@@ -13,8 +13,8 @@ from parpass import relay
 from parpass.cli.output.kernel_chains import outline
 from parpass.relay.backend.lowering.rule_registry import injective_rule
 from parpass.target.elf_symbols import exported_functions
-from tests.support.calling import command as parpass
-from tests.support.commands import write_model
+from tests.support.cli.calling import command as parpass
+from tests.support.cli.commands import write_model
 from tests.support.registering import registering_for_a_while
 
 TEXT = """def @main(%x: Tensor[(4, 8), float32]) {

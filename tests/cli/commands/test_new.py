@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli.group import main
-from tests.support.distributions import install
+from tests.support.cli.distributions import install
 
 ROOT = Path(__file__).parents[3]
 
@@ -72,8 +72,9 @@ def test_parpass_knows_its_pipeline_which_keeps_the_contract(project: Path):
         made = python(project, *opt, *options)
         assert (made.stdout, made.stderr) == (compiled.stdout, "")
     listed = python(project, *opt, "--list-passes", "--ir", "tiny_lang").stdout
-    names = [line.split()[0] for line in listed.splitlines() if line[2] != " "]
-    assert names == ["DropUnused", "FoldConstants", "PrintIR", "tiny_lang"]
+    rows = [line for line in listed.splitlines() if line.startswith("  ")]
+    names = [row.split()[0] for row in rows if row[2] != " "]
+    assert names == ["PrintIR", "DropUnused", "FoldConstants", "tiny_lang"]
     told = python(project, *opt, "--help-pass", "DropUnused").stdout
     assert told.startswith("DropUnused: a module pass")
 
@@ -135,11 +136,23 @@ def test_it_has_nothing_of_the_names_that_it_is_made_from(project: Path):
     [
         (["9lives"], "expected a name of small letters, digits and underscores"),
         (["Mine"], "expected a name of small letters, digits and underscores"),
-        (["json"], "'json' is a name of Python, or of parpass"),
-        (["parpass"], "'parpass' is a name of Python, or of parpass"),
+        (["json"], "'json' is a name of Python"),
         (["class"], "'class' is a name of Python"),
+        (["parpass"], "'parpass' is a name of parpass"),
+        (["relay"], "'relay' is a name of parpass, or of an IR"),
+        (["mlir"], "'mlir' is a name of parpass, or of an IR"),
+        (["numpy"], "'numpy' is a name of a package that parpass needs"),
+        (["numpy", "--suffix", ".toy"], "take another, such as 'numpy_compiler'"),
+        (["trio"], "'trio' is a name of a package that parpass needs"),
+        (["apache-tvm"], "'apache-tvm' is a name of a package that parpass needs"),
+        (["tests"], "'tests' is a name of"),
+        (["programs"], "'programs' is a name of a folder of the project"),
+        (["re-lay"], "got '.relay', which is that of IR 'relay'"),
+        (["toy", "--suffix", ".mlir"], "got '.mlir', which is that of IR 'mlir'"),
+        (["toy", "--suffix", ".npz"], "which is that of files of other kinds"),
+        (["toy", "--suffix", ".Toy"], "expected a suffix of small letters"),
         (["toy", "--suffix", ".onnx"], "expected a suffix of its own"),
-        (["toy", "--suffix", "toy"], "expected a suffix of its own"),
+        (["toy", "--suffix", "toy"], "expected a suffix of small letters"),
     ],
 )
 def test_names_that_cannot_be_used_are_told_and_nothing_is_made(

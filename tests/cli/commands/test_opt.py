@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,11 @@ from onnx import helper
 
 from parpass.cli import main
 from parpass.errors import SlowerRunWarning
-from tests.support import commands
-from tests.support.cache_server import serving
-from tests.support.calling import opt, place_in
-from tests.support.commands import write_model
-from tests.support.onnx_models import graph_model, random
+from tests.support.cli import commands
+from tests.support.cli.calling import opt, place_in
+from tests.support.cli.commands import write_model, write_open_model
+from tests.support.integrations.cache_server import serving
+from tests.support.onnx.models import graph_model, random
 
 FAILING = commands.FailAlways.pass_info.name
 SAYING = commands.SayError.pass_info.name
@@ -48,6 +49,7 @@ def test_passes_are_run(model: Path, option: str):
     assert (result.exit_code, result.stdout, result.stderr) == (0, TYPED, "")
 
 
+@pytest.mark.usefixtures("no_program")
 def test_results_are_kept_for_the_next_command(model: Path, tmp_path: Path):
     kept = f"--cache={tmp_path / 'kept'}"
     found: list[str] = []
@@ -59,6 +61,7 @@ def test_results_are_kept_for_the_next_command(model: Path, tmp_path: Path):
     assert "give --cache, too" in opt(model, "--verify-cache", "1").stderr
 
 
+@pytest.mark.usefixtures("no_program")
 def test_results_are_taken_from_other_caches(model: Path, tmp_path: Path):
     mine, theirs = f"--cache={tmp_path / 'mine'}", f"--cache-from={tmp_path / 'theirs'}"
     opt(model, "-p", "InferType", f"--cache={tmp_path / 'theirs'}")
@@ -73,6 +76,7 @@ def test_results_are_taken_from_other_caches(model: Path, tmp_path: Path):
     assert (result.exit_code, result.stdout) == (0, TYPED)
 
 
+@pytest.mark.usefixtures("no_program")
 def test_results_are_shared_by_a_server(model: Path):
     with serving() as server:
         for option, count in (("to", 0), ("from", 1)):
@@ -154,7 +158,7 @@ def test_json_is_read_and_written_by_suffix(weighty: Path, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [("{", "bad.json: JSON: "), ('{"parpass": 2, "nodes": [], "root": 1}', "a int")],
+    [("{", "bad.json: JSON: "), ('{"parpass": 3, "nodes": [], "root": 1}', "a int")],
 )
 def test_json_that_is_no_module_is_an_input_error(
     tmp_path: Path, content: str, complaint: str
@@ -209,6 +213,12 @@ def test_symbolic_dimensions_are_any(tmp_path: Path):
     path.write_bytes(helper.make_model(graph).SerializeToString())
     assert "%x: Tensor[(?, 3), float32]" in opt(path).stdout
     assert "%x: Tensor[(8, 3), float32]" in opt(path, "--shape=x:8,3").stdout
+
+
+def test_dimensions_and_inputs_can_be_set(tmp_path: Path):
+    path = write_open_model(tmp_path / "open.onnx")
+    shown = opt(path, "--dim", "batch=4", "--const", "rate=16000").stdout
+    assert "(%x: Tensor[(4, ?), float32], %y: Tensor[(4, 3), float32])" in shown
 
 
 @pytest.mark.parametrize("shape", ["x", "x:a,b", ":1", "x:-1"])
@@ -369,9 +379,11 @@ def test_settings_are_checked_whatever_is_done(
     assert complaint in result.stderr
 
 
-def test_an_interrupt_is_quiet(model: Path):
+def test_an_interrupt_is_quiet_and_the_next_one_still_interrupts(model: Path):
+    before = signal.getsignal(signal.SIGINT)
     result = opt(model, "-p", INTERRUPTED)
     assert (result.exit_code, result.output) == (130, "")
+    assert signal.getsignal(signal.SIGINT) is before is not signal.SIG_IGN
 
 
 @pytest.mark.parametrize(
@@ -467,8 +479,10 @@ def test_an_output_that_cannot_be_written_whole_leaves_the_file_as_it_was(
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20)); main()"
     )
+    # Python would cut bytecode off, too, for all that import that module later: -B.
+    command = [sys.executable, "-B", "-c", limited, "opt", str(model)]
     ended = subprocess.run(
-        [sys.executable, "-c", limited, "opt", str(model), "-o", str(output), "-j0"],
+        [*command, "-o", str(output), "-j0"],
         capture_output=True,
         text=True,
         check=False,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from parpass.cli.commands.options import ByteSize
+from parpass.cli.options.shared import ByteSize
 from parpass.errors import BudgetWarning
-from tests.support import breaking
-from tests.support.breaking import PROGRAM
-from tests.support.calling import command, place_in
+from tests.support.cli.calling import command, place_in
+from tests.support.relay import breaking
+from tests.support.relay.breaking import PROGRAM
 
 
 @pytest.fixture

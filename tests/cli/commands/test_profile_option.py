@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from parpass.runner.report.profile import Profile, decoded_profile
-from tests.support import commands
-from tests.support.calling import opt
+from parpass.report.profile import Profile, decoded_profile
+from tests.support.cli import commands
+from tests.support.cli.calling import opt
 
 MODEL = """\
 def @main(%x: Tensor[(2, 3), float32]) { add(nn.relu(%x), add(1f, 2f)) }

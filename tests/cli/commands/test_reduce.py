@@ -10,9 +10,9 @@ import pytest
 
 from parpass.relay import parse
 from parpass.transform.debug.reproducer import Reproducer
-from tests.support.breaking import PROGRAM
-from tests.support.calling import command
-from tests.support.reproducing import (
+from tests.support.cli.calling import command
+from tests.support.relay.breaking import PROGRAM
+from tests.support.relay.reproducing import (
     BREAKING,
     write_crash,
     write_overspending,
@@ -88,7 +88,7 @@ def test_what_every_candidate_needs_is_loaded_before_there_is_a_child(tmp_path: 
         text=True,
         check=False,
         cwd=Path(BREAKING).parents[2],
-        timeout=60,
+        timeout=200,
     )
     assert (result.stdout, result.stderr) == ("raised []\n", "")
 
@@ -108,7 +108,7 @@ def test_an_interrupted_reduction_writes_the_smallest_so_far(tmp_path: Path):
         text=True,
         check=False,
         cwd=Path(BREAKING).parents[2],
-        timeout=60,
+        timeout=200,
     )
     assert result.returncode == 130
     assert "Interrupted; this is the smallest so far." in result.stderr

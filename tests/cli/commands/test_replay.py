@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from parpass.instrument import PassInstrument, WellFormedInstrument
-from tests.support import breaking
-from tests.support.calling import command, place_in
-from tests.support.reproducing import (
+from tests.support.cli.calling import command, place_in
+from tests.support.relay import breaking
+from tests.support.relay.reproducing import (
     BREAKING,
     write_crash,
     write_overspending,
@@ -112,6 +112,14 @@ def test_a_pass_that_hangs_is_interrupted(tmp_path: Path):
     assert "The same failure came back.\n" in result.stderr
 
 
+def test_a_pass_that_takes_the_processor_is_interrupted(tmp_path: Path):
+    path = tmp_path / "failure.txt"
+    write_overspending(path, "FunctionTimeoutError", "burn", cpu_limit=0.1)
+    result = command("replay", path)
+    assert "more time of the processor than its cpu_limit of 0.1 s" in result.stderr
+    assert "The same failure came back.\n" in result.stderr
+
+
 def test_memory_is_refused_beyond_the_limit(tmp_path: Path):
     path = tmp_path / "failure.txt"
     write_overspending(path, "MemoryLimitError", "memory", memory_limit=1 << 30)
@@ -131,7 +139,7 @@ def replay(
         text=True,
         check=False,
         cwd=Path(BREAKING).parents[2],
-        timeout=60,
+        timeout=200,
     )
 
 
@@ -166,7 +174,7 @@ def test_what_hangs_in_c_is_ended(tmp_path: Path):
     [
         (("// error", "// eror"), "unknown field `eror`"),
         (("FailOnExp", "FailOnEx"), "no pass named 'FailOnEx'"),
-        (("tests.support.breaking", "tests.gone"), "there is no module 'tests.gone'"),
+        ((breaking.__name__, "tests.gone"), "there is no module 'tests.gone'"),
         (("def @inner", "def inner"), "expected"),
         (("config: {}", 'config: {"no.such": 1}'), "invalid config option 'no.such'"),
     ],

@@ -16,9 +16,9 @@ from parpass.cli import main
 from parpass.runner import open_runner
 from parpass.transform import PassContext
 from tests.support.browser import OpenedPage, opened_page
-from tests.support.commands import write_model
-from tests.support.pooled import POOLED
-from tests.support.relay_networks import mobilenet, resnet
+from tests.support.cli.commands import write_model
+from tests.support.relay.networks import mobilenet, resnet
+from tests.support.runner.pooled import POOLED
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -100,5 +100,5 @@ def test_the_page_of_a_build_leads_from_a_node_to_its_code(
         assert " bytes at 0x" in shown
         opened.page.click("text=passes on fused_nn_relu_sqrt_")
         opened.page.wait_for_function("location.hash.startsWith('#function/')")
-        opened.page.wait_for_selector("text=LowerTE")
+        opened.page.wait_for_selector("text=LowerToTIR")
         assert opened.errors == []

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from tests.support.commands import write_model
+from tests.support.cli.commands import write_model, write_open_model
 
 PROGRAM = """\
 def @main(%x: Tensor[(2, 2), float32], %y: float32) {
@@ -72,8 +72,12 @@ def test_what_is_not_given_is_random_and_the_same_each_time(program: Path):
 
 def test_shapes_that_are_open_can_be_given(program: Path):
     result = run(program, "--function", "open")
-    assert result.exit_code == 1
-    assert "expected tensors of known shapes for parameter 'x'" in result.stderr
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: expected known shapes for random values, got open ones: 'x' of "
+        "Tensor[(?, 2), float32]; give values by --input, or shapes by --shape, such "
+        "as --shape x:1,2\n"
+    )
     result = run(program, "--function", "open", "--shape", "x:3,2")
     assert "output_0: float32 (3, 2)" in result.stdout
 
@@ -84,6 +88,22 @@ def test_a_model_is_run_and_may_come_on_standard_input(tmp_path: Path):
     result = run(path, *given)
     assert "[[1. 0. 0.]\n [0. 2. 0.]]" in result.stdout
     assert run("-", *given, stdin=path.read_bytes()).stdout == result.stdout
+
+
+def test_values_tell_the_open_shapes_of_a_model(tmp_path: Path):
+    path = write_open_model(tmp_path / "open.onnx")
+    ones = np.ones((2, 3), "float32")
+    np.savez(tmp_path / "in.npz", x=ones, y=ones)
+    given = ("--inputs", tmp_path / "in.npz", "--const", "rate=16000")
+    assert run(path, *given).stdout == "output_0: float32 (1, 1)\n[[12.]]\n"
+    rows = ("--input=x=[[1, 2, 3]]", "--input=y=[[1, 1, 1]]", "--const=rate=1")
+    assert run(path, *rows).stdout == "output_0: float32 ()\n4.0\n"
+    result = run(path, "--input=x=[[1, 2, 3]]", "--const=rate=1")
+    assert result.exit_code == 2
+    assert "open are 'y' of (batch, 3); give lengths by --dim, or" in result.stderr
+    result = run(path, "--input=x=[1]", "--dim=batch=1", "--const=rate=1")
+    assert result.exit_code == 2
+    assert "'x' is Tensor[(1, ?), float32], but the value for it has" in result.stderr
 
 
 @pytest.mark.parametrize(

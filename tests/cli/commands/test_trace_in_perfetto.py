@@ -17,9 +17,9 @@ from parpass import IRModule
 from parpass.runner import open_runner
 from parpass.transform import PassContext
 from tests.support.browser import OpenedPage, opened_page, serving
-from tests.support.pooled import POOLED
-from tests.support.relay_networks import mlp, mobilenet, resnet
-from tests.support.traces import ReadTrace
+from tests.support.relay.networks import mlp, mobilenet, resnet
+from tests.support.runner.pooled import POOLED
+from tests.support.runner.traces import ReadTrace
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

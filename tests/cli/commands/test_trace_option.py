@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from tests.support import commands
-from tests.support.traces import ReadTrace
+from tests.support.cli import commands
+from tests.support.runner.traces import ReadTrace
 
 MODEL = """\
 def @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }

@@ -15,7 +15,7 @@ from parpass.cli import main
 from parpass.transform import register_adapter, register_programs
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.registering import registering_for_a_while
-from tests.support.toy_ir import Fn, Program, ToyAdapter
+from tests.support.toy.ir import Fn, Program, ToyAdapter
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,14 @@ from tests.support.toy_ir import Fn, Program, ToyAdapter
         ("def f(:\n", "SyntaxError: invalid syntax"),
         ("x = 1\n1 / 0\n", "ZeroDivisionError: division by zero\n  at {path}:2\n"),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3\n  at {path}:2\n"),
+        (
+            "from parpass import PassInfo\nclass A:\n    info = PassInfo('A', 1)\n",
+            "got 'A'; write PassInfo(1, 'A')\n  at {path}:3\n",
+        ),
+        (
+            "from parpass import function_pass\n\n@function_pass\ndef a(f, m, c): f\n",
+            "write @function_pass(opt_level=...)\n  at {path}:3\n",
+        ),
         ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
     ],
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
-from tests.support.commands import write_model
+from tests.support.cli.commands import write_model
 
 ABS = "def @main(%x: int8) {\n  abs(%x)\n}\n"
 SIGN = "def @main(%x: int8) {\n  sign(%x)\n}\n"
@@ -83,3 +85,19 @@ def test_a_file_that_is_neither_onnx_nor_text_is_an_input_error(tmp_path: Path):
     assert f"{path}: expected an ONNX model" in result.stderr
     path.write_bytes(b"caf\xe9")
     assert opt(path).stderr == f"Error: '{path}' is neither an .onnx file nor text\n"
+
+
+@pytest.mark.parametrize("stdin", ["", " \n"])
+def test_an_empty_standard_input_is_an_input_error(stdin: str):
+    result = opt("-", stdin=stdin)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "expected a program on standard input, got nothing" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+def test_json_cannot_have_a_name_that_is_no_text_and_says_so(tmp_path: Path):
+    path, out = tmp_path / "a\udcff.relay", tmp_path / "out.json"
+    path.write_text(ABS)
+    result = opt(path, "-o", out)
+    assert (result.exit_code, out.exists()) == (2, False)
+    assert "the program cannot be written as JSON: " in result.stderr

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from parpass import IRModule, relay
 from parpass.cli import main
-from tests.support.calling import opt
+from tests.support.cli.calling import opt
 
 NETWORK = """
 def @main(%x: Tensor[(3,), float32]) {

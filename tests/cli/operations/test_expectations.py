@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from parpass.cli import main
 from parpass.cli.operations.expectations import Expectations
 from parpass.diagnostic import Diagnostic, Span
-from tests.support import commands
+from tests.support.cli import commands
 
 GOOD = "def @main(%x: int8) {\n  abs(%x)\n}\n"
 FAILING = commands.FailAlways.pass_info.name

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import commands
-from tests.support.calling import opt
+from tests.support.cli import commands
+from tests.support.cli.calling import opt
 
 MODEL = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(nn.relu(%x)) }\n"
 

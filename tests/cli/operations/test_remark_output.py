@@ -12,8 +12,8 @@ from parpass.cli import main
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
-from tests.support.calling import opt
-from tests.support.commands import write_model
+from tests.support.cli.calling import opt
+from tests.support.cli.commands import write_model
 
 
 @register_pass("test.TellSize")

@@ -11,11 +11,10 @@ import pytest
 from docs.site.blocks import blocks
 from parpass.cli.output.failure import PassFailure, innermost_frame
 from parpass.errors import (
-    FunctionTimeoutError,
-    MemoryLimitError,
     WorkerDiedError,
     WorkerError,
 )
+from parpass.limits import LIMITS
 from parpass.transform.budget import failure_reason, skip_diagnostic
 from parpass.transform.plan import invoke
 
@@ -55,8 +54,8 @@ def test_a_death_is_printed_with_its_reproducer_and_the_innermost_line():
 @pytest.mark.parametrize(
     "error",
     [
-        FunctionTimeoutError(pass_name="Fold", function="main", limit=5.0),
-        MemoryLimitError(pass_name="Fold", function="main", limit=2 << 30),
+        LIMITS[0].error("Fold", "main", 5.0),
+        LIMITS[-1].error("Fold", "main", 2 << 30),
         WorkerError("passes.Broken: no such table"),
     ],
 )
@@ -88,6 +87,8 @@ def test_where_a_body_crashed_is_where_the_users_own_code_was():
         '  File "/home/me/main.py", line 9 in <module>',
     ]
     assert innermost_frame("\n".join(lines)) == "/home/me/passes.py:23, in fold"
+    escaped = "\n".join(lines).replace("/passes", r"/p\udcff\xe4sse")
+    assert innermost_frame(escaped) == "/home/me/p\udcff\xe4sse.py:23, in fold"
     # A pass of ours, which nobody else's code has called.
     without = [line for line in lines if "passes" not in line]
     expected = f"{ctypes.__file__}:519, in string_at"

@@ -15,9 +15,11 @@ import pytest
 from click.testing import CliRunner
 from onnx import helper
 
+from parpass import relay
 from parpass.cli import main
 from parpass.cli.output.failure import PHRASES, command_text
 from parpass.errors import (
+    CodeGenError,
     FrontendError,
     FunctionTimeoutError,
     Hint,
@@ -28,17 +30,17 @@ from parpass.ir.module import IRModule
 from parpass.relay.expr import const
 from parpass.relay.frontend import from_onnx
 from parpass.relay.transform import DeadCodeElimination
+from parpass.report import advice
 from parpass.runner import cores
 from parpass.runner.driver import session, stages
+from parpass.runner.observers import LocalReason
 from parpass.runner.pool import coordinator, failure_attribution
-from parpass.runner.report import advice
-from parpass.runner.report.figures import LocalReason
 from parpass.transform import PassContext
-from tests.support.onnx_models import graph_model
+from tests.support.onnx.models import graph_model
 
 PYTHON = re.compile(
-    r"workers=|on_failure=|shape=|open_runner|run_pipeline|opset=(?!\.)|isolated=|"
-    r"option parpass"
+    r"workers=|on_failure=|shape=|dim=|const=|open_runner|run_pipeline|opset=(?!\.)|isolated=|"
+    r"option parpass|create_executor"
 )
 # What only a program can do: bring an executor along, wait for a run.
 OF_PROGRAMS = re.compile("executor=|await|blocks its caller|isolated=True with workers")
@@ -49,7 +51,8 @@ THE_COMMANDS = "for passes that are trusted with the command's process"
 
 
 def budget(kind: type[FunctionTimeoutError | MemoryLimitError]) -> Exception:
-    return kind(pass_name="Fold", function="main", limit=5)
+    reason = "it took longer than 5 s"
+    return kind(pass_name="Fold", function="main", limit=5, reason=reason)
 
 
 def death() -> WorkerDiedError:
@@ -73,7 +76,7 @@ def too_many_workers() -> Warning:
 
 def no_workers(monkeypatch: pytest.MonkeyPatch) -> Warning:
     monkeypatch.setattr(session, "supports_workers", lambda: False)
-    return warned_by(lambda: session.new_executor(2))
+    return warned_by(lambda: session.new_pool(2))
 
 
 def memory_limit_in_process() -> Warning:
@@ -105,6 +108,22 @@ def open_dimension() -> FrontendError:
     return raised.value
 
 
+def open_parameters() -> CodeGenError:
+    """Return the error of a network that is built with open shapes."""
+    x = relay.var("x", shape=(relay.Any(),))
+    with pytest.raises(CodeGenError) as raised:
+        relay.build(relay.Function([x], x), "llvm")
+    return raised.value
+
+
+def open_result() -> CodeGenError:
+    """Return the error of a network of which a shape depends on data."""
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(CodeGenError) as raised:
+        relay.build(relay.Function([x], relay.argwhere(x)), "llvm", workers=0)
+    return raised.value
+
+
 def recommendation(check: Callable[[Any], Any], **figures: Any) -> str:
     """Return the text of a recommendation for a run with these figures."""
     ((_, text),) = check(SimpleNamespace(**figures))
@@ -117,6 +136,18 @@ def alone() -> str:
     return recommendation(no_workers, here=here, longest_path=1.0)
 
 
+IN_PYTHON = (
+    "; give from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
+)
+IN_COMMAND = "; give lengths by --dim, or whole shapes by --shape, with yours for 1: "
+READ_AGAIN = (
+    "; give from_onnx shape= or dim= when a model is read, or run the program by "
+    "relay.create_executor"
+)
+WRITTEN = (
+    "; write them into the program; 'parpass run' runs it as it is, on values of "
+    "--input"
+)
 MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     "death": (
         death,
@@ -191,8 +222,8 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     ),
     "no shape": (
         import_error,
-        "input 'x' has no shape in the model; give one: shape={'x': (...)}",
-        "input 'x' has no shape in the model; give one: --shape x:...",
+        f"{IN_PYTHON}shape={{'x': (1,)}}",
+        f"{IN_COMMAND}--shape x:1",
     ),
     "no input": (
         lambda: import_error(shape={"X": (1,)}),
@@ -201,8 +232,28 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     ),
     "open dimensions": (
         open_dimension,
-        "; give the open dimensions of the model's inputs by shape={...}",
-        "; give the open dimensions of the model's inputs by --shape NAME:1,3,...",
+        f"{IN_PYTHON}dim={{'height': 1}}",
+        f"{IN_COMMAND}--dim height=1",
+    ),
+    "no dimension": (
+        lambda: import_error(dim={"n": 1}, shape={"x": (1,)}),
+        "dim= names 'n', but no model has such a dimension",
+        "--dim names 'n', but no model has such a dimension",
+    ),
+    "no value": (
+        lambda: import_error(const={"x": "one"}),
+        "const=: expected numbers for input 'x', got 'one'",
+        "--const: expected numbers for input 'x', got 'one'",
+    ),
+    "open parameters": (
+        open_parameters,
+        READ_AGAIN,
+        WRITTEN,
+    ),
+    "open result": (
+        open_result,
+        "; run it by relay.create_executor",
+        "; run it by 'parpass run'",
     ),
     "no opset": (
         lambda: import_error(opset=False),

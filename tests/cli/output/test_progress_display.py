@@ -12,8 +12,8 @@ from parpass.cli.output.progress_display import (
     showing_progress,
     terminal_lines,
 )
+from parpass.report.progress_text import one_line
 from parpass.runner import Progress, WorkerActivity
-from parpass.runner.report.progress_text import one_line
 
 FAST = WorkerActivity(11, "Fold", "main", 0.5)
 SLOW = WorkerActivity(12, "Fuse", "f7", 14.0)

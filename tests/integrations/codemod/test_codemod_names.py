@@ -11,9 +11,9 @@ import pytest
 from libcst.codemod.commands.noop import NOOPCommand
 
 from parpass.integrations.codemod import CodemodNameError, find_codemod
-from tests.support import codemods
+from tests.support.integrations import codemods
 
-HERE = "tests.support.codemods"
+HERE = "tests.support.integrations.codemods"
 
 
 @pytest.mark.parametrize(

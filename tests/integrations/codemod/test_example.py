@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.codemods import contents, write_files
+from tests.support.integrations.codemods import contents, write_files
 
 ROOT = Path(__file__).parents[3]
 

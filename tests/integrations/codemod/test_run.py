@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from importlib import import_module, reload
@@ -13,11 +14,18 @@ import pytest
 from parpass import FunctionCache, RunReport
 from parpass.errors import ArgumentError
 from parpass.integrations.codemod import CodemodPass, SourceFile, Sources, run_codemod
+from parpass.limits import LIMITS
 from parpass.runner import Runner
 from parpass.testing import check_adapter
 from tests.conftest import RunnerOf
-from tests.support import codemods
-from tests.support.codemods import Rename, Upper, contents, upper, write_files
+from tests.support.integrations import codemods
+from tests.support.integrations.codemods import (
+    Rename,
+    Upper,
+    contents,
+    upper,
+    write_files,
+)
 
 OLD = {"old": "old"}
 
@@ -37,6 +45,7 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
         "misspelt": b"# coding: uft-8\nold = 1\n",
         "undecodable": b"old = 1\nx = '\xff'\n",
         "generated": f"# @gen{'erated'}\nold\n",
+        "no-text-\udcff": "old = 1\ndoubtful\n",
     }
     seen: list[Any] = []
     for workers in 0, 1, 2:
@@ -55,6 +64,8 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
     assert after["a.py"] == b"new = 1  # kept\n"
     assert after["bom.py"] == b"\xef\xbb\xbfnew = 1\r\n"
     assert after["latin.py"] == latin.replace(b"old", b"new")
+    assert after["no-text-\udcff.py"] == b"new = 1\ndoubtful\n"
+    assert texts["no-text-\udcff"][1] == ("doubtful in no-text-\udcff",)
     for name in "syntax", "broken", "private", "undecodable", "generated":
         assert after[f"{name}.py"] in (files[name], str(files[name]).encode())
         assert not texts[name][-1]
@@ -73,9 +84,9 @@ def test_all_numbers_of_workers_give_the_same(tmp_path: Path, runner_of: RunnerO
 
 @pytest.mark.slow
 def test_the_adapter_keeps_its_promises():
+    texts = {"a": "x = old\n", "b": "y\n", "c": "broken\n", "d\udcff": "old\n"}
     files = {
-        name: SourceFile(f"/{name}", text.encode())
-        for name, text in {"a": "x = old\n", "b": "y\n", "c": "broken\n"}.items()
+        name: SourceFile(f"/{name}", text.encode()) for name, text in texts.items()
     }
     steps = [CodemodPass(Rename, {"old": "old"}), CodemodPass(upper)]
     check_adapter(Sources(files), steps)
@@ -216,9 +227,7 @@ def test_an_interrupt_between_two_files_tells_how_many_were_written(
     assert contents(folder) == {"a.py": b"X\n", "b.py": b"y\n", "c.py": b"z\n"}
 
 
-_CODEMOD = (
-    "def change(text):\n    return helper(text)\ndef helper(text):\n    return {}\n"
-)
+_CODEMOD = "def change(text):\n    return text.{0}()\nchange.cacheable = '{0}'\n"
 
 
 @pytest.mark.slow
@@ -227,7 +236,7 @@ def test_a_cache_has_what_did_not_change_unless_the_codemod_did(
 ):
     folder = write_files(tmp_path / "src", a="x\n", b="Y\n")
     source = tmp_path / "my_change.py"
-    source.write_text(_CODEMOD.format("text.upper()"))
+    source.write_text(_CODEMOD.format("upper"))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module = import_module("my_change")
@@ -249,7 +258,7 @@ def test_a_cache_has_what_did_not_change_unless_the_codemod_did(
     assert run() == (2, 0)
     (folder / "b.py").write_text("y\n")
     assert run() == (1, 1)
-    source.write_text(_CODEMOD.format("text.lower()"))
+    source.write_text(_CODEMOD.format("lower"))
     reload(module)
     assert run() == (0, 2)
     assert contents(folder) == {"a.py": b"x\n", "b.py": b"y\n"}
@@ -290,6 +299,8 @@ def test_results_of_a_class_are_kept_from_its_first_run_on(tmp_path: Path):
     class Fresh(Rename):
         """LibCST has not noted anything on it yet."""
 
+        cacheable = "1"
+
     folder, cache = write_files(tmp_path, a="x\n", b="y\n"), FunctionCache()
     reports: list[RunReport] = []
     for _ in range(2):
@@ -303,3 +314,8 @@ def test_results_of_a_class_are_kept_from_its_first_run_on(tmp_path: Path):
             arguments=OLD,
         )
     assert [one.cache and one.cache.recalled for one in reports] == [0, 2]
+
+
+def test_a_codemod_takes_each_limit_of_a_run():
+    keywords = inspect.signature(run_codemod).parameters
+    assert [keywords[one.name].default for one in LIMITS] == [None] * len(LIMITS)

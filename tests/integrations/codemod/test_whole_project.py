@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from docs.site.blocks import blocks
-from tests.support.docs import snippets
-from tests.support.typed_pages import shown_by
+from tests.support.docs.steps import snippets
+from tests.support.docs.typed_pages import shown_by
 
 PAGE = Path(__file__).parents[3] / "docs" / "with-codemods.md"
 NUMBER = re.compile(r"\d[\d,.]*")

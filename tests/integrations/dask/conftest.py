@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from parpass.runner import Runner, open_runner
-from tests.conftest import RunnerOf
-from tests.integrations.dask.clusters import client_of, cluster_of, executor_of
+from tests.support.integrations.clusters import client_of, cluster_of, executor_of
 from tests.support.reducers import reducers_put_back
 
 
@@ -31,9 +30,3 @@ def runner(client: Any) -> Iterator[Runner]:
     """Give a runner on that cluster."""
     with executor_of(client) as executor, open_runner(executor=executor) as runner:
         yield runner
-
-
-@pytest.fixture(scope="module")
-def runner_of(runner: Runner) -> RunnerOf:
-    """Give a function that returns it, whatever the number of workers."""
-    return lambda workers: runner

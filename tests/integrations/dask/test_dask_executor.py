@@ -22,7 +22,9 @@ from parpass.cli import main
 from parpass.errors import FunctionTimeoutError, RuntimeUseError, WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from tests.integrations.dask.clusters import (
+from tests.integrations.xdsl.test_xdsl_adapter import PROGRAM
+from tests.relay.test_build_module import digest
+from tests.support.integrations.clusters import (
     client_of,
     dask,
     dask_config,
@@ -30,22 +32,20 @@ from tests.integrations.dask.clusters import (
     kept,
     scheduler_in,
 )
-from tests.integrations.xdsl.test_xdsl_adapter import PROGRAM
-from tests.relay.test_build_module import digest
-from tests.support.comparing import (
+from tests.support.other_processes import until, unused_port
+from tests.support.runner.comparing import (
     Watchers,
     both,
     context_settings,
     instruments,
     law_on,
 )
-from tests.support.ending import EndIn, end
-from tests.support.large import Doubled, weighted
-from tests.support.other_processes import until, unused_port
-from tests.support.pooled import POOLED, pooled, run_pooled
-from tests.support.toy_ir import Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, Say
-from tests.support.toy_pipelines import pipelines, programs, see
+from tests.support.runner.large import Doubled, weighted
+from tests.support.runner.pooled import POOLED, pooled, run_pooled
+from tests.support.toy.ending import EndIn, end
+from tests.support.toy.ir import Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, Say
+from tests.support.toy.pipelines import pipelines, programs, see
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +61,21 @@ def test_the_law_holds_on_it_and_passes_read_other_functions(runner: Runner):
         settings={"config": POOLED},
     )
     assert parallel == serial
+
+
+def test_a_small_isolated_run_is_one_job_and_a_crash_in_it_has_a_name(client: Any):
+    steps = Sequential([Add(1), AddFrom("f0")])
+    with (
+        executor_of(client) as executor,
+        open_runner(executor=executor, isolated=True) as runner,
+    ):
+        for mod in (program(1), program(2)):
+            assert runner.run_sync(mod, steps) == steps(mod)
+            assert runner.last_report is not None
+            assert runner.last_report.jobs == 1
+        with pytest.raises(WorkerDiedError) as caught:
+            runner.run_sync(program(1), [Add(1), EndIn("exit", 2)])
+        assert (caught.value.pass_name, caught.value.function) == ("EndIn", "f0")
 
 
 def test_a_runner_is_given_a_cluster_by_its_url(client: Any):
@@ -159,8 +174,10 @@ def test_the_command_has_a_cluster_run_passes(client: Any, tmp_path: Path):
     arguments = ["opt", str(path), "-p", "canonicalize,cse", *pooled]
     address = client.scheduler.address
     there = CliRunner().invoke(main, [*arguments, "--dask", address])
-    assert there.output == CliRunner().invoke(main, [*arguments, "-j0"]).output
-    assert "func.func @first" in there.output
+    assert there.stdout == CliRunner().invoke(main, [*arguments, "-j0"]).stdout
+    assert "func.func @first" in there.stdout
+    told = there.stderr.splitlines()  # of its progress, where it takes long
+    assert [line for line in told if not line.startswith("Progress: ")] == []
 
 
 class KillWorker(FunctionPass):
@@ -193,10 +210,12 @@ def test_a_worker_of_dasks_that_is_killed_at_work_costs_its_jobs_alone(
 ):
     flag, mod = tmp_path / "flag", program(*range(40))
     flag.touch()
-    made = run_pooled(runner, KillWorker(7, flag), mod)
-    assert not flag.exists()
-    assert made == Add(1)(mod)
-    client.wait_for_workers(2)
+    # A `LocalCluster` gives a worker up that takes longer to be there again.
+    with dask_config({"distributed.deploy.lost-worker-timeout": "10 minutes"}):
+        made = run_pooled(runner, KillWorker(7, flag), mod)
+        assert not flag.exists()
+        assert made == Add(1)(mod)
+        client.wait_for_workers(2)
 
 
 @pytest.mark.stress

@@ -18,8 +18,9 @@ import trio
 from parpass.errors import RuntimeUseError
 from parpass.runner import JobCancelledError, Runner, open_runner
 from parpass.transform import PassContext, Sequential
-from tests.integrations.cluster.ended_commands import end_command
-from tests.integrations.dask.clusters import (
+from tests.integrations.dask.ended_commands import end_command
+from tests.runner.test_contextvars import Around, Note, seen
+from tests.support.integrations.clusters import (
     client_of,
     cluster_of,
     dask,
@@ -28,12 +29,11 @@ from tests.integrations.dask.clusters import (
     kept,
     scheduler_in,
 )
-from tests.runner.test_contextvars import Around, Note, seen
-from tests.support.ending import HangOnAll, end
 from tests.support.other_processes import until
-from tests.support.pooled import POOLED, new_pipe, pooled, run_pooled
-from tests.support.toy_ir import program
-from tests.support.toy_passes import Add
+from tests.support.runner.pooled import POOLED, new_pipe, pooled, run_pooled
+from tests.support.toy.ending import HangOnAll, end
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add
 
 pytestmark = pytest.mark.stress
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.dask.clusters import dask, scheduler_in
 from tests.integrations.xdsl.test_xdsl_adapter import PROGRAM
+from tests.support.integrations.clusters import dask, scheduler_in
 
 pytestmark = pytest.mark.stress
 

@@ -20,19 +20,19 @@ import pytest
 from parpass.errors import WorkerDiedError
 from parpass.runner import Runner, open_runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from tests.integrations.dask.clusters import (
+from tests.support.integrations.clusters import (
     client_of,
     dask,
     executor_of,
     kept,
     scheduler_in,
 )
-from tests.support.ending import EndIn
-from tests.support.large import Doubled, weighted
 from tests.support.own_mounts import unsharing
-from tests.support.pooled import pooled, run_pooled
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, AddFrom
+from tests.support.runner.large import Doubled, weighted
+from tests.support.runner.pooled import pooled, run_pooled
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, AddFrom
 
 pytestmark = pytest.mark.stress
 

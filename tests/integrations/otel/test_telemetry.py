@@ -25,10 +25,10 @@ from parpass.transform import (
     PassInfo,
     Sequential,
 )
-from tests.support.ending import EndIn
-from tests.support.pooled import POOLED
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, Duplicate, FailOn
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ending import EndIn
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, Duplicate, FailOn
 
 PASSES = Sequential([Add(1), Duplicate(), Add(2)])
 

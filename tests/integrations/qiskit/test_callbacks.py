@@ -12,7 +12,7 @@ from qiskit.transpiler import PassManager
 from qiskit.transpiler.passes import Depth, RemoveBarriers, Size
 
 from parpass.integrations.qiskit.callbacks import Recorder, call_back, passes_of
-from tests.support.quantum import EndOn, circuits, for_a_line
+from tests.integrations.qiskit.quantum import EndOn, circuits, for_a_line
 
 
 def called_back(manager: PassManager, recorder: Recorder) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from parpass.integrations.qiskit import (
     transpile_circuits,
     transpile_circuits_sync,
 )
-from tests.support.quantum import EndOn, Twirl, circuits, for_a_line
+from tests.integrations.qiskit.quantum import EndOn, Twirl, circuits, for_a_line
 
 ROOT = Path(__file__).parents[3]
 LEAVE_ALL = {"parpass.asking_workers_seconds": 0.0}

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from parpass import IRModule, relay, tir
 from parpass.errors import ArgumentError
 from parpass.relay.backend.lowering.kernel_builder import kernel
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.target import Target
 from parpass.tir.interpreter.evaluation import evaluate
-from tests.support.compiled import compiled
+from tests.integrations.tvm.memory_programs import memory_funcs
 from tests.support.drawn import shared
-from tests.support.loop_programs import prim_funcs, vectorized_funcs
-from tests.support.loop_values import MAX_STEPS, arguments, assert_same_values
-from tests.support.memory_programs import memory_funcs
 from tests.support.profiles import examples
+from tests.support.target.compiled import compiled
+from tests.support.tir.programs import prim_funcs, vectorized_funcs
+from tests.support.tir.values import MAX_STEPS, arguments, assert_same_values
 
 pytestmark = pytest.mark.foreign
 
@@ -79,7 +79,7 @@ def test_tvms_programs_come_back_to_it(between: Callable[[IRModule], IRModule]):
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program, values
+    from tests.integrations.tvm.tvm_programs import program, values
 
     mod = program(4)
     expected = values(tvm.compile(mod, target="llvm"), mod)
@@ -95,7 +95,7 @@ def test_parpass_compiles_what_is_from_tvm():
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import dense
+    from tests.integrations.tvm.tvm_programs import dense
 
     mod = tvm.IRModule({"main": dense(5, "main")})
     func = ptvm.from_tvm(mod)["main"]
@@ -155,7 +155,7 @@ def test_views_of_memory_come_over():
     from tvm import tirx
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import dense
+    from tests.integrations.tvm.tvm_programs import dense
 
     func = ptvm.from_tvm(dense(5, "main"))["main"]
     assert isinstance(func, tir.PrimFunc)
@@ -168,7 +168,7 @@ def test_views_of_memory_come_over():
 
 def test_functions_that_are_no_prim_funcs_are_refused():
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import network
+    from tests.integrations.tvm.tvm_programs import network
 
     with pytest.raises(ArgumentError, match=r"got a tvm\.relax\.\S+Function, 'main'"):
         ptvm.from_tvm(network())

@@ -24,7 +24,7 @@ def round_trip(value: Any) -> Any:
 def test_modules_come_back_as_they_were(which: str):
     import tvm
 
-    from tests.support import tvm_programs
+    from tests.integrations.tvm import tvm_programs
 
     mod = getattr(tvm_programs, which)()
     made = round_trip(mod)
@@ -80,7 +80,7 @@ def test_what_stays_in_its_process_is_named_by_its_path():
     import tvm_ffi
 
     from parpass.integrations.tvm.graph_codec import encode
-    from tests.support.tvm_programs import program
+    from tests.integrations.tvm.tvm_programs import program
 
     local = tvm_ffi.convert_func(lambda: 1)
     mod = program(2).with_attr("hooks", {"first": [local]})
@@ -102,7 +102,7 @@ def test_global_variables_of_one_name_are_one_again():
     import tvm
 
     from parpass.integrations.tvm.graph_codec import unify_globals
-    from tests.support.tvm_programs import calling
+    from tests.integrations.tvm.tvm_programs import calling
 
     mod = calling()
     apart = {name.name_hint: round_trip(one) for name, one in mod.functions.items()}

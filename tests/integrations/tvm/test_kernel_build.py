@@ -33,7 +33,7 @@ def test_prim_funcs_compute_what_tvms_own_library_does(
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program, values
+    from tests.integrations.tvm.tvm_programs import program, values
 
     mod = program(10)
     expected = values(tvm.compile(mod, target="llvm"), mod)
@@ -55,7 +55,7 @@ def test_a_network_computes_what_tvms_own_executable_does(always: dict[str, Any]
     from tvm import relax
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import network
+    from tests.integrations.tvm.tvm_programs import network
 
     mod = network()
     given = tvm.runtime.tensor(np.ones((4, 4), dtype="float32"))
@@ -70,7 +70,7 @@ def test_kernels_that_call_each_other_are_compiled_together(always: dict[str, An
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import calling
+    from tests.integrations.tvm.tvm_programs import calling
 
     library = ptvm.build(calling(), **always)
     given = tvm.runtime.tensor(np.zeros(4, dtype="float32"))
@@ -82,7 +82,7 @@ def test_tvms_settings_hold_in_workers(always: dict[str, Any], tmp_path: Path):
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import add_one
+    from tests.integrations.tvm.tvm_programs import add_one
 
     mod = tvm.IRModule({"main": add_one(64)})
     paths = [tmp_path / f"{at}.so" for at in range(3)]
@@ -100,7 +100,7 @@ def test_what_tvm_cannot_compile_is_named(always: dict[str, Any]):
     from tvm import tirx
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program
+    from tests.integrations.tvm.tvm_programs import program
 
     free = tirx.call_extern("int32", "f", tirx.Var("free", "int32"))
     bad = tirx.PrimFunc([], tirx.Evaluate(free))
@@ -116,7 +116,7 @@ def test_what_tvm_cannot_compile_is_named(always: dict[str, Any]):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="an instruction of x86")
 def test_a_kernel_that_kills_its_worker_is_named(always: dict[str, Any]):
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program, unselectable
+    from tests.integrations.tvm.tvm_programs import program, unselectable
 
     mod = program(3)
     mod["bad"] = unselectable().with_attr("global_symbol", "bad")
@@ -149,7 +149,7 @@ def test_an_interrupt_leaves_neither_processes_nor_files(tmp_path: Path):
 
 _BUILDING = """
 from parpass.integrations import tvm as ptvm
-from tests.support.tvm_programs import program
+from tests.integrations.tvm.tvm_programs import program
 
 def tell(progress):
     if progress.workers and not told:
@@ -176,7 +176,7 @@ if __name__ == "__main__":
 )
 def test_what_is_not_built_here_is_refused(arguments: dict[str, Any], message: str):
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program
+    from tests.integrations.tvm.tvm_programs import program
 
     given: dict[str, Any] = {"mod": program(1), "workers": 0, **arguments}
     with pytest.raises(ArgumentError, match=message):
@@ -187,7 +187,7 @@ def test_two_kernels_of_one_symbol_are_refused():
     import tvm
 
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import add_one
+    from tests.integrations.tvm.tvm_programs import add_one
 
     mod = tvm.IRModule({"a": add_one(2), "b": add_one(3)})
     with pytest.raises(ArgumentError, match="got 'main' for 'a', 'b'"):
@@ -198,7 +198,7 @@ def test_a_machine_without_a_linker_is_told_before_anything_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ):
     from parpass.integrations import tvm as ptvm
-    from tests.support.tvm_programs import program
+    from tests.integrations.tvm.tvm_programs import program
 
     monkeypatch.setattr("tvm.support.cc.get_cc", lambda: None)
     with pytest.raises(RuntimeUseError, match=r"linked by a C.. compiler, and th"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs import snippets
+from tests.support.docs.steps import snippets
 
 pytestmark = pytest.mark.foreign
 

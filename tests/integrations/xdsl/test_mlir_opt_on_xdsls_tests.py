@@ -17,7 +17,7 @@ import pytest
 
 from parpass.runner import Runner, open_runner
 from tests.integrations.xdsl.test_xdsl_codec import FILECHECK
-from tests.support.xdsl_opt_runs import by_mlir_opt, by_xdsl_opt, invocations
+from tests.integrations.xdsl.xdsl_opt_runs import by_mlir_opt, by_xdsl_opt, invocations
 
 pytestmark = pytest.mark.stress
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdsl.transforms.experimental.func_to_pdl_rewrite import FuncToPdlRewrite
 
 from parpass.errors import SlowerRunWarning
 from parpass.integrations.xdsl import xdsl_codec
 from parpass.integrations.xdsl.parallel_run import ParallelRun
 from parpass.runner import Runner, open_runner
-from tests.support.xdsl_opt_runs import Outcome, by_mlir_opt, by_xdsl_opt
+from tests.integrations.xdsl.xdsl_opt_runs import Outcome, by_mlir_opt, by_xdsl_opt
 
 PROGRAM = """\
 #map = affine_map<(d0) -> (d0 + 1)>
@@ -126,8 +127,31 @@ def test_resources_are_written_after_the_module(runner: Runner, tmp_path: Path):
     assert b'one: "0x0400000000000080"' in told.output
 
 
+FAILING = """\
+func.func @f(%m: memref<?x?xf32, affine_map<(a, b) -> (b, a)>>, %i: index) -> f32 {
+  %v = memref.load %m[%i, %i] : memref<?x?xf32, affine_map<(a, b) -> (b, a)>>
+  func.return %v : f32
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("passes", "text", "expected"),
+    [
+        (
+            f"{LOCAL},convert-func-to-riscv-func,{LOCAL},dce",
+            PROGRAM,
+            [("parse", True), ("apply", True)],
+        ),
+        ("convert-memref-to-ptr,cse", FAILING, [("parse", False)]),  # not once more
+    ],
+)
 def test_what_is_to_be_had_from_workers_comes_from_them(
-    runner: Runner, monkeypatch: pytest.MonkeyPatch
+    passes: str,
+    text: str,
+    expected: list[tuple[str, bool]],
+    runner: Runner,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     done: list[tuple[str, bool]] = []
 
@@ -143,9 +167,9 @@ def test_what_is_to_be_had_from_workers_comes_from_them(
 
     told("parse")
     told("apply")
-    passes = f"{LOCAL},convert-func-to-riscv-func,{LOCAL},dce"
-    by_mlir_opt(runner, ["-p", passes], PROGRAM.encode())
-    assert done == [("parse", True), ("apply", True)]
+    given = ["-p", passes], text.encode()
+    assert by_mlir_opt(runner, *given) == by_xdsl_opt(*given)
+    assert done == expected
 
 
 def test_of_a_program_that_fails_in_workers_nothing_of_it_is_shown(
@@ -155,6 +179,44 @@ def test_of_a_program_that_fails_in_workers_nothing_of_it_is_shown(
     assert by_mlir_opt(runner, ["-p", LOCAL], WRONG.encode()) == expected
     assert expected.code == 1
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("passes", ["cse,func-to-pdl-rewrite", "func-to-pdl-rewrite"])
+def test_what_fails_after_workers_have_helped_is_run_once_more_by_xdsl(
+    passes: str, runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    failing = False
+
+    def apply(self: FuncToPdlRewrite, ctx: Any, op: Any) -> None:
+        nonlocal failing
+        print("seen")  # noqa: T201 -- which is shown once
+        failing, fails = False, failing
+        if fails:  # as one that needs what only verification here would have filled
+            raise TypeError("not iterable")
+
+    monkeypatch.setattr(FuncToPdlRewrite, "apply", apply)
+    given = ["-p", passes], PROGRAM.encode()
+    expected = by_xdsl_opt(*given)
+    assert (expected.code, expected.output[:5]) == (0, b"seen\n")
+    failing = True
+    assert by_mlir_opt(runner, *given) == expected
+    assert not failing
+
+
+def test_what_fails_before_workers_have_helped_is_raised_as_it_is(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+):
+    tried: list[Any] = []
+
+    def apply(self: FuncToPdlRewrite, ctx: Any, op: Any) -> None:
+        tried.append(op)
+        raise TypeError("not iterable")
+
+    monkeypatch.setattr(FuncToPdlRewrite, "apply", apply)
+    given = PROGRAM.replace("\n", "\r\n").encode()  # which workers do not parse
+    made = by_mlir_opt(runner, ["-p", "func-to-pdl-rewrite"], given)
+    assert "not iterable" in made.error
+    assert len(tried) == 1
 
 
 def test_an_untested_release_is_named_and_runs_by_xdsl_alone(

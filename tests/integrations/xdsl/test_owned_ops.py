@@ -11,8 +11,8 @@ from xdsl.ir import Operation
 
 from parpass.integrations.xdsl.owned_ops import OwnedOps
 from parpass.integrations.xdsl.xdsl_adapter import MLIRFormat
+from tests.integrations.xdsl.xdsl_programs import generic_text, parsed
 from tests.support.interleaving import interleaved
-from tests.support.xdsl_programs import generic_text, parsed
 
 PROGRAM = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
 FILES = ("xdsl/owned_ops.py",)

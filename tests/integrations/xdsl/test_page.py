@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from parpass.cli import main
 from parpass.integrations.xdsl import FUNCTION_LOCAL
-from tests.support.docs import snippets
+from tests.support.docs.steps import snippets
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "xdsl.md"

@@ -35,9 +35,9 @@ from parpass.integrations.xdsl import FUNCTION_LOCAL, ParallelPipeline, function
 from parpass.integrations.xdsl.context_spec import universe
 from parpass.runner import Runner
 from parpass.transform import PassContext
-from tests.support.pooled import POOLED
+from tests.integrations.xdsl.xdsl_programs import context, generic_text, parsed
+from tests.support.runner.pooled import POOLED
 from tests.support.watching import ChangeLog
-from tests.support.xdsl_programs import context, generic_text, parsed
 
 PROGRAM = """
 builtin.module attributes {"here" = 1 : i32} {

@@ -19,17 +19,12 @@ from parpass.integrations.xdsl.owned_ops import UnparsedOps
 from parpass.integrations.xdsl.xdsl_adapter import MLIRFormat
 from parpass.integrations.xdsl.xdsl_passes import pass_of
 from parpass.runner import Runner
-from parpass.transform import (
-    PassContext,
-    Sequential,
-    parse_pipeline,
-    print_pipeline,
-)
+from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
 from parpass.transform.debug.reproducer import Reproducer
 from tests.integrations.xdsl.test_xdsl_codec import FILECHECK
-from tests.support.calling import command
-from tests.support.pooled import POOLED
-from tests.support.xdsl_programs import context, parsed
+from tests.integrations.xdsl.xdsl_programs import context, parsed
+from tests.support.cli.calling import command
+from tests.support.runner.pooled import POOLED
 
 PROGRAM = """\
 #map = affine_map<(d0) -> (d0 + 1)>

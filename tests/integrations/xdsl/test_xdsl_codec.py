@@ -17,8 +17,7 @@ from parpass.errors import ArgumentError, SlowerRunWarning
 from parpass.integrations.xdsl import xdsl_codec
 from parpass.integrations.xdsl.attribute_codec import decoded, encoded, name_of
 from parpass.integrations.xdsl.op_codec import decode, encode
-from tests.support.profiles import examples
-from tests.support.xdsl_programs import (
+from tests.integrations.xdsl.xdsl_programs import (
     KINDS,
     generic_text,
     modules,
@@ -26,6 +25,7 @@ from tests.support.xdsl_programs import (
     orders_of_use,
     parsed,
 )
+from tests.support.profiles import examples
 
 FILECHECK = "PARPASS_XDSL_FILECHECK"  # a folder with the programs of xDSL's own tests
 

@@ -4,7 +4,7 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Effect, Op
+from parpass.ir.op.op_table import Effect, Op
 from parpass.ir.types import FuncType, RelayRefType, TensorType
 from parpass.relay.analysis import Effects
 from parpass.relay.expr import (
@@ -21,8 +21,8 @@ from parpass.relay.expr import (
     Var,
 )
 from parpass.relay.op import annotation, nn
-from tests.support.adts import LIST, head_or, list_of
-from tests.support.effects import READS, WRITES, effect, read
+from tests.support.relay.adts import LIST, head_or, list_of
+from tests.support.relay.effects import READS, WRITES, effect, read
 
 TENSOR = TensorType((3,), "float32")
 ONE = FuncType((TENSOR,), TENSOR)
@@ -49,7 +49,7 @@ def noisy() -> Function:
         (Call(noisy(), (x,)), Effect.WRITES),
         (Let(f, noisy(), x), Effect.PURE),
         (Let(f, noisy(), f(x)), Effect.WRITES),
-        (Let(f, annotation.compiler_begin(noisy(), "c"), f(x)), Effect.WRITES),
+        (Let(f, annotation.stop_fusion(noisy()), f(x)), Effect.WRITES),
         (f(x), Effect.WRITES),
         (GlobalVar("nowhere")(x), Effect.WRITES),
         (GlobalVar("quiet")(x), Effect.PURE),

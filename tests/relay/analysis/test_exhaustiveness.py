@@ -18,8 +18,8 @@ from parpass.relay.adt import (
 )
 from parpass.relay.analysis import unmatched_cases
 from parpass.relay.expr import Var, const
-from tests.support.adts import CONS, NIL, with_lists
 from tests.support.profiles import examples
+from tests.support.relay.adts import CONS, NIL, with_lists
 
 ANY = PatternWildcard()
 

@@ -4,8 +4,8 @@ import pytest
 
 from parpass.relay.analysis import check_constant
 from parpass.relay.expr import Expr, Tuple, TupleGetItem, Var, const
-from tests.support.deep import DEEPEST
-from tests.support.programs import call_op
+from tests.support.relay.deep import DEEPEST
+from tests.support.relay.programs import call_op
 
 ONE = const(1)
 

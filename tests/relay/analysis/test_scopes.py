@@ -8,10 +8,10 @@ from hypothesis import given
 from parpass.ir.module import IRModule
 from parpass.relay.analysis import all_vars, bound_vars, free_vars, well_formed
 from parpass.relay.expr import Expr, Function, If, Let, Tuple, Var, const
-from tests.support.deep import DEPTH, KINDS, X, closures, lets
 from tests.support.drawn import MODULES
 from tests.support.profiles import examples
-from tests.support.programs import call_op, expressions
+from tests.support.relay.deep import DEPTH, KINDS, X, closures, lets
+from tests.support.relay.programs import call_op, expressions
 
 A, B, C = Var("a"), Var("b"), Var("c")
 

@@ -14,7 +14,7 @@ from parpass.ir.types import (
     TypeVar,
 )
 from parpass.relay.analysis import check_kind
-from tests.support.adts import LIST, LIST_DATA, A, with_lists
+from tests.support.relay.adts import LIST, LIST_DATA, A, with_lists
 
 INT = TensorType((), "int32")
 SHAPE = TypeVar("S", TypeKind.ShapeVar)

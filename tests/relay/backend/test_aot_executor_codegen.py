@@ -11,7 +11,13 @@ from parpass import IRModule, relay, te
 from parpass.errors import ArgumentError, CodeGenError, KernelError
 from parpass.runtime import Module
 from parpass.runtime.library_file import places_of
-from tests.support.lowered_networks import WEIGHT, built, expected, halves, network
+from tests.support.relay.lowered_networks import (
+    WEIGHT,
+    built,
+    expected,
+    halves,
+    network,
+)
 
 X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
 

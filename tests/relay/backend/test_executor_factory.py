@@ -12,7 +12,7 @@ import pytest
 from parpass import IRModule, relay
 from parpass.errors import ArgumentError
 from parpass.relay.backend.executor_factory import c_header
-from tests.support.lowered_networks import WEIGHT, added, built, dense, network
+from tests.support.relay.lowered_networks import WEIGHT, added, built, dense, network
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "run_library.c"
 COMPILER = shutil.which("cc")
@@ -64,9 +64,11 @@ def test_the_example_runs_a_network(tmp_path: Path):
     program = tmp_path / "run_library"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}"]
     command = [str(COMPILER), str(EXAMPLE), "-o", str(program), *flags, "-ldl"]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=200)
     x = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
     numbers = [str(one) for one in x.reshape(-1)]
-    told = subprocess.check_output([program, tmp_path / "net.so", *numbers], timeout=60)
+    told = subprocess.check_output(
+        [program, tmp_path / "net.so", *numbers], timeout=200
+    )
     got = np.array(told.split(), "float32").reshape(2, 3)
     np.testing.assert_allclose(got, x @ WEIGHT.T + 3, rtol=1e-4)

@@ -16,8 +16,8 @@ from parpass import IRModule, relay
 from parpass.errors import CodeGenError, LibraryError
 from parpass.relay.backend.graph_executor_codegen import KernelCall, graph_of, planned
 from parpass.runtime.graph_json import read_graph
-from tests.support.lowered_networks import added, network
 from tests.support.profiles import examples
+from tests.support.relay.lowered_networks import added, network
 
 SIZES = st.sampled_from([0, 1, 4, 100, 128, 4096, 100_000])
 
@@ -160,11 +160,18 @@ def test_control_flow_and_open_shapes_are_refused():
         relay.Call(relay.GlobalVar("main"), [x]),
     ):
         mod = IRModule({"main": relay.Function([x], body)})
-        with pytest.raises(CodeGenError, match=r"run by relay\.create_executor"):
+        with pytest.raises(CodeGenError, match=r"run it by relay\.create_executor"):
             graph_of(mod)
-    y = relay.var("y", shape=(relay.Any(), 3))
-    with pytest.raises(CodeGenError, match=r"expected known shapes .* parameter 'y'"):
-        graph_of(IRModule({"main": relay.Function([y], y)}))
+    y, z = (relay.var(name, shape=(relay.Any(), 3)) for name in "yz")
+    both = relay.Function([y, x, z], relay.Tuple([y, z]))
+    with pytest.raises(CodeGenError) as caught:
+        graph_of(IRModule({"main": both}))
+    assert str(caught.value) == (
+        "expected known shapes for the graph executor, got open ones of the parameters "
+        "'y' of Tensor[(?, 3), float32], 'z' of Tensor[(?, 3), float32]; give "
+        "from_onnx shape= or dim= when a model is read, or run the program by "
+        "relay.create_executor"
+    )
 
 
 def test_a_text_that_is_no_graph_is_refused():

@@ -9,8 +9,8 @@ import pytest
 
 from parpass.errors import UnknownFunctionError
 from parpass.runner import Runner
-from tests.support.lowered_networks import built, network
-from tests.support.pooled import run_pooled
+from tests.support.relay.lowered_networks import built, network
+from tests.support.runner.pooled import run_pooled
 
 
 @pytest.mark.slow

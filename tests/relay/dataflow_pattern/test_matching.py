@@ -9,7 +9,7 @@ import pytest
 
 from parpass import relay
 from parpass.errors import IRTypeError, UnknownOpError
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.relay.dataflow_pattern import (
     AltPattern,
     AttrPattern,
@@ -40,6 +40,7 @@ from parpass.relay.dataflow_pattern import (
     wildcard,
 )
 from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from tests.support.cpu_time import cpu_limit
 
 DEEP = 5_000
 
@@ -357,3 +358,12 @@ def test_a_constant_is_compared_by_value() -> None:
 
 def test_variables_have_names() -> None:
     assert [Var("x").name_hint, is_x.name] == ["x", "x"]
+
+
+def test_a_match_looks_no_further_than_its_pattern():
+    deep: Expr = Var("x")
+    for _ in range(DEEP):
+        deep = relay.exp(deep)
+    pattern = is_op("exp")(is_op("exp")(wildcard()))
+    with cpu_limit(0.5):  # an order of the whole expression takes 5 ms
+        assert all(pattern.match(deep) for _ in range(1_000))

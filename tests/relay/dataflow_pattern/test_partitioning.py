@@ -23,7 +23,7 @@ from parpass.relay.dataflow_pattern import (
     wildcard,
 )
 from parpass.relay.expr import Call, Expr, Function, Tuple, Var
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 
 x, y, z, w, b, w2, b2 = (
     relay.var(name) for name in ("x", "y", "z", "w", "b", "w2", "b2")

@@ -83,6 +83,12 @@ def test_without_a_match_the_expression_is_the_same_object() -> None:
     assert rewrite(unchanged, program) is program
 
 
+def test_an_operator_itself_is_replaced() -> None:
+    subtract = relay.op.get("subtract")
+    other = Replace(is_op("add"), lambda _pre, _post, _map: subtract)
+    assert_structural_equal(rewrite(other, relay.exp(x + y)), relay.exp(x - y))
+
+
 def test_matches_in_functions_are_replaced() -> None:
     function = Function((x, y), relay.exp(x + y))
     after = rewrite(to_difference(), Call(function, (x, y)) + w)

@@ -30,7 +30,7 @@ from parpass.relay.interpreter.values import Closure
 from parpass.relay.op import Op
 from parpass.relay.op.declaration.type_relations import identity
 from parpass.runtime.ndarray import NDArray
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 
 def number(name: str = "n") -> Var:

@@ -13,7 +13,7 @@ from parpass.relay.adt import Clause, Match, PatternVar, PatternWildcard
 from parpass.relay.expr import Expr, RefCreate, Var, const
 from parpass.relay.interpreter.values import ConstructorValue, RefValue
 from parpass.relay.text.parser import parse
-from tests.support.adts import CONS, NIL, head_or, list_of, with_lists
+from tests.support.relay.adts import CONS, NIL, head_or, list_of, with_lists
 
 LISTS = "type List[A] { Cons(A, List[A]), Nil }\n"
 

@@ -8,14 +8,14 @@ import pytest
 import parpass as tvm
 from parpass import relay
 from parpass.errors import EvaluationError
+from parpass.relay.testing import count_ops
 from parpass.relay.transform import (
     DeadCodeElimination,
     EliminateCommonSubexpr,
     FoldConstant,
 )
 from parpass.transform import Sequential
-from tests.support.meaning import assert_keeps_meaning
-from tests.support.opt_pass import count_ops
+from tests.support.relay.meaning import assert_keeps_meaning
 
 X = relay.var("x", shape=(), dtype="int32")
 

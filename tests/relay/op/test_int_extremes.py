@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from parpass.relay import op
 from parpass.relay.expr import Expr, const
 from parpass.relay.op import image, nn
-from tests.support.op_calls import value
 from tests.support.profiles import examples
-from tests.support.rules_of_lowering import by_machine
+from tests.support.relay.op.calls import value
+from tests.support.relay.op.rules_of_lowering import by_machine
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Effect, OpPattern
+from parpass.ir.op.op_table import Effect, OpPattern
 from parpass.ir.serialization import load_json, save_json
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.op import Op
 from parpass.relay.op.declaration.attributes import attr_fields
 from parpass.relay.text.parser import parse
-from tests.support.lowered import as_function
-from tests.support.op_calls import call_of
-from tests.support.op_shapes import Built
-from tests.support.operators import (
+from tests.support.profiles import examples
+from tests.support.relay.lowered import as_function
+from tests.support.relay.op.calls import call_of
+from tests.support.relay.op.operators import (
     GENERATED,
     ROWS,
     declared,
     shipped,
     with_facet,
 )
-from tests.support.profiles import examples
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

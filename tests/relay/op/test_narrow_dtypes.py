@@ -15,11 +15,11 @@ from parpass.relay.interpreter.values import has_type
 from parpass.relay.op import Op, TypeRelationError, nn
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
 from parpass.runtime.dtypes import numpy_dtype
-from tests.support.op_calls import Array, related, type_of, value
-from tests.support.op_dtypes import rounded, with_floats
-from tests.support.op_shapes import Built
-from tests.support.operators import GENERATED
 from tests.support.profiles import examples
+from tests.support.relay.op.calls import Array, related, type_of, value
+from tests.support.relay.op.dtypes import rounded, with_floats
+from tests.support.relay.op.operators import GENERATED
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

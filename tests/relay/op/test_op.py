@@ -10,7 +10,7 @@ from parpass.errors import IRError, UnknownOpError
 from parpass.relay import op
 from parpass.relay.expr import Expr, TupleGetItem, TupleWrapper
 from parpass.relay.op import Op, OpPattern, nn
-from tests.support.op_calls import (
+from tests.support.relay.op.calls import (
     bools,
     call_of,
     floats,
@@ -21,7 +21,7 @@ from tests.support.op_calls import (
     value,
 )
 
-# Of kinds of which `GENERATED` of `tests/support/operators.py` has none.
+# Of kinds of which `GENERATED` of `tests/support/relay/op/operators.py` has none.
 CALLS: list[Expr | TupleWrapper] = [
     op.power(ints(3), ints(3, low=1)),
     op.copy(bools(3)),

@@ -11,10 +11,10 @@ import pytest
 from parpass.relay import op
 from parpass.relay.expr import Expr, TupleWrapper, const
 from parpass.relay.op import dyn, image, nn
-from tests.support.onnx_cases import cases, operators_of, run
-from tests.support.onnx_oracles import ORACLES
-from tests.support.op_calls import array, bools, floats, ints, name_of, value
-from tests.support.operators import ROWS
+from tests.relay.op.onnx_oracles import ORACLES
+from tests.support.onnx.cases import cases, operators_of, run
+from tests.support.relay.op.calls import array, bools, floats, ints, name_of, value
+from tests.support.relay.op.operators import ROWS
 
 X, Y, N, B = floats(2, 3), floats(2, 3, seed=1), ints(2, 3), bools(2, 3)
 P = const(np.abs(array(X)) + 1)
@@ -50,7 +50,6 @@ with_diagonal = x.copy()
 with_diagonal[[0, 1], [0, 1]] = DIAGONAL
 with_range = x.copy()
 with_range[0:2, 1:3] = y[:, :2]
-TAU = const(np.array([[0, 2], [1, 1]], "int32"))
 dense_of = np.zeros((2, 3), "float32")
 dense_of[[0, 1], [2, 1]] = [5, 6]
 SEQUENCES = np.where(np.arange(2)[:, None] < np.array([2, 0, 1]), x, -1)
@@ -61,8 +60,6 @@ NUMPY: list[tuple[Expr | TupleWrapper, Any]] = [
      x[[1, 0], [2, 0]]),
     (op.all(B, 1), b.all(axis=1)),
     (op.any(B, 1), b.any(axis=1)),
-    (op.annotation.compiler_begin(X, "ext"), x),
-    (op.annotation.compiler_end(X, "ext"), x),
     (op.annotation.checkpoint(X), x),
     (op.annotation.stop_fusion(X), x),
     (op.annotation.on_device(X, "cpu"), x),
@@ -104,6 +101,7 @@ NUMPY: list[tuple[Expr | TupleWrapper, Any]] = [
     (op.trunc_divide(N, const(np.int32(4))), np.trunc(n / 4).astype("int32")),
     (op.mod(N, const(np.int32(4))), np.fmod(n, 4)),
     (op.not_equal(N, const(np.int32(1))), n != 1),
+    (op.full(const(2.0), (2, 3)), np.full((2, 3), 2, "float32")),
     (op.full_like(X, 2.0), np.full((2, 3), 2, "float32")),
     (op.ones((2,), "int8"), np.ones(2, "int8")),
     (op.zeros((2,), "int8"), np.zeros(2, "int8")),

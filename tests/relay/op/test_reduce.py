@@ -10,7 +10,7 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from tests.support.op_calls import array, bools, floats, ints, related, value
+from tests.support.relay.op.calls import array, bools, floats, ints, related, value
 
 REDUCE: dict[str, Callable[..., Any]] = {
     "sum": np.sum,

@@ -12,7 +12,7 @@ from parpass.errors import IRTypeError
 from parpass.relay import op
 from parpass.relay.expr import Expr, TupleWrapper, const
 from parpass.relay.op import image, nn
-from tests.support.op_calls import bools, floats, ints, related
+from tests.support.relay.op.calls import bools, floats, ints, related
 
 X, N = floats(2, 3), ints(2, 3, low=0, high=2)
 IMAGE = floats(1, 2, 4, 6)
@@ -38,18 +38,45 @@ TYPES: list[tuple[Expr | TupleWrapper, str]] = [
         "expected Tensor[(2, 2), int",
     ),
     (op.strided_set(X, X, const(np.zeros(1)), (1,)), "expected a tensor of"),
+    (op.searchsorted(const(1.0), floats(3)), "expected one sequence, or one for each"),
+    (op.scatter_elements(X, ints(2, 4), floats(2, 4)), "expected indices no longer"),
+    (op.gather_nd(X, ints(1, 2), -1), "expected indices of up to 3 dimensions of"),
+    (op.gather_nd(X, ints(1), 1), "expected indices of 2 dimensions and more for"),
+    (op.gather_nd(X, N, index_rank=1), "expected 1 coordinates, as index_rank says"),
+    (
+        op.sparse_to_dense(ints(2), (4, 4), floats(2), 0.0),
+        "expected Tensor[(2, 2), int32] for the indices",
+    ),
+    (
+        op.sparse_to_dense(const(1), (4, 4), floats(2), 0.0),
+        "expected Tensor[(?, 2), int32] for the indices",
+    ),
+    (
+        op.sparse_to_dense(ints(2, 2), (4, 4), floats(3), 0.0),
+        "expected Tensor[(2,), float32] for the values",
+    ),
+    (op.slice_like(X, floats(2), -1), "expected axes of both tensors, got (-1,)"),
     (op.slice_like(X, floats(3)), "expected a length up to 2 along axis 0, got"),
     (op.one_hot(X, 1.0, 0.0, 3), "expected a tensor of integers for the indices, got"),
     (op.reverse_sequence(X, ints(3)), "expected Tensor[(2,), int32] for the lengths"),
+    (op.reverse_sequence(X, ints(2), 0, -2), "expected different axes, got (-2, 0)"),
     (op.sequence_mask(floats(3), ints(3)), "expected two dimensions or more, got"),
     (op.trilu(floats(3)), "expected two dimensions or more, got"),
     (op.matrix_set_diag(X, floats(2), 3), "expected diagonals between -1 and 2, got"),
+    (
+        op.matrix_set_diag(X, floats(2), (0, 1)),
+        "expected Tensor[(2, 2), float32] for the diagonals",
+    ),
     (op.einsum([X, X], "ij,jk->ik"), "expected length 3 for 'j', got 2 in"),
     (op.einsum([X], "i->i"), "expected dimensions 'i', got"),
     (op.meshgrid([X]), "expected a vector for field 1, got"),
     (op.reshape(X, (-3, 0)), "expected newshape to read at most 2 dimensions of"),
     (op.reshape(X, (0, -4, 2, 2)), "expected two factors of 3 behind -4, got"),
     (op.reshape_like(X, floats(7)), "expected (7,) to have as many elements as (2, 3)"),
+    (
+        op.reshape_like(floats(2, 1, 3), floats(1), 2, 1),
+        "expected lhs_begin up to lhs_end, got 2 and 1",
+    ),
     (
         op.layout_transform(IMAGE, "NCHW", "NCHW4c"),
         "expected a length of axis C that 4",
@@ -61,10 +88,15 @@ TYPES: list[tuple[Expr | TupleWrapper, str]] = [
     (nn.conv3d(IMAGE, IMAGE), "expected a shape of layout NCDHW, got (1, 2, 4, 6)"),
     (nn.conv2d_transpose(IMAGE, floats(3, 1, 2, 2)), "expected a weight of 2 input"),
     (
+        nn.conv2d_transpose(IMAGE, bools(2, 1, 2, 2), out_dtype="float32"),
+        "expected a tensor of numbers, got",
+    ),
+    (
         nn.conv2d_transpose(IMAGE, floats(2, 1, 1, 1), padding=2),
         "expected padding below",
     ),
     (nn.adaptive_avg_pool1d(IMAGE, 1), "expected a shape of layout NCW, got"),
+    (nn.matmul(X, floats(3, 2), 5), "expected Tensor[(3, 5), float32] for tensor_b"),
     (nn.matmul(X, floats(2, 3)), "expected Tensor[(3, 3), float32] for tensor_b, got"),
     (
         nn.group_norm(X, floats(3), floats(3), 2),

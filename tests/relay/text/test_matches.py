@@ -11,7 +11,7 @@ from parpass.ir.types import RelayRefType, TensorType
 from parpass.relay.adt import Match, PatternConstructor, PatternTuple
 from parpass.relay.expr import Call, Function, RefWrite, Var, const
 from parpass.relay.text.parser import parse
-from tests.support.adts import CONS, LIST, NIL, head_or, list_of, with_lists
+from tests.support.relay.adts import CONS, LIST, NIL, head_or, list_of, with_lists
 
 LISTS = "type List[A] { Cons(A, List[A]), Nil, }"
 INT = TensorType((), "int32")

@@ -84,6 +84,7 @@ def test_a_line_stands_for_no_name(text: str, line: str):
             "expected ';' or '}', got a comment that does not end",
         ),
         ("{ 1; }", "1:6-7", "expected an expression or 'let', got '}'"),
+        ("{ 1; %0 = $ }", "1:11-12", "expected an expression, got '$'"),
         ("ad(1)", "1:1-3", "no operator named 'ad'; did you mean 'add'?"),
         (
             "fn (%xs) { xs }",

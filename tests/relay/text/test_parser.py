@@ -19,12 +19,12 @@ from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import FuncType, TensorType, TupleType, TypeVar
 from parpass.relay.expr import Expr, Function
 from parpass.relay.text.printer import astext
-from tests.support.deep import DEEPEST, DEPTH, KINDS, ifs
+from tests.relay.text.untyped import untyped_exprs, untyped_modules
 from tests.support.drawn import DECORATED, MATCHING, MODULES
-from tests.support.onnx_models import imported
+from tests.support.onnx.models import imported
 from tests.support.profiles import examples
-from tests.support.programs import expressions, modules
-from tests.support.untyped import untyped_exprs, untyped_modules
+from tests.support.relay.deep import DEEPEST, DEPTH, KINDS, ifs
+from tests.support.relay.programs import expressions, modules
 
 
 def same_after_round_trip(module: IRModule) -> None:

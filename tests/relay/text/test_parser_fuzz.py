@@ -9,10 +9,27 @@ from hypothesis import strategies as st
 from parpass import relay
 from parpass.errors import ParseError
 from parpass.relay.text.printer import astext
-from tests.support.damaged import HANDWRITTEN, PIECES, TOKENS, damaged
-from tests.support.deep import DEEPEST
+from tests.support.damaged import HANDWRITTEN, PIECES, PRINTED, TOKENS, damaged, pieces
 from tests.support.profiles import examples
-from tests.support.texts import decorated_modules
+from tests.support.relay.deep import DEEPEST
+from tests.support.relay.texts import decorated_modules
+
+# What a text may have in every place, where it mostly is an error.
+INSERTED = [
+    *("abs(%x)", "%x < %y == -1 + 2f", "-%x.0", "(%x, 1,)", "%x -1", "- -1"),
+    *("@f<int8>(%x)", "fn <A>(%q: A) -> A { %q }", "{ let %k = 1; %k }", " <", "<"),
+    *("(let %a = 1; %a)", "if (True) { 1 } else { 2 }(3)", "f(True=1)", "abs(None=1)"),
+    *("nn.softmax(%x, axis=-1)", "clip(%x, a_min=-inff, a_max=2f)", "-inff", "inff"),
+    *("k=[nanf(5), -nanf, -nanf(2)]", "nanf(0)", "nanf (1)", "nanf(1", "inff(1)"),
+    *("k=[1, (int8,), {1: 2,},]", "k=meta", "k=1", "_", "True", "None", "Tensor"),
+    *("Tensor[(1, ?,), int8]", "Tensor[(-1), int8]", "fn (int8) -> ()", "((int8))"),
+    *("/* ty=int8 */", "/* /*", "*/ */", "1; 2", "--1", "- -1", "---1.5f", "int8x4"),
+    *("let %a = abs(1 /* ty=int8 */) /* ty=int8 */;", "3000000000", ";", "_"),
+    *("/*x*/", "//c\n", "/*", '"', "\\", "/", "def", "let", "fn", "else", "free_var"),
+    *("%0", ".0", ".5", "1e5", "1f3", "@g", '@"a b"', '%"x"', "%", "@", "#[", "#"),
+    *("=", "==", "->", "-", "?", ":", "!", "\t", "\n", "\r", "\x0b", "free_var %z;"),
+    *("meta", "meta[relay.Constant][0]", "meta[relay.Constant]", "[", "]", "{", "}"),
+]
 
 
 def is_read_or_refused(text: str) -> None:
@@ -31,18 +48,19 @@ def is_read_or_refused(text: str) -> None:
         assert str(found.span) in str(refused)
 
 
-def test_the_text_that_is_damaged_is_sound():
-    is_read_or_refused(HANDWRITTEN)
-    assert len(relay.parse(HANDWRITTEN)) == 2
+@pytest.mark.parametrize("text", [HANDWRITTEN, PRINTED])
+def test_the_texts_that_are_damaged_are_sound(text: str):
+    is_read_or_refused(text)
+    assert len(relay.parse(text)) == 2
 
 
-@given(damaged(PIECES))
+@given(damaged(PIECES) | damaged(pieces(PRINTED)))
 @examples(3.75)
 def test_damaged_tokens(text: str):
     is_read_or_refused(text)
 
 
-@given(damaged(list(HANDWRITTEN)))
+@given(damaged(list(HANDWRITTEN)) | damaged(list(PRINTED)))
 @examples(3.75)
 def test_damaged_characters(text: str):
     is_read_or_refused(text)
@@ -52,6 +70,12 @@ def test_damaged_characters(text: str):
 @examples(1.5)
 def test_damaged_prints(text: str):
     is_read_or_refused(text)
+
+
+@given(st.lists(st.sampled_from(INSERTED), max_size=6).map(" ".join))
+@examples(5)
+def test_any_pieces_of_texts(text: str):
+    is_read_or_refused(f"free_var %x; free_var %y; {text}")
 
 
 @given(st.text(max_size=30) | st.lists(TOKENS, max_size=20).map(" ".join))

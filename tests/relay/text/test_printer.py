@@ -12,7 +12,7 @@ from hypothesis import given
 
 from parpass import relay
 from parpass.diagnostic import Span
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.types import TensorType, TypeVar
@@ -29,10 +29,10 @@ from parpass.relay.expr import (
     var,
 )
 from parpass.relay.text.printer import astext
-from tests.support.deep import DEPTH, KINDS, calls
 from tests.support.drawn import FUNCTIONS
 from tests.support.profiles import examples
-from tests.support.programs import call_op, modules
+from tests.support.relay.deep import DEPTH, KINDS, calls
+from tests.support.relay.programs import call_op, modules
 
 X, Y = var("x", shape=(2, 3)), var("y", shape=(2, 3))
 COND = var("c", "bool")
@@ -317,9 +317,7 @@ def test_a_constant_of_one_value_is_short():
 @given(FUNCTIONS)
 @examples(1.25)
 def test_the_text_of_a_copy_is_the_same(function: Function):
-    assert astext(function_codec.decode(function_codec.encode(function))) == astext(
-        function
-    )
+    assert astext(wire.decode(wire.encode(function))) == astext(function)
 
 
 @pytest.mark.slow

@@ -17,12 +17,13 @@ from parpass.relay.transform.fold_constant import fold_constant
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
 from parpass.runner import Runner
-from parpass.transform import PassContext, Sequential, registered_passes
-from tests.support.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
+from parpass.transform import PassContext, Sequential, pass_keys, registered_passes
+from tests.relay.transform.told_types import TOLD_BY_CALLS
 from tests.support.drawn import PROGRAMS
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.profiles import examples
-from tests.support.shipped_passes import (
+from tests.support.relay.deep import COND, DEPTH, KINDS, TYPED_KINDS, X, function_of
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.relay.pass_table import (
     DERIVING,
     MARKING,
     PASSES,
@@ -30,7 +31,6 @@ from tests.support.shipped_passes import (
     UNNAMED,
     VARIANTS,
 )
-from tests.support.told_types import TOLD_BY_CALLS, TOLD_BY_CALLS_OF_CLOSURES
 
 # Passes that put constants together round otherwise.
 TOLERANCES = {"not exact": 1e-4, "FastMath": 1e-4}
@@ -105,17 +105,10 @@ def test_the_passes_in_a_row_keep_the_meaning(mod: IRModule) -> None:
     assert_keeps_meaning(in_a_row, mod, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(
-    "name", sorted((PASSES.keys() | DERIVING) - {"FirstOrderGradient"})
-)
+@pytest.mark.parametrize("name", sorted(PASSES))
 def test_types_that_only_calls_tell_of_stay_told(name: str) -> None:
-    is_whole = name == "Defunctionalize"
-    text = TOLD_BY_CALLS if is_whole else TOLD_BY_CALLS_OF_CLOSURES
-    typed = transform.InferType()(parse(text))
-    if name in DERIVING:
-        transform.InferType()(getattr(transform, name)()(typed))
-    else:
-        assert_keeps_meaning(PASSES[name](), typed, rtol=TOLERANCES.get(name, 0.0))
+    typed = transform.InferType()(parse(TOLD_BY_CALLS))
+    assert_keeps_meaning(PASSES[name](), typed, rtol=TOLERANCES.get(name, 0.0))
 
 
 def inline_once(function: Function) -> Function:
@@ -150,9 +143,10 @@ def test_deep_programs_are_typed(kind: Callable[[int], Expr]) -> None:
 
 
 def test_every_pass_is_registered_under_its_name_and_tvms_key_7_14() -> None:
-    known = registered_passes()
+    known, keys = registered_passes(), pass_keys()
     for name in PASSES.keys() - VARIANTS:
         assert known[name] is getattr(transform, name)
+        assert keys[name] in {f"relay._transform.{name}", f"parpass.{name}"}
     for name in PASSES.keys() - VARIANTS - UNNAMED:
         assert known[name]().info.name == SPELLED_BY_TVM.get(name, name)
         assert known[name]() is not known[name]()
@@ -163,7 +157,13 @@ def test_every_exported_pass_is_tested_under_its_name() -> None:
     assert SHIPPED.keys() == (PASSES.keys() - VARIANTS) | DERIVING
 
 
-def test_passes_export_what_passes_are_made_with() -> None:
-    assert transform.__all__ == sorted(transform.__all__)
+def test_passes_export_what_passes_are_made_with_and_those_of_tvm_first() -> None:
+    keys, known = pass_keys(), registered_passes()
+    own = {known[name] for name, key in keys.items() if key.startswith("parpass.")}
+
+    def place(name: str) -> tuple[bool, str]:
+        return getattr(transform, name) in own, name
+
+    assert transform.__all__ == sorted(transform.__all__, key=place)
     for name in transform.__all__:
         assert hasattr(transform, name)

@@ -19,12 +19,12 @@ from parpass.relay.expr import Call, Expr, Function, If, Let, Tuple, Var, const
 from parpass.relay.functor import ExprMutator
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.runner import Runner
-from tests.support.higher_order import higher_order_modules
-from tests.support.matching import matching_modules
-from tests.support.meaning import MAX_CALLS, flattened
-from tests.support.pooled import run_pooled
-from tests.support.programs import arguments, modules
-from tests.support.shipped_passes import DERIVING, PASSES
+from tests.support.relay.higher_order import higher_order_modules
+from tests.support.relay.matching import matching_modules
+from tests.support.relay.meaning import MAX_CALLS, flattened
+from tests.support.relay.pass_table import DERIVING, PASSES
+from tests.support.relay.programs import arguments, modules
+from tests.support.runner.pooled import run_pooled
 
 F32 = TensorType((), "float32")
 X, A, F = Var("x", F32), Var("a"), Var("f")

@@ -16,10 +16,10 @@ from parpass.relay.transform import (
     CombineParallelDense,
 )
 from parpass.relay.transform.combine_parallel import DenseToDenseCombiner
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import Pass
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 

@@ -5,16 +5,10 @@ import pytest
 from parpass import relay
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType
-from parpass.relay.expr import (
-    Call,
-    Expr,
-    GlobalVar,
-    Let,
-    Var,
-)
+from parpass.relay.expr import Call, Expr, GlobalVar, Let, Var
 from parpass.relay.transform import DeadCodeElimination
 from parpass.relay.transform.dead_code_elimination import eliminate_dead_code
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 VECTOR = TensorType((3,))
 

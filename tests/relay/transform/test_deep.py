@@ -1,17 +1,16 @@
-"""Programs as deep as they come through fusion, layouts, scales and regions."""
+"""Programs as deep as they come through fusion, layouts and scales."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_registration import TempOpAttr
 from parpass.relay import transform
 from parpass.relay.expr import Expr
 from parpass.transform import Pass, PassContext, Sequential
-from tests.support.deep import DEEPEST, DEPTH, TYPED_KINDS, X, function_of
+from tests.support.relay.deep import DEEPEST, DEPTH, TYPED_KINDS, X, function_of
 
 PASSES: dict[str, Callable[[], Pass]] = {
     "fusion": lambda: Sequential(
@@ -19,13 +18,6 @@ PASSES: dict[str, Callable[[], Pass]] = {
     ),
     "scales": transform.FoldScaleAxis,
     "layouts": lambda: transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}),
-    "regions": lambda: Sequential(
-        [
-            transform.AnnotateTarget("test"),
-            transform.MergeCompilerRegions(),
-            transform.PartitionGraph(),
-        ]
-    ),
     "segments": lambda: Sequential(
         [
             transform.OutlineSegments(),
@@ -42,19 +34,7 @@ PASSES: dict[str, Callable[[], Pass]] = {
 COPIES = {"relay.max_copied_nodes": 4 * DEEPEST}
 
 
-@pytest.fixture
-def supported() -> Iterator[None]:
-    """Let a compiler support `add`."""
-    with TempOpAttr("add", "target.test", _always):
-        yield
-
-
-def _always(_call: Expr) -> bool:
-    return True
-
-
 @pytest.mark.stress
-@pytest.mark.usefixtures("supported")
 @pytest.mark.parametrize("kind", TYPED_KINDS)
 @pytest.mark.parametrize("name", PASSES)
 def test_programs_may_be_deep_in_every_way(

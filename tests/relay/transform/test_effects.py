@@ -16,14 +16,14 @@ from parpass.relay import transform
 from parpass.relay.expr import Expr, Function, If, Let, Tuple, TupleGetItem
 from parpass.relay.op import nn
 from parpass.relay.transform import ToANormalForm, ToBasicBlockNormalForm
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.drawn import shared
-from tests.support.effects import effect, effectful_modules, observed
-from tests.support.meaning import assert_parallel_is_serial, flattened
 from tests.support.profiles import examples
-from tests.support.shipped_passes import PASSES
+from tests.support.relay.effects import effect, effectful_modules, observed
+from tests.support.relay.meaning import assert_parallel_is_serial, flattened
+from tests.support.relay.pass_table import PASSES
 
 ROUNDS = {"SimplifyExpr", "FastMath", "SimplifyInference", "FoldScaleAxis"}
 
@@ -132,23 +132,6 @@ def test_an_inlined_function_has_its_effects_in_each_place() -> None:
     marked = Function((p,), body).with_attr("Inline", 1)
     main = Function((x,), relay.add(noisy(x), noisy(x)))
     assert_keeps_effects("Inline", IRModule({noisy: marked, "main": main}))
-
-
-def negated(arg: Expr) -> Expr:
-    return relay.negative(effect(arg))
-
-
-@pytest.mark.parametrize("entering", [effect, negated])
-def test_no_region_takes_an_effect_out_of_its_branch(
-    entering: Callable[[Expr], Expr],
-) -> None:
-    shared = relay.negative(x)
-    loud = relay.add(entering(shared), shared)
-    branches = {"f0": (loud, shared), "f1": (shared, loud)}
-    programs = {
-        name: Function((x, cond), If(cond, *both)) for name, both in branches.items()
-    }
-    assert_keeps_effects("PartitionGraph", IRModule(programs))
 
 
 @pytest.mark.parametrize("form", [ToANormalForm, ToBasicBlockNormalForm])

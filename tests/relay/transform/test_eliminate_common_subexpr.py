@@ -7,12 +7,12 @@ from parpass import relay
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op, register_op
+from parpass.ir.op.op_table import Op, register_op
 from parpass.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
 from parpass.relay.op.declaration.type_relations import identity
 from parpass.relay.transform import EliminateCommonSubexpr
 from parpass.relay.transform.eliminate_common_subexpr import eliminate_common_subexpr
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 x = relay.var("x", shape=(3,))
 one = relay.const(1.0)

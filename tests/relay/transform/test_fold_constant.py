@@ -13,7 +13,7 @@ from parpass.errors import DiagnosticError
 from parpass.ir.attrs import Attrs
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op, TypeRelationFn, register_op
+from parpass.ir.op.op_table import Op, TypeRelationFn, register_op
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
@@ -24,7 +24,7 @@ from parpass.relay.transform import FoldConstant, InferType
 from parpass.relay.transform.evaluator import ConstantChecker
 from parpass.relay.transform.fold_constant import fold_constant
 from parpass.transform import Pass, PassContext
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 
 def same(_attrs: Attrs | None, value: object) -> object:

@@ -21,10 +21,10 @@ from parpass.relay.transform.fold_scale_axis import (
     backward_fold_scale_axis,
     forward_fold_scale_axis,
 )
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.transform import PassContext, Sequential
-from tests.support.meaning import assert_keeps_meaning
 from tests.support.profiles import examples
+from tests.support.relay.meaning import assert_keeps_meaning
 
 C = 4
 X = relay.var("x", shape=(2, C, 6, 6))

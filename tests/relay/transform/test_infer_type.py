@@ -7,16 +7,16 @@ import pytest
 from parpass import relay
 from parpass.diagnostic import Diagnostic, Span
 from parpass.errors import DiagnosticError
-from parpass.ir.function_codec import decode, encode
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import FuncType, TensorType, TupleType, Type
+from parpass.ir.wire import decode, encode
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
 from parpass.relay.transform import InferType, InferTypeLocal
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.transform import PassContext
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 VECTOR = TensorType((3,))
 

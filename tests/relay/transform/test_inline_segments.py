@@ -12,15 +12,7 @@ from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType
-from parpass.relay.expr import (
-    Call,
-    Expr,
-    Function,
-    GlobalVar,
-    Tuple,
-    TupleGetItem,
-    var,
-)
+from parpass.relay.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGetItem, var
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.text.parser import parse
@@ -34,8 +26,8 @@ from parpass.relay.transform import (
 )
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
-from tests.support.effects import effect, observed, read
-from tests.support.meaning import assert_parallel_is_serial
+from tests.support.relay.effects import effect, observed, read
+from tests.support.relay.meaning import assert_parallel_is_serial
 
 VECTOR = TensorType((3,))
 x, y, c = var("x", VECTOR), var("y", VECTOR), var("c", "bool")

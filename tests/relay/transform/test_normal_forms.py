@@ -18,7 +18,7 @@ from parpass.relay.transform.normal_forms import (
     to_graph_normal_form,
 )
 from parpass.transform import Pass
-from tests.support.deep import ALL_KINDS, COND, DEPTH, X, deepest, lets
+from tests.support.relay.deep import ALL_KINDS, COND, DEPTH, X, deepest, lets
 
 FORMS: list[Callable[[Expr], Expr]] = [
     to_a_normal_form,

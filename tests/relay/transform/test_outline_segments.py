@@ -37,11 +37,11 @@ from parpass.relay.transform import (
 )
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential
-from tests.support.deep import DEPTH, calls, function_of
-from tests.support.effects import effect
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.profiles import examples
-from tests.support.programs import call_op
+from tests.support.relay.deep import DEPTH, calls, function_of
+from tests.support.relay.effects import effect
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.relay.programs import call_op
 
 VECTOR = TensorType((3,))
 x, y, c = var("x", VECTOR), var("y", VECTOR), var("c", "bool")

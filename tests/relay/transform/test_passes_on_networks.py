@@ -12,7 +12,7 @@ from parpass.ir.node import post_order
 from parpass.relay import transform
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.transform import PassContext, Sequential
-from tests.support.onnx_models import imported
+from tests.support.onnx.models import imported
 
 CONV = relay.op.get("nn.conv2d")
 

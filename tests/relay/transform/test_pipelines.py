@@ -23,9 +23,9 @@ from parpass.relay.transform import (
 from parpass.runner import Runner
 from parpass.transform import PassContext, Sequential, parse_pipeline, print_pipeline
 from tests.support.drawn import HIGHER_ORDER
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
-from tests.support.onnx_models import imported
+from tests.support.onnx.models import imported
 from tests.support.profiles import examples
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
 
 LEVELS = range(5)
 

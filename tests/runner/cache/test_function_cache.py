@@ -8,21 +8,35 @@ import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parpass.errors import ArgumentError, CacheMismatchWarning
-from parpass.runner import FunctionCache, Runner, open_runner, propagate
-from parpass.runner.report.figures import CacheFigures
+from parpass.runner import (
+    FunctionCache,
+    Runner,
+    open_runner,
+    propagate,
+    run_pipeline_sync,
+)
+from parpass.runner.observers import CacheFigures
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from parpass.transform.config import FUNCTION_TIMEOUT, ON_FAILURE
-from tests.support.pooled import POOLED
-from tests.support.signed_ir import Change, SignedProgram
-from tests.support.talking import LOGGER, Talk
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
+from parpass.transform.config import ON_FAILURE
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
+from tests.support.toy.signed_ir import Change, SignedProgram
+from tests.support.toy.talking import LOGGER, Talk
+
+
+def open_nothing() -> Any:
+    return open(os.devnull)
+
+
+def iter_once() -> Iterator[int]:
+    yield 1
 
 
 @pytest.fixture
@@ -86,6 +100,7 @@ class AddAmount(FunctionPass):
     """Adds what a contextvar says."""
 
     pass_info = PassInfo(0, "AddAmount")
+    cacheable = "1"
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         return func.with_values(value + AMOUNT.get() for value in func.values)
@@ -124,6 +139,7 @@ class _Ask(FunctionPass):
     """Appends what another function states."""
 
     pass_info = PassInfo(0, "Ask")
+    cacheable = "1"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -176,6 +192,57 @@ def test_log_records_and_warnings_are_of_now(
     assert figures(cached).recalled == 2
 
 
+class _Numbered(logging.LogRecord):
+    """A record that has the number of the request, as programs add it."""
+
+    request = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = _Numbered.request
+
+
+def test_records_are_made_by_the_factory_of_now(
+    cached: Runner,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def requests() -> list[int | None]:
+        caplog.clear()
+        with (
+            caplog.at_level(logging.INFO, LOGGER),
+            pytest.warns(UserWarning, match="odd"),
+        ):
+            cached.run_sync(program(1), Talk())
+        return [getattr(one, "request", None) for one in caplog.records]
+
+    assert requests() == [None]
+    logging.setLogRecordFactory(_Numbered)
+    try:
+        for number in (1, 2):
+            monkeypatch.setattr(_Numbered, "request", number)
+            assert requests() == [number]
+    finally:
+        logging.setLogRecordFactory(logging.LogRecord)
+    assert requests() == [None]
+
+
+class _Interrupted(FunctionPass):
+    """Is interrupted by the user."""
+
+    pass_info = PassInfo(0, "Interrupted")
+    cacheable = "1"
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_is_told_of_with_pass_and_function(cached: Runner):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        cached.run_sync(program(1), _Interrupted())
+    assert caught.value.__notes__ == ["in pass 'Interrupted', on function 'f0'"]
+
+
 def test_another_log_level_is_another_result(
     cached: Runner, caplog: pytest.LogCaptureFixture
 ):
@@ -194,10 +261,8 @@ class _Careless(FunctionPass):
     """Counts its calls, which no key has."""
 
     pass_info = PassInfo(0, "Careless")
+    cacheable = "1"
     calls = 0
-
-    def cache_key(self) -> int:
-        return 1
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         _Careless.calls += 1
@@ -217,6 +282,7 @@ class _CountsOdd(_Careless):
     """Remarks otherwise each time."""
 
     pass_info = PassInfo(0, "CountsOdd")
+    cacheable = "1"
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         _Careless.calls += 1
@@ -236,12 +302,10 @@ class ReadEnvironment(FunctionPass):
     """Appends, or counts, what the environment has, which its key does not."""
 
     pass_info = PassInfo(0, "ReadEnvironment")
+    cacheable = "1"
 
     def __init__(self, *, counts: bool) -> None:
         self.counts = counts
-
-    def cache_key(self) -> bool:
-        return self.counts
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
         found = int(os.environ["TEST_AMOUNT"])
@@ -301,39 +365,43 @@ def test_the_report_says_which_pass_is_not_kept_and_why(cached: Runner):
     assert counted(cached) == (100, 50)
     uncached = figures(cached).uncached
     assert list(uncached) == ["Toil"]
-    assert "time.perf_counter" in uncached["Toil"]
+    assert "cacheable = True" in uncached["Toil"]
     report = cached.last_report
     assert report is not None
     assert any("pass 'Toil' are not kept" in one for one in report.advice)
 
 
-class _Named(FunctionPass):
-    """Appends the number of parts of a path."""
+class _Holder(FunctionPass):
+    """Declares it, and has what no process can tell from another one."""
 
-    pass_info = PassInfo(0, "Named")
+    pass_info = PassInfo(0, "Holder")
+    cacheable = "1"
 
-    def __init__(self, path: PurePath) -> None:
-        self.path = path
-
-    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, len(self.path.parts)))
-
-
-class _Glob(FunctionPass):
-    """Appends an attribute that has the name of a method of paths."""
-
-    pass_info = PassInfo(0, "Glob")
-    glob = 7
+    def __init__(self, held: Any) -> None:
+        self.held = held
 
     def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
-        return func.with_values((*func.values, self.glob))
+        return func
 
 
-def test_passes_that_have_no_identity_together_are_kept_apart(cached: Runner):
-    passes = [_Named(PurePath("a/b")), _Glob(), Add(1)]
+@pytest.mark.parametrize("make", [threading.Lock, open_nothing, iter_once])
+def test_what_has_no_value_is_a_miss_and_never_a_hit(cached: Runner, make: Any):
+    held = make()
     for _ in range(2):
-        cached.run_sync(program(1, 2), Sequential(passes))
-    assert (counted(cached), figures(cached).uncached) == ((4, 0), {})
+        cached.run_sync(program(1, 2), _Holder(held))
+    assert counted(cached) == (0, 2)
+    assert "no value" in figures(cached).uncached["Holder"]
+    getattr(held, "close", int)()
+
+
+class _MoreThanAdd(Add):
+    """Extends a pass that is declared, and is not itself."""
+
+
+def test_what_extends_a_declared_pass_is_not_declared(cached: Runner):
+    for _ in range(2):
+        cached.run_sync(program(1, 2), _MoreThanAdd(1))
+    assert counted(cached) == (0, 2)
 
 
 def test_what_may_be_skipped_is_not_kept(cached: Runner):
@@ -346,7 +414,7 @@ def test_what_may_be_skipped_is_not_kept(cached: Runner):
 def test_a_limit_alone_does_not_keep_from_it():
     with open_runner(workers=1, cache=FunctionCache()) as runner:
         for _ in range(3):
-            with PassContext(config={FUNCTION_TIMEOUT: 60.0}):
+            with PassContext(config={"parpass.function_timeout": 60.0}):
                 runner.run_sync(program(1, 2), Add(1))
     assert figures(runner).recalled == 2
 
@@ -360,6 +428,22 @@ def test_it_holds_so_many_results_and_drops_the_oldest():
             assert len(cache) <= 10
     cache.clear()
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize("of", [str, Path])
+def test_a_path_opens_the_cache_in_that_folder(tmp_path: Path, of: Any):
+    folder = of(tmp_path / "kept")
+    for recalled in (0, 1):
+        with open_runner(workers=0, cache=folder) as runner:
+            assert run(runner, program(1), Add(0)) == (recalled, 1 - recalled)
+    made = run_pipeline_sync(program(1), Add(0), cache=folder)
+    assert made == program(1)
+
+
+@pytest.mark.parametrize("wrong", [True, "", "http://a", 3])
+def test_what_is_no_cache_and_no_folder_is_an_error(wrong: Any):
+    with pytest.raises(ArgumentError, match="FunctionCache or the path of a folder"):
+        open_runner(cache=wrong)
 
 
 def test_runs_in_threads_share_it():

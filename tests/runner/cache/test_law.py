@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 from parpass.runner import FunctionCache, Runner, open_runner
 from parpass.transform import FunctionPass, Sequential
-from tests.support.comparing import (
+from tests.support.runner.comparing import (
     Watchers,
     both,
     context_settings,
     instruments,
     law_on,
 )
-from tests.support.pooled import POOLED
-from tests.support.signed_ir import Change, SignedProgram, stated
-from tests.support.talking import Talk, TalkAside
-from tests.support.toy_ir import Fn, Program, ReadOnlyProgram
-from tests.support.toy_passes import Add, AddFrom, Say
-from tests.support.toy_pipelines import pipelines, programs
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, Program, ReadOnlyProgram
+from tests.support.toy.passes import Add, AddFrom, Say
+from tests.support.toy.pipelines import pipelines, programs
+from tests.support.toy.signed_ir import Change, SignedProgram, stated
+from tests.support.toy.talking import Talk, TalkAside
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +73,8 @@ def test_recalled_results_are_those_of_a_serial_run(
 
 class AskFor(FunctionPass):
     """Adds what another function states, found in one of several ways."""
+
+    cacheable = "1"
 
     def __init__(self, way: str, name: str) -> None:
         self.pass_info = AddFrom.pass_info

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from parpass.errors import ContractError, LawError
+from parpass.api import run_pipeline_sync
+from parpass.errors import ContractError, InputChangedError, LawError, RuntimeUseError
 from parpass.relay import parse
-from parpass.runner.api import run_pipeline_sync
 from parpass.runner.check.checker import ContractChecker
 from parpass.runner.check.codec_check import CODEC
-from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.transform import (
     BlobSink,
     FunctionPass,
     Pass,
     PassContext,
     adapter_of,
+    module_pass,
     parse_pipeline,
     register_adapter,
 )
-from parpass.transform.adapter import round_trip_all
+from parpass.transform.function_copies import round_trip_all
 from tests.conftest import RunnerOf
-from tests.support import careless
-from tests.support.box_ir import boxed
-from tests.support.breaking import PROGRAM
-from tests.support.counting_ir import (
+from tests.runner.check.outside_readers import PURE, READS, Ask, AskUndeclared
+from tests.support.registering import registering_for_a_while
+from tests.support.relay.breaking import PROGRAM
+from tests.support.runner.pooled import POOLED
+from tests.support.toy import careless
+from tests.support.toy.box_ir import boxed
+from tests.support.toy.counting_ir import (
     Counted,
     Drop,
     Look,
@@ -36,11 +41,9 @@ from tests.support.counting_ir import (
     Shown,
     ShownAdapter,
 )
-from tests.support.hard_passes import Exit
-from tests.support.pooled import POOLED
-from tests.support.registering import registering_for_a_while
-from tests.support.toy_ir import Fn, program, values_of
-from tests.support.toy_passes import Add, AddFrom, FailOn
+from tests.support.toy.hard_passes import Exit
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, FailOn
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +196,48 @@ def test_relays_passes_keep_it():
     made = run_pipeline_sync(parse(PROGRAM), passes, context=context, workers=0)
     with PassContext(3):
         assert str(made) == str(parse_pipeline(passes)(parse(PROGRAM)))
+
+
+class Locked(Add):
+    """Has a lock."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.lock = threading.Lock()
+
+
+def test_a_pass_that_cannot_be_sent_is_named_with_its_part(checker: ContractChecker):
+    with pytest.raises(RuntimeUseError, match=r"pass 'Add'.*: Add\.lock: TypeError"):
+        fault(checker, Locked())
+
+
+@module_pass(opt_level=0)
+def writes(mod: Program, ctx: PassContext) -> Program:
+    """Writes to the module that it is given."""
+    mod["new"] = Fn((9,))
+    return mod
+
+
+def test_a_module_pass_that_writes_to_its_argument_is_found():
+    with PassContext(config={"parpass.check_contract": True}):
+        writes_not = Add(1)(program(1))
+        with pytest.raises(InputChangedError, match="'writes' changed the module"):
+            writes(Program({**writes_not.functions}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", READS)
+def test_a_declared_pass_that_reads_the_outside_is_found(
+    checker: ContractChecker, what: str
+):
+    found = fault(checker, Ask(what))
+    assert f"no key has, by {what.partition(' of ')[0]}, on function 'f0'" in str(found)
+    assert fault(checker, AskUndeclared(what)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", PURE)
+def test_a_declared_pass_that_reads_nothing_is_let_alone(
+    checker: ContractChecker, what: str
+):
+    assert fault(checker, Ask(what)) is None

@@ -43,14 +43,14 @@ from parpass.transform import (
     adapter_of,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.ending import EndAtStart
-from tests.support.pooled import POOLED
-from tests.support.retyping import HangOnInt, NoteRuns, Swap, ToInt
-from tests.support.signed_ir import SignedProgram, stated
-from tests.support.talking import LOGGER, NumberWarning, listening
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_kinds import SizelessProgram
-from tests.support.toy_pipelines import Seen, see
+from tests.runner.driver.retyping import HangOnInt, NoteRuns, Swap, ToInt
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ending import EndAtStart
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.kinds import SizelessProgram
+from tests.support.toy.pipelines import Seen, see
+from tests.support.toy.signed_ir import SignedProgram, stated
+from tests.support.toy.talking import LOGGER, NumberWarning, listening
 
 KIND = relay.TensorType((2,), "float32")
 

@@ -15,13 +15,13 @@ import pytest
 from parpass.runner import cost_model, open_runner, placement
 from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.runner.driver import probe
-from parpass.runner.report.figures import LocalReason
+from parpass.runner.observers import LocalReason
 from parpass.runner.worker.jobs import load_payload
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.executors import ThreadExecutor
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add
 
 FUNCTIONS = 100
 READY_AT = 10  # the function on which the workers become ready
@@ -68,10 +68,15 @@ class SlowToLoad(ThreadExecutor):
     """Its workers have loaded the passes when `load_now` is called, or never."""
 
     def submit(
-        self, run: Callable[[bytes], bytes], job: bytes, seconds: float = 0.0
+        self,
+        run: Callable[[bytes], bytes],
+        job: bytes,
+        seconds: float = 0.0,
+        *,
+        owner: object = None,
     ) -> Future[bytes]:
         if run is not load_payload:
-            return super().submit(run, job, seconds)
+            return super().submit(run, job, seconds, owner=owner)
         answer = Future[bytes]()
         self.log.append("load")
         _loading.append((run, job, answer))
@@ -158,8 +163,8 @@ def test_what_is_isolated_or_has_a_limit_never_runs_here():
 SMALL = """
 import sys
 import parpass
-from tests.support.toy_ir import program
-from tests.support.toy_passes import Add
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add
 
 mod = program(*range(30))
 assert parpass.run_pipeline_sync(mod, [Add(1), Add(2)], workers=2) == Add(3)(mod)
@@ -173,7 +178,7 @@ def test_a_run_that_needs_no_workers_loads_no_event_loop_nor_what_few_ask_for():
         [sys.executable, "-c", SMALL],
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=200,
         check=True,
     )
     assert ran.stdout == "[]\n"

@@ -21,9 +21,9 @@ from parpass.runner.ipc.batch import (
 from parpass.runner.ipc.blobs import CoordinatorBlobStore
 from parpass.runner.ipc.messages import decode_message, encode_message
 from parpass.runner.ipc.shared_dir import SharedDirectory
-from tests.support.deep import DEPTH, calls, function_of
-from tests.support.large import weighted
-from tests.support.toy_ir import Fn, RunAdapter, ToyAdapter
+from tests.support.relay.deep import DEPTH, calls, function_of
+from tests.support.runner.large import weighted
+from tests.support.toy.ir import Fn, RunAdapter, ToyAdapter
 
 ADAPTER = RunAdapter()
 

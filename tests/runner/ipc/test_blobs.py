@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,15 +10,16 @@ import numpy as np
 import pytest
 
 from parpass import PassContext, assert_structural_equal, open_runner, relay
-from parpass.ir import function_codec
+from parpass.ir import wire
 from parpass.runner.ipc.blobs import (
     DEFAULT_LARGE_BYTES,
     CoordinatorBlobStore,
     WorkerBlobStore,
 )
-from parpass.runner.ipc.shared_dir import Extent, SharedDirectory
+from parpass.runner.ipc.shared_dir import Extent, SharedDirectory, StorageError
 from parpass.runtime.ndarray import NDArray
-from tests.support.large import Doubled, weighted
+from parpass.transform import Source
+from tests.support.runner.large import Doubled, weighted
 
 
 @pytest.fixture
@@ -44,6 +43,19 @@ def theirs(
     values = WorkerBlobStore(folder, "one")
     yield values
     values.close()
+
+
+class Looked:
+    """A source that counts who looks at its bytes."""
+
+    original = None
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.looks = source, 0
+
+    def fetch(self) -> memoryview:
+        self.looks += 1
+        return self.source.fetch()
 
 
 def _array(seed: int = 0, size: int = DEFAULT_LARGE_BYTES) -> NDArray:
@@ -81,14 +93,13 @@ def test_a_value_put_twice_has_one_reference(ours: CoordinatorBlobStore) -> None
     assert ours.put(_array()) != ours.put(array)
 
 
-def test_nothing_is_written_before_a_value_is_read(
-    folder: SharedDirectory, ours: CoordinatorBlobStore, theirs: WorkerBlobStore
+def test_a_value_is_written_once_when_it_is_put(
+    folder: SharedDirectory, ours: CoordinatorBlobStore
 ) -> None:
-    refs = [_put(ours, _array(seed)) for seed in range(4)]
-    file = Path(folder.path, refs[0].file)
-    assert file.stat().st_size == 0
-    assert bytes(theirs.source(refs[1]).fetch()) == bytes(_array(1).raw())
-    assert file.stat().st_blocks * 512 <= 2 * DEFAULT_LARGE_BYTES
+    array = _array()
+    ref = _put(ours, array)
+    _put(ours, array)
+    assert Path(folder.path, ref.file).read_bytes() == bytes(array.raw())
 
 
 def test_workers_read_the_bytes_in_any_order(
@@ -124,27 +135,14 @@ def test_a_value_made_in_a_worker_reaches_the_coordinator(
     assert ours.put(late) == ref
 
 
-def test_a_worker_gets_an_error_if_the_coordinator_is_gone(
-    ours: CoordinatorBlobStore, theirs: WorkerBlobStore
+def test_a_worker_gets_an_error_if_the_run_is_over_and_keeps_it(
+    folder: SharedDirectory, ours: CoordinatorBlobStore, theirs: WorkerBlobStore
 ) -> None:
-    first, second = _put(ours, _array(1)), _put(ours, _array(2))
-    theirs.source(first).fetch()
-    ours.close()
-    with pytest.raises(ConnectionError):
-        theirs.source(second).fetch()
-
-
-def test_closing_ends_all_threads(folder: SharedDirectory) -> None:
-    ours = CoordinatorBlobStore(folder)
     ref = _put(ours, _array())
-    workers = [WorkerBlobStore(folder, str(n)) for n in range(3)]
-    for worker in workers:
-        worker.source(ref).fetch()
-    ours.close()
-    names = [thread.name for thread in threading.enumerate()]
-    assert "parpass-large-values" not in names
-    for worker in workers:
-        worker.close()
+    folder.remove()
+    with pytest.raises(FileNotFoundError):
+        theirs.source(ref).fetch()
+    assert isinstance(theirs.failure, StorageError)
 
 
 def test_values_mapped_outlive_folder_and_run(folder: SharedDirectory) -> None:
@@ -156,14 +154,7 @@ def test_values_mapped_outlive_folder_and_run(folder: SharedDirectory) -> None:
     assert bytes(view) == bytes(_array(3).raw())
 
 
-def test_the_socket_is_in_a_folder_of_this_user_alone(
-    folder: SharedDirectory, ours: CoordinatorBlobStore
-) -> None:
-    _put(ours, _array())
-    assert os.stat(folder.path).st_mode & 0o077 == 0
-
-
-def test_a_constant_in_a_function_is_fetched_only_when_its_values_are_needed(
+def test_a_constant_in_a_function_is_mapped_only_when_its_values_are_needed(
     ours: CoordinatorBlobStore, theirs: WorkerBlobStore
 ) -> None:
     x = relay.var("x", shape=(DEFAULT_LARGE_BYTES,), dtype="uint8")
@@ -174,9 +165,10 @@ def test_a_constant_in_a_function_is_fetched_only_when_its_values_are_needed(
         refs.append(_put(ours, value))
         return len(refs) - 1
 
-    encoded = function_codec.encode(function, keep)  # pyright: ignore[reportArgumentType]
+    encoded = wire.encode(function, keep)  # pyright: ignore[reportArgumentType]
     assert len(encoded) < DEFAULT_LARGE_BYTES
-    decoded = function_codec.decode(encoded, [theirs.source(ref) for ref in refs])
+    sources = [Looked(theirs.source(ref)) for ref in refs]
+    decoded = wire.decode(encoded, sources)
     body = decoded.body
     assert isinstance(body, relay.Call)
     constant = body.args[1]
@@ -185,9 +177,9 @@ def test_a_constant_in_a_function_is_fetched_only_when_its_values_are_needed(
         (DEFAULT_LARGE_BYTES,),
         "uint8",
     )
-    assert not theirs.has_fetched
+    assert [one.looks for one in sources] == [0]
     assert_structural_equal(decoded, function)
-    assert theirs.has_fetched
+    assert [one.looks for one in sources] == [1]
 
 
 @pytest.mark.slow
@@ -198,33 +190,6 @@ def test_passes_that_read_and_make_large_constants_give_the_serial_result() -> N
     with open_runner(workers=2) as runner:
         parallel = runner.run_sync(mod, [Doubled(), Doubled()], context=context)
     assert_structural_equal(parallel, serial)
-
-
-def test_a_folder_too_deep_for_a_socket_has_values_written_at_once(
-    tmp_path: Path,
-) -> None:
-    deep = tmp_path / ("d" * 120)
-    deep.mkdir(mode=0o700)
-    folder = SharedDirectory(str(deep))
-    ours, theirs = CoordinatorBlobStore(folder), WorkerBlobStore(folder, "one")
-    array = _array()
-    ref = _put(ours, array)
-    assert bytes(theirs.source(ref).fetch()) == bytes(array.raw())
-    assert ours.source(ref).original is array
-    theirs.close()
-    ours.close()
-
-
-def test_closing_ends_although_the_folder_was_removed(
-    folder: SharedDirectory,
-) -> None:
-    ours = CoordinatorBlobStore(folder)
-    _put(ours, _array())
-    folder.remove()
-    closing = threading.Thread(target=ours.close, daemon=True)
-    closing.start()
-    closing.join(60)
-    assert not closing.is_alive()
 
 
 def test_threads_of_a_pass_may_look_at_once(

@@ -15,7 +15,7 @@ from parpass.runner.ipc.function_file import (
     append_batch,
 )
 from parpass.runner.ipc.shared_dir import Extent, SharedDirectory
-from tests.support.toy_ir import Fn, RunAdapter
+from tests.support.toy.ir import Fn, RunAdapter
 
 ADAPTER = RunAdapter()
 
@@ -86,7 +86,6 @@ class Sources(NullBlobStore):
     """Tells which values it was asked for."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.refs: list[Extent] = []
 
     def source(self, extent: Extent) -> Any:

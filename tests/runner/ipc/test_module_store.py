@@ -9,7 +9,7 @@ import pytest
 from parpass.runner.ipc.messages import AbandonedError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
 from parpass.transform import BlobSink, Source
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ import pytest
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import (
     DiagnosticError,
-    FunctionTimeoutError,
     PassResultError,
     WorkerError,
 )
+from parpass.limits import LIMITS
+from parpass.runner.follow.propagation import propagate
 from parpass.runner.ipc.messages import pickle_by_value
-from parpass.runner.ipc.pickling import decode_error, encode_error
-from parpass.runner.ipc.propagation import propagate
+from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform.by_value import unpickle
-from tests.support.failing import UserError, cancelled
 from tests.support.reducers import reducers_put_back
+from tests.support.runner.failing import UserError, cancelled
 
 
 class Prefixed(Exception):  # noqa: N818 -- a user's
@@ -67,11 +67,33 @@ class Frozen(Exception):  # noqa: N818 -- a user's
     what: str
 
 
-class Reduced(Exception):  # noqa: N818 -- a user's
-    """Defines how it is pickled."""
+class Dropping(Exception):  # noqa: N818 -- a user's
+    """Defines how it is pickled, and drops what it has."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.code = 7
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reduced, ("as it says",), {"told": True}
+        return Dropping, ()
+
+
+class Adding(Exception):  # noqa: N818 -- a user's
+    """Defines how it is pickled, and adds to what it has."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Adding, ("as it says",), {"told": True}
+
+
+class Unlocked(Exception):  # noqa: N818 -- a user's
+    """Can be pickled as it says alone."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Unlocked, self.args
 
 
 class Registered(Exception):  # noqa: N818 -- a user's
@@ -155,6 +177,8 @@ def sent(error: BaseException) -> BaseException:
         BecomesText("x"),
         Unreduced("x"),
         Coded("g", [ValueError("x")], 3),
+        Dropping("x", 3),
+        Adding("x"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -182,15 +206,24 @@ def test_diagnostics_are_pickled_with_their_error():
     assert error.diagnostics == (said,)
 
 
-def test_a_class_or_its_module_may_say_how_it_is_pickled():
+def test_what_is_registered_for_a_class_changes_nothing():
     def reduce(error: Registered) -> tuple[Any, ...]:
         return Registered, ("registered", *error.args)
 
     with reducers_put_back():  # a library may have registered another for all classes
         copyreg.pickle(Registered, reduce)
-        reduced, registered = sent(Reduced("x")), sent(Registered("x"))
-    assert (reduced.args, vars(reduced)["told"]) == (("as it says",), True)
-    assert registered.args == ("registered", "x")
+        assert sent(Registered("x")).args == ("x",)
+
+
+def test_what_can_be_pickled_in_no_other_way_is_pickled_as_its_class_says():
+    def reduce(error: Locked) -> tuple[Any, ...]:
+        return Locked, ()
+
+    found = sent(Unlocked("x", 3))
+    assert (type(found), found.args) == (Unlocked, ("x", 3))
+    with reducers_put_back():
+        copyreg.pickle(Locked, reduce)
+        assert type(sent(Locked())) is Locked
 
 
 def test_what_a_library_registers_for_all_exceptions_is_not_asked(
@@ -228,6 +261,16 @@ def test_cause_and_context_arrive_as_they_were():
     assert isinstance(found.__cause__, KeyError)
     assert isinstance(found.__context__, TwoArguments)
     assert found.__suppress_context__
+
+
+def test_a_cause_that_is_pickled_as_it_says_does_not_affect_the_rest():
+    error = Dropping("x")
+    error.__cause__ = Unlocked("y")
+    found = sent(error)
+    assert (type(found), found.args) == (Dropping, ("x",))
+    cause = found.__cause__
+    assert isinstance(cause, Unlocked)
+    assert cause.args == ("y",)
 
 
 def test_a_cause_that_cannot_be_pickled_does_not_affect_the_rest():
@@ -298,7 +341,7 @@ def test_of_a_very_deep_traceback_the_ends_are_kept():
 
 
 def test_where_a_process_ended_is_shown_as_the_cause():
-    error = FunctionTimeoutError(pass_name="P", function="f", limit=1.0)
+    error = LIMITS[0].error("P", "f", 1.0)
     error.traceback = "it was here"
     assert "it was here" in "".join(traceback.format_exception(sent(error)))
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import shutil
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +20,14 @@ import pytest
 
 from parpass.runner.ipc import shared_dir as store
 from parpass.runner.ipc.shared_dir import (
+    Extent,
+    KeptDirectories,
     SharedDirectory,
     StorageError,
     lock_directory,
     remove_stale,
 )
+from parpass.runner.ipc.status_board import StatusSlot
 
 
 def test_a_socket_does_not_keep_an_abandoned_folder(tmp_path: Path):
@@ -65,10 +70,68 @@ def test_the_folder_goes_with_all_that_is_in_it(folder: SharedDirectory):
     folder.remove()  # is no error
 
 
-def test_a_folder_that_was_never_locked_is_left_alone(tmp_path: Path):
+def make_old(path: Path) -> None:
+    """Set the time of a folder to what it would be if it were a minute old."""
+    os.utime(path, (time.time() - 60, time.time() - 60))
+
+
+def test_a_folder_that_is_not_locked_yet_is_left_alone(tmp_path: Path):
     (tmp_path / "parpass-1-x").mkdir()
     remove_stale(tmp_path.iterdir())
     assert (tmp_path / "parpass-1-x").is_dir()
+
+
+@pytest.mark.parametrize("names", [[], ["alive.draft"]])
+def test_one_whose_process_was_killed_before_it_locked_it_is_removed(
+    names: list[str], tmp_path: Path
+):
+    folder = tmp_path / "parpass-1-x"
+    folder.mkdir()
+    for name in names:
+        (folder / name).touch()
+    make_old(folder)
+    remove_stale(tmp_path.iterdir())
+    assert not folder.exists()
+
+
+def test_a_folder_of_somebody_else_with_such_a_name_is_left_alone(tmp_path: Path):
+    for folder in (tmp_path / "parpass-notes", tmp_path / "parpass-1-notes"):
+        folder.mkdir()
+    (folder / "note").touch()
+    for one in tmp_path.iterdir():
+        make_old(one)
+    remove_stale(tmp_path.iterdir())
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_where_files_cannot_be_locked_no_other_process_removes_a_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    def refuse(file: int) -> None:
+        raise OSError("no locks here")
+
+    monkeypatch.setattr(store, "lock_file", refuse)
+    folder = tmp_path / "parpass-1-x"
+    folder.mkdir()
+    assert lock_directory(str(folder)) is None
+    make_old(folder)
+    remove_stale(tmp_path.iterdir())
+    assert folder.is_dir()
+
+
+def test_each_new_folder_has_the_process_remove_what_others_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(store, "_SHARED_MEMORY", tmp_path)
+    for _ in range(2):
+        left = tmp_path / "parpass-1-left"
+        left.mkdir()
+        lock = lock_directory(str(left))
+        assert lock is not None
+        os.close(lock)
+        new = SharedDirectory()
+        assert not left.exists()
+        new.remove()
 
 
 def test_a_claim_ends_with_its_holder(tmp_path: Path):
@@ -129,15 +192,64 @@ def test_what_is_appended_begins_where_it_is_said_to(folder: SharedDirectory):
     writer.close()
 
 
-def test_room_that_was_kept_can_be_written_to_later_and_in_any_order(
-    folder: SharedDirectory,
-):
+def test_extents_can_be_written_to_in_any_order(folder: SharedDirectory):
     writer = folder.open_writer("values")
-    refs = [writer.reserve(10) for _ in range(3)]
+    refs = [Extent("values", at, 10) for at in (0, 10, 20)]
     for ref in reversed(refs):
         writer.write(ref, bytes([ref.offset]) * 10)
     assert folder.read("values") == b"".join(bytes([r.offset]) * 10 for r in refs)
     writer.close()
+
+
+@pytest.fixture
+def kept() -> Iterator[KeptDirectories]:
+    kept = KeptDirectories()
+    yield kept
+    kept.close()
+
+
+def test_directories_are_for_one_run_after_the_other_and_numbers_for_one_stage(
+    kept: KeptDirectories,
+):
+    first, second = kept.take(), kept.take()
+    assert first.path != second.path
+    numbers = [first.new_stage()]
+    StatusSlot(first, "1-00000000").close()
+    for folder in (first, second):
+        kept.give_back(folder)
+    again = [kept.take(), kept.take()]
+    assert {one.path for one in again} == {first.path, second.path}
+    numbers.append(first.new_stage())
+    assert len({*numbers}) == 2
+    for folder in again:
+        kept.give_back(folder)
+    kept.close()
+    assert not any(os.path.exists(one.path) for one in again)
+
+
+def test_a_directory_with_anything_of_its_run_left_is_not_kept(kept: KeptDirectories):
+    folder = kept.take()
+    folder.open_writer("values-coordinator").close()
+    kept.give_back(folder)
+    assert not os.path.exists(folder.path)
+
+
+def test_a_kept_directory_that_somebody_removed_is_not_given_again(
+    kept: KeptDirectories,
+):
+    folder = kept.take()
+    kept.give_back(folder)
+    shutil.rmtree(folder.path)
+    other = kept.take()
+    assert os.path.isdir(other.path)
+    kept.give_back(other)
+
+
+def test_what_is_given_back_late_is_removed(kept: KeptDirectories):
+    folder = kept.take()
+    kept.close()
+    kept.give_back(folder)
+    assert not os.path.exists(folder.path)
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o730, 0o701])
@@ -167,7 +279,10 @@ def test_a_link_to_a_folder_is_refused(tmp_path: Path, folder: SharedDirectory):
         SharedDirectory(str(link))
 
 
-def test_a_folder_is_removed_although_files_are_made_in_it_meanwhile():
+def test_a_folder_is_removed_although_files_are_made_in_it_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(store, "_REMOVE_SECONDS", 60.0)  # for who waits for a core
     folder = SharedDirectory()
     over = threading.Event()
     begun = threading.Event()

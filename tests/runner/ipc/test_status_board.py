@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from parpass.runner.ipc.shared_dir import SharedDirectory
-from parpass.runner.ipc.status_board import Activity, Phase, StatusBoard, StatusSlot
+from parpass.runner.ipc.status_board import Phase, Status, StatusBoard, StatusSlot
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def folder() -> Iterator[SharedDirectory]:
     folder.remove()
 
 
-def brief(works: list[Activity]) -> set[tuple[int, int, int, int, int]]:
-    return {work[:5] for work in works}
+def brief(work: Status) -> tuple[int, int, int, int, int]:
+    return work.function, work.step, work.body, work.body_step, work.phase
 
 
 def test_slots_show_activities_and_leave_out_idle_workers(
@@ -33,8 +33,24 @@ def test_slots_show_activities_and_leave_out_idle_workers(
     done.write(1, 1)
     done.idle()
     works = StatusBoard(folder).read()
-    assert brief(works) == {(4, 2, 4, 2, Phase.PASS), (7, 0, 7, 0, Phase.UNPICKLE)}
+    assert {brief(work) for work in works} == {
+        (4, 2, 4, 2, Phase.PASS),
+        (7, 0, 7, 0, Phase.UNPICKLE),
+    }
     assert {work.process for work in works} == {11, 12}
+
+
+def test_at_the_start_a_slot_shows_the_pass_that_is_loaded(folder: SharedDirectory):
+    slot, board = StatusSlot(folder, "1-a"), StatusBoard(folder)
+    loading: list[int | None] = []
+    slot.write(4, 0, Phase.START)
+    loading += [work.loading for work in board.read()]
+    for step in (0, 1):
+        slot.load(step)
+        loading += [work.loading for work in board.read()]
+    slot.write(4, 2)
+    loading += [work.loading for work in board.read()]
+    assert loading == [None, 0, 1, None]
 
 
 def test_what_is_made_on_demand_has_its_own_time_and_that_of_its_reader_stands(
@@ -45,14 +61,14 @@ def test_what_is_made_on_demand_has_its_own_time_and_that_of_its_reader_stands(
     (before,) = board.read()
     outer = slot.enter(5, 1)
     (inside,) = board.read()
-    assert inside[:5] == (4, 2, 5, 1, Phase.PASS)
+    assert brief(inside) == (4, 2, 5, 1, Phase.PASS)
     assert inside.since >= before.since
     entered = time.monotonic_ns()
     while time.monotonic_ns() < entered + 2_000_000:
         pass
     slot.leave(outer)
     (after,) = board.read()
-    assert after[:5] == before[:5]
+    assert brief(after) == brief(before)
     assert after.since >= before.since + 2_000_000
 
 
@@ -62,7 +78,7 @@ def test_work_that_begins_again_has_all_of_its_time(folder: SharedDirectory):
     (before,) = board.read()
     slot.restart_clock()
     (after,) = board.read()
-    assert after[:5] == before[:5]
+    assert brief(after) == brief(before)
     assert after.since > before.since
 
 
@@ -72,8 +88,24 @@ def test_the_last_activity_of_a_process_is_taken_once(folder: SharedDirectory):
     board = StatusBoard(folder)
     work = board.take_for_process(1)
     assert work is not None
-    assert work[:5] == (4, 2, 4, 2, Phase.PASS)
+    assert brief(work) == (4, 2, 4, 2, Phase.PASS)
     assert board.take_for_process(1) is None
+
+
+@pytest.mark.parametrize("since", [0, 12_000])
+def test_a_status_is_the_same_after_it_is_encoded_and_has_all_of_its_fields(since: int):
+    status = Status(4, 2, 5, 1, Phase.PASS, since, "1-a")
+    assert Status.decode(status.encode(), "1-a") == status
+    assert Status.decode(status.encode()[1:]) is None
+
+
+def test_a_status_for_another_machine_has_an_age_instead_of_a_time():
+    now = time.monotonic_ns()
+    sent = Status(4, 2, 5, 1, Phase.PASS, now - 5_000).leaving()
+    assert sent.since <= -5_000
+    assert now <= sent.arrived().since + 5_000 <= time.monotonic_ns()
+    suspended = Status(4, 2, 5, 1, Phase.PASS, 0)
+    assert suspended.leaving().arrived() == suspended
 
 
 CRASH = """

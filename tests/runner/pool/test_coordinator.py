@@ -11,11 +11,11 @@ from parpass.errors import RuntimeUseError, SlowerRunWarning, WorkerDiedError
 from parpass.runner import open_runner
 from parpass.runner.pool.coordinator import ThroughputCheck
 from parpass.transform import Pass, Sequential
-from tests.support.executors import Die, ThreadExecutor
-from tests.support.pooled import folders, pooled
 from tests.support.profiles import examples
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
+from tests.support.runner.executors import Die, ThreadExecutor
+from tests.support.runner.pooled import folders, pooled
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add, AddFrom, FailOn, Keep
 
 
 def behind_at(

@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from parpass.runner import JobLostError
-from parpass.runner.pool.loky_executor import LokyExecutor
+from parpass.runner.pool.worker_pool import Pool
 
 pytestmark = pytest.mark.slow
 
-LOADED_AHEAD = "tests.support.preloaded"  # a module that nobody else loads
+LOADED_AHEAD = "tests.support.runner.preloaded"  # a module that nobody else loads
 
 
 def look(job: bytes) -> bytes:
@@ -36,7 +36,7 @@ def die(job: bytes) -> bytes:
 
 def in_a_program() -> dict[str, Any]:
     """Use such workers; return what was seen."""
-    executor = LokyExecutor(2, preload=[LOADED_AHEAD, "there.is.none"])
+    executor = Pool(2, preload=[LOADED_AHEAD, "there.is.none"])
     first, server, is_loaded, blocked = json.loads(executor.submit(look, b"").result())
     error = executor.submit(die, b"").exception()
     assert isinstance(error, JobLostError)

@@ -4,27 +4,35 @@ import gc
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunction, decode
-from parpass.runner.ipc.messages import Job, decode_message
-from parpass.runner.ipc.module_store import (
-    MAX_GC_PAUSE_SECONDS,
-    FunctionHandle,
-    ModuleStore,
-    StoredModule,
+from parpass.runner.ipc.function_file import FunctionIndex
+from parpass.runner.ipc.messages import (
+    Job,
+    JobResult,
+    JobTimes,
+    decode_message,
+    encode_message,
+    index_file_name,
+    spec_file_name,
 )
-from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.runner.observers import RunObserver
 from parpass.runner.pool import remote_stage, stage_writer
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import BlobSink, Pass, PassContext, Source
-from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
-from tests.support.toy_passes import Add
+from parpass.transform import BlobSink, Pass, PassContext, Source, gc_pause
+from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
+from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
+from tests.support.toy.passes import Add
 
 BYTES = 10_000  # of a packed function
 
@@ -37,6 +45,11 @@ class SlowAdapter(ToyAdapter):
         while time.perf_counter() < until:
             pass
         return bytes(BYTES)
+
+
+@pytest.fixture(autouse=True)
+def _unknown_cost() -> None:
+    COST_MODEL.forget([Add(1)])
 
 
 @pytest.fixture
@@ -62,7 +75,7 @@ def pooled_stage(store: ModuleStore, passes: list[Pass], mod: Program) -> Remote
     stage = RemoteStage(
         passes, held, snapshot, store, outcomes, wanted=True, is_last=True
     )
-    stage.publish_spec()
+    stage.encode_spec()
     return stage
 
 
@@ -109,13 +122,19 @@ def apart(stage: RemoteStage, *functions: int) -> Mapping[int, EncodedFunction]:
     return job.attached
 
 
+def slots_of(stage: RemoteStage) -> FunctionIndex:
+    """Return the entries that workers read, of a stage that has files."""
+    job: Job = decode_message(stage.job([0, 1]))
+    return FunctionIndex.open(SharedDirectory(job.folder), index_file_name(job.stage))
+
+
 def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: ModuleStore):
     functions = {f"f{at}": Fn((0,) * at) for at in range(3)}
     stage = pooled_stage(runs, [Add(1)], Program(functions))
     ready = stage.encode_some()
     assert isinstance(ready, FunctionsReady)
     assert len(set(ready.weights)) == 1
-    slots = [stage.slots[at] for at in range(3)]
+    slots = [slots_of(stage)[at] for at in range(3)]
     assert [slot.at for slot in slots] == [0, 1, 2]
     assert len({slot.offset for slot in slots}) == 1
     assert not apart(stage, 0, 1, 2)
@@ -144,16 +163,52 @@ def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: ModuleStor
     assert not apart(stage, 0)
 
 
+def whole(stage: RemoteStage, *functions: int) -> tuple[list[str], list[int], bool]:
+    """Return the files of a stage, what a job of it has, and whether that is all."""
+    job: Job = decode_message(stage.job(functions))
+    files = SharedDirectory(job.folder).names("")
+    stage_files = [name for name in files if name.endswith(f"-{job.stage}")]
+    return stage_files, [*job.attached], job.spec is not None
+
+
+def test_a_small_stage_of_one_job_has_no_files_and_each_job_has_all_of_it(
+    runs: ModuleStore,
+):
+    passes: list[Pass] = [Add(1)]
+    COST_MODEL.forget(passes)
+    one = pooled_stage(runs, passes, program(1))
+    one.encode_some()
+    assert whole(one, 0) == ([], [0], True)
+    COST_MODEL.update(passes, [1e-9], 1)
+    light = pooled_stage(runs, passes, program(1, 2, 3))
+    light.encode_some()
+    assert whole(light, 0, 1, 2) == whole(light, 2) == ([], [0, 1, 2], True)
+    COST_MODEL.forget(passes)
+    COST_MODEL.update(passes, [1.0], 1)
+    heavy = pooled_stage(runs, passes, program(1, 2, 3))
+    heavy.encode_some()
+    files, attached, is_all = whole(heavy, 0, 1, 2)
+    assert (len(files), attached, is_all) == (3, [], False)
+    COST_MODEL.forget(passes)
+
+
+def test_a_large_function_has_files(runs: ModuleStore):
+    stage = pooled_stage(runs, [Add(1)], Program({"f0": Fn(tuple(range(40_000)))}))
+    stage.encode_some()
+    files, attached, is_all = whole(stage, 0)
+    assert (len(files), attached, is_all) == (3, [], False)
+
+
 def test_all_are_packed_for_those_that_read_them_though_the_rest_stays_here(
     store: ModuleStore,
 ):
     stage = pooled_stage(store, [Add(1)], program(*range(40)))
     stage.encode_some()
-    assert not stage.slots.is_written(39)
+    assert not slots_of(stage).is_written(39)
     stage.is_reclaimed = True
     while stage.encode_some() is not None:
         pass
-    assert stage.slots.is_written(39)
+    assert slots_of(stage).is_written(39)
 
 
 def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
@@ -166,14 +221,55 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     outcomes = StageOutcomes(list(held), 1)
     snapshot = Snapshot.take(PassContext())
     mod = StoredModule(program(0, 0, 0), held)
+    counter = ByteCounter()
     stage = RemoteStage(
-        [Add(1)], mod, snapshot, runs, outcomes, wanted=True, is_last=True
+        [Add(1)],
+        mod,
+        snapshot,
+        runs,
+        outcomes,
+        wanted=True,
+        is_last=True,
+        observers=[counter],
     )
-    stage.publish_spec()
-    spec = stage.transfer.sent
+    stage.encode_spec()
     stage.encode_some()
-    assert stage.transfer.sent - spec == len(packed[0].batch.payload)
+    spec = Path(runs.folder.path, spec_file_name(1)).stat().st_size
+    assert counter.sent - spec == len(packed[0].batch.payload)
     assert not apart(stage, 1)  # there is no object to pack anew
+
+
+class ByteCounter(RunObserver):
+    """Adds up the bytes of passes and functions."""
+
+    sent = 0
+
+    def bytes_sent(self, size: int) -> None:
+        self.sent += size
+
+
+@pytest.mark.parametrize(("was_warm", "seconds"), [(False, 3.0 + 2.0 + 2.0), (True, 0)])
+def test_a_worker_is_starting_until_its_first_job(
+    store: ModuleStore, was_warm: bool, seconds: float
+):
+    held = store.wrap(program(0))
+    stage = RemoteStage(
+        [Add(1)],
+        held,
+        Snapshot.take(PassContext()),
+        store,
+        StageOutcomes(list(held.handles), 1),
+        wanted=True,
+        is_last=True,
+        workers=3,
+        was_warm=was_warm,
+    )
+    stage._began -= 4.0  # pyright: ignore[reportPrivateUsage]
+    for process, spent in ((1, 1.0), (1, 1.0), (2, 2.0)):
+        result = JobResult({}, JobTimes(spent, process=process), ())
+        stage.accept_result(encode_message(result))
+    # The third one has had none.
+    assert stage.starting_seconds() == pytest.approx(seconds, abs=0.5)
 
 
 class WastefulAdapter(ToyAdapter):
@@ -213,7 +309,11 @@ def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int
     return seen.count("stop")
 
 
-def test_the_collector_looks_at_several_small_functions_at_once():
+def test_the_collector_looks_at_several_small_functions_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # So long a moment that no wait for a core is longer.
+    monkeypatch.setattr(gc_pause, "MAX_GC_PAUSE_SECONDS", 60.0)
     assert collections_while_looked_at(WastefulAdapter(), 30) < 15
 
 

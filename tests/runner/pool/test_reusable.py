@@ -19,16 +19,22 @@ import trio
 import parpass
 from parpass.runner import end_idle_workers, open_runner, run_pipeline_sync
 from parpass.runner.pool import reusable
-from parpass.runner.pool.reusable import POOLS, LeasedExecutor
+from parpass.runner.pool.reusable import POOLS
 from parpass.transform import PassContext
 from parpass.transform.config import ISOLATED
-from tests.support.ending import EndIn, HangOnAll
-from tests.support.executors import ThreadExecutor
-from tests.support.hard_passes import AppendPid
-from tests.support.jobs import wait
-from tests.support.pooled import POOLED, child_processes, comes_down_to, folders, pooled
-from tests.support.toy_ir import Fn, Program, program, values_of
-from tests.support.toy_passes import Add
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import (
+    POOLED,
+    child_processes,
+    comes_down_to,
+    folders,
+    pooled,
+    settled_processes,
+)
+from tests.support.toy.ending import EndIn, HangOnAll
+from tests.support.toy.hard_passes import AppendPid
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +43,10 @@ MOD = program(1, 2, 3)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept() -> Generator[None]:
+def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    monkeypatch.setattr(reusable, "IDLE_SECONDS", 600.0)  # from one call to the next
     end_idle_workers()
-    before, kept = child_processes(), folders()
+    before, kept = settled_processes(), folders()
     yield
     end_idle_workers()
     assert child_processes() <= before
@@ -206,21 +213,17 @@ def test_an_idle_pool_ends_in_time(monkeypatch: pytest.MonkeyPatch):
     assert pids()  # and the next call has another one
 
 
+class Lease:
+    """Holds a lease."""
+
+
 def test_to_end_idle_workers_leaves_those_of_others_alone():
-    lease = LeasedExecutor(1)
-    lease.start()
+    lease = Lease()
+    pool = POOLS.acquire(1, lease)
+    pool.start()
     end_idle_workers()
-    assert lease.submit(bytes.upper, b"still here").result(60) == b"STILL HERE"
-    lease.close()
-
-
-def test_a_job_on_lease_is_taken_back_before_it_begins():
-    lease = LeasedExecutor(1)
-    hanging = lease.submit(wait, b"")
-    behind = lease.submit(bytes.upper, b"job")
-    assert [lease.withdraw(behind), lease.withdraw(behind)] == [True, False]
-    lease.end(hanging)
-    lease.close()
+    assert pool.submit(bytes.upper, b"still here").result(60) == b"STILL HERE"
+    POOLS.release(lease, pool)
 
 
 def test_of_a_pass_that_hangs_on_all_functions_few_are_begun_by_one_call(
@@ -236,28 +239,36 @@ def test_of_a_pass_that_hangs_on_all_functions_few_are_begun_by_one_call(
 
 
 def test_a_lease_that_is_lost_counts_no_more():
-    lease = LeasedExecutor(1)
-    assert lease.submit(bytes.upper, b"job").result(60) == b"JOB"
+    lease = Lease()
+    pool = POOLS.acquire(1, lease)
+    assert pool.submit(bytes.upper, b"job").result(60) == b"JOB"
     number = len(child_processes())
     del lease
     end_idle_workers()
     assert len(child_processes()) < number
 
 
-def test_small_work_takes_no_pool():
-    amortizer = POOLS.amortizer()
-    lease = LeasedExecutor(2)
-    assert not lease.is_used
-    assert lease.amortizer() is amortizer  # what calls in a row lose adds up
-    lease.close()
+def test_a_pool_without_processes_is_not_kept_and_ends_no_other():
+    first, second = Lease(), Lease()
+    used = POOLS.acquire(1, first)
+    assert used.submit(bytes.upper, b"job").result(60) == b"JOB"
+    POOLS.release(first, used)
+    unused = POOLS.acquire(2, second)
+    POOLS.release(second, unused)
+    assert POOLS.acquire(2, second) is not unused
+    assert POOLS.acquire(1, first) is used
+
+
+def test_what_small_calls_in_a_row_lose_adds_up():
+    assert POOLS.amortizer() is POOLS.amortizer()
 
 
 CHILD = """
 import os, sys
 import parpass
-from tests.support.hard_passes import AppendPid
-from tests.support.pooled import pooled
-from tests.support.toy_ir import program, values_of
+from tests.support.toy.hard_passes import AppendPid
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import program, values_of
 
 def pids():
     made = parpass.run_pipeline_sync(
@@ -276,6 +287,32 @@ assert os.waitpid(child, 0)[1] == 0
 assert pids() == ours
 """
 
+FORKED_WHILE_A_THREAD_IS_INSIDE = """
+import threading, warnings
+warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # by Python 3.12
+from parpass.runner.pool.reusable import POOLS
+ours = pids()
+inside, leave = threading.Event(), threading.Event()
+
+def stay():
+    with POOLS._lock:
+        inside.set()
+        leave.wait(300)
+
+thread = threading.Thread(target=stay)
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    assert not pids() & ours
+    parpass.runner.end_idle_workers()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+leave.set()
+thread.join()
+assert pids() == ours
+"""
+
 FORKED_BY_MULTIPROCESSING = """
 import multiprocessing
 ours = pids()
@@ -285,7 +322,7 @@ def in_child():
 
 child = multiprocessing.get_context("fork").Process(target=in_child)
 child.start()
-child.join(60)
+child.join(150)
 assert child.exitcode == 0, child.exitcode
 assert pids() == ours
 """
@@ -293,8 +330,8 @@ assert pids() == ours
 INTERRUPTED = """
 import signal, tempfile, threading
 from pathlib import Path
-from tests.support.hard_passes import Hang
-from tests.support.pooled import new_pipe
+from tests.support.toy.hard_passes import Hang
+from tests.support.runner.pooled import new_pipe
 
 def interrupt():
     begun.read_bytes()
@@ -313,7 +350,14 @@ assert pids()
 
 
 @pytest.mark.parametrize(
-    "rest", ["pids()", FORKED, FORKED_BY_MULTIPROCESSING, INTERRUPTED]
+    "rest",
+    [
+        "pids()",
+        FORKED,
+        FORKED_WHILE_A_THREAD_IS_INSIDE,
+        FORKED_BY_MULTIPROCESSING,
+        INTERRUPTED,
+    ],
 )
 def test_a_program_ends_at_once_and_without_a_word(rest: str):
     script = f"{CHILD}{rest}\nprint('done', flush=True)"
@@ -322,7 +366,7 @@ def test_a_program_ends_at_once_and_without_a_word(rest: str):
         cwd=ROOT,
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert (ended.stdout, ended.stderr, ended.returncode) == ("done\n", "", 0)

@@ -14,18 +14,12 @@ from hypothesis import strategies as st
 
 from parpass.runner import open_runner
 from parpass.runner.stage.interpreter import StageInterpreter
-from parpass.transform import (
-    FunctionPass,
-    Pass,
-    PassContext,
-    PassInfo,
-    Sequential,
-)
-from tests.support.executors import ThreadExecutor
-from tests.support.pooled import POOLED
-from tests.support.signed_ir import Change, SignedAdapter, SignedProgram, stated
-from tests.support.toy_ir import Fn, ReadOnlyProgram
-from tests.support.toy_pipelines import see
+from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from tests.support.runner.executors import ThreadExecutor
+from tests.support.runner.pooled import POOLED
+from tests.support.toy.ir import Fn, ReadOnlyProgram
+from tests.support.toy.pipelines import see
+from tests.support.toy.signed_ir import Change, SignedAdapter, SignedProgram, stated
 
 FUNCTIONS = 5
 NAMES = [f"f{at}" for at in range(FUNCTIONS)]

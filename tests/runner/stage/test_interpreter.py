@@ -12,8 +12,8 @@ from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import StatusBoard, StatusSlot
 from parpass.runner.stage.interpreter import StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
-from tests.support.toy_ir import Fn, Program, ToyAdapter, program
-from tests.support.toy_passes import Add, AddFrom, FailOn, Say, Write
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program
+from tests.support.toy.passes import Add, AddFrom, FailOn, Say, Write
 
 
 class Look(FunctionPass):
@@ -162,7 +162,12 @@ def test_each_body_is_recorded_that_of_a_function_made_on_demand_too(tmp_path: P
     folder = SharedDirectory(str(tmp_path))
     seen: list[tuple[int, ...]] = []
     board = StatusBoard(folder)
-    look = Look(lambda func, mod: seen.extend(work[:4] for work in board.read()))
+    look = Look(
+        lambda func, mod: seen.extend(
+            (work.function, work.step, work.body, work.body_step)
+            for work in board.read()
+        )
+    )
     steps = [look, AddFrom("f1"), look]
     work_on(program(0, 1), steps, slot=StatusSlot(folder, "1-a")).run("f0")
     # f0 is looked at, then f1 for f0, then f0 again.

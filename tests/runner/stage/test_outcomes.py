@@ -6,7 +6,7 @@ from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.runner.ipc.messages import ANY_FUNCTION, Cutoff, Effects, FunctionOutcome
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
-from tests.support.toy_passes import Add, Keep
+from tests.support.toy.passes import Add, Keep
 
 NAMES = ["a", "b", "c"]
 WORD = {1: Effects((Diagnostic(DiagnosticLevel.NOTE, None, "word"),))}

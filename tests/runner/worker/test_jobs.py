@@ -10,6 +10,12 @@ from typing import Any
 import pytest
 
 from parpass.runner import Runner
+from parpass.runner.follow.payload import (
+    UnloadableError,
+    UnsendableError,
+    encode_payload,
+)
+from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import FunctionEncoder, decode
 from parpass.runner.ipc.function_file import FunctionIndex, append_batch
 from parpass.runner.ipc.messages import (
@@ -24,23 +30,15 @@ from parpass.runner.ipc.messages import (
     spec_file_name,
 )
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.ipc.payload import UnloadableError, UnsendableError, encode_payload
-from parpass.runner.ipc.pickling import decode_error
-from parpass.runner.ipc.snapshot import Snapshot
+from parpass.runner.ipc.pickled_errors import decode_error
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker
-from parpass.transform import (
-    FunctionPass,
-    ModuleAdapter,
-    Pass,
-    PassContext,
-    PassInfo,
-)
-from tests.support.ending import EndsOnTheWay
-from tests.support.hard_passes import Remember
-from tests.support.pooled import pooled
-from tests.support.toy_ir import Fn, Program, RunAdapter, ToyAdapter, program
-from tests.support.toy_passes import Add, AddFrom, FailOn
+from parpass.transform import FunctionPass, ModuleAdapter, Pass, PassContext, PassInfo
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ending import EndsOnTheWay
+from tests.support.toy.hard_passes import Remember
+from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
+from tests.support.toy.passes import Add, AddFrom, FailOn
 
 ADAPTER = ToyAdapter()
 NOWHERE = Cutoff(sys.maxsize)
@@ -76,6 +74,27 @@ class Run:
         self.fill(*range(len(packed) if known is None else known))
         writer.close()
 
+    def send_whole(
+        self, stage: int, steps: Sequence[Pass], mod: Program, *functions: int
+    ) -> JobResult:
+        """Run a job that has all of its stage, which is published nowhere."""
+        shell = self.adapter.encode_shell(mod)
+        snapshot = Snapshot.take(PassContext())
+        spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
+        encoder = FunctionEncoder(self.adapter, self.store.blobs)
+        packed = [encoder.encode(function) for function in mod.functions.values()]
+        encoder.close()
+        encoded = encode_payload(steps, spec.adapter, spec)
+        job = Job(
+            self.folder.path,
+            stage,
+            functions,
+            NOWHERE,
+            attached=dict(enumerate(packed)),
+            spec=encoded,
+        )
+        return decode_message(worker.run_job(encode_message(job)))
+
     def fill(self, *functions: int) -> None:
         for function in functions:
             self.slots[function] = self.written[function]
@@ -86,9 +105,9 @@ class Run:
 
     def values(self, result: JobResult) -> list[Any]:
         return [
-            outcome.result
-            and decode(outcome.result, self.adapter, self.store.blobs, None).values
-            for outcome in result.outcomes
+            outcome.function
+            and decode(outcome.function, self.adapter, self.store.blobs, None).values
+            for outcome in result.outcomes.values()
         ]
 
 
@@ -109,32 +128,44 @@ def other() -> Iterator[Run]:
 def test_a_job_gives_an_outcome_for_each_of_its_functions(run: Run):
     run.publish(1, [Add(1)], program(1, 2, 3))
     result = run.work(1, 2, 0)
-    assert [outcome.function for outcome in result.outcomes] == [2, 0]
+    assert list(result.outcomes) == [2, 0]
     assert run.values(result) == [(4,), (2,)]
+
+
+def test_a_job_that_has_all_of_its_stage_needs_no_files_also_for_what_passes_read(
+    run: Run,
+):
+    mod = program(1, 2, 3)
+    result = run.send_whole(1, [Add(1), AddFrom("f2")], mod, 0, 1)
+    assert list(result.outcomes) == [0, 1]
+    assert run.values(result) == [(2, 4), (3, 4)]
+    again = run.send_whole(2, [Add(1)], mod, 0)
+    assert run.values(again) == [(2,)]
+    assert run.folder.names("spec-") == []
 
 
 def test_a_function_that_came_out_as_the_same_object_is_a_mark(run: Run):
     run.publish(1, [Add(0)], program(1))
-    (outcome,) = run.work(1, 0).outcomes
-    assert outcome.result is None
+    (outcome,) = run.work(1, 0).outcomes.values()
+    assert outcome.function is None
     assert outcome.failure is None
 
 
 def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
     run.publish(1, [Add(), FailOn(2), Add()], program(0, 1, 2))
-    failed, later, earlier = run.work(1, 1, 2, 0).outcomes
+    failed, later, earlier = run.work(1, 1, 2, 0).outcomes.values()
     assert failed.failure is not None
     assert str(decode_error(failed.failure)) == "met 2"
     assert [len(one.seconds) for one in (failed, later, earlier)] == [2, 1, 2]
-    assert (later.result, later.failure) == (None, None)
+    assert (later.function, later.failure) == (None, None)
 
 
 def test_what_comes_after_a_failure_elsewhere_is_not_even_unpickled(run: Run):
     odd: Any = EndsOnTheWay("raise", 0)
     run.publish(1, [Add()], program(1, f1=Fn((odd,))))
-    (outcome,) = run.work(1, 1, cutoff=Cutoff(0, 0)).outcomes
+    (outcome,) = run.work(1, 1, cutoff=Cutoff(0, 0)).outcomes.values()
     assert not outcome.seconds
-    assert (outcome.result, outcome.failure) == (None, None)
+    assert (outcome.function, outcome.failure) == (None, None)
 
 
 def test_jobs_of_two_runs_may_alternate(run: Run, other: Run):

@@ -106,6 +106,16 @@ def test_an_axis_of_threads_is_bound_where_it_is_launched_also_again():
     assert fault == "variable 'tx' is used outside of its scope"
 
 
+def test_a_loop_over_threads_binds_its_axis_too():
+    axis = tir.IterVar(tir.Range(0, 8), tir.Var("t"), tir.IterVar.ThreadIndex, "t")
+    body = store(I + axis.var)
+    assert function_faults(func(tir.For(I, 0, 8, 4, body, axis))) == []
+    outside = tir.SeqStmt([tir.For(I, 0, 8, 4, body, axis), store(axis.var)])
+    assert function_faults(func(outside)) == [
+        "variable 't' is used outside of its scope"
+    ]
+
+
 def test_operands_that_are_shared_are_looked_at_once():
     total: tir.PrimExpr = X
     for _ in range(60):

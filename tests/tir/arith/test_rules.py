@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from parpass import tir
 from parpass.errors import InternalError, IRTypeError
+from parpass.ir.node import post_order
+from parpass.tir.arith.analyzer import Analyzer
 from parpass.tir.arith.analyzer_state import AnalyzerState
 from parpass.tir.arith.interval import Interval
 from parpass.tir.arith.rewrite_simplify import RewriteSimplifier
 from parpass.tir.arith.rule_engine import CONDITIONS, INDICES, VECTOR
 from parpass.tir.arith.rule_language import Rule, rules
-from tests.support.prim_values import Undefined, value_of
-from tests.support.rule_instances import instance, names_of
+from parpass.tir.interpreter.lane_arithmetic import binary
+from tests.support.special_floats import assert_same_bits
+from tests.tir.arith.prim_values import Undefined, value_of
+from tests.tir.arith.rule_instances import instance, names_of
 
 CONSTANTS = (1, 2, 4, -2, 3, -1, 0, 8, -4, 6, 5, -3)
 RANGES = (range(8), range(-7, 8), range(1, 8))
@@ -72,8 +77,6 @@ def applied(rule: Rule, seed: int) -> tuple[Any, Any, range] | None:
 
 
 def variables_of(expr: Any) -> list[Any]:
-    from parpass.ir.node import post_order
-
     return [one for one in post_order(expr) if isinstance(one, tir.Var)]
 
 
@@ -112,6 +115,83 @@ def test_a_rule_keeps_the_value(text: str):
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_rule_keeps_the_value_of_many_instances(text: str):
     assert instances(text, range(1000), enough=10_000)
+
+
+FLOATS = (0.0, -0.0, 1.0, -1.0, 3.0, 1e-45, 3e38, np.inf, -np.inf, np.nan)
+
+
+def floats_for(name: str, rng: np.random.Generator) -> Any:
+    """Return 200 values of a variable, most of them special."""
+    if name == "b":
+        return rng.random(200) < 0.5
+    return rng.choice(np.array(FLOATS, "float32"), 200)
+
+
+def of_floats(text: str, rng: random.Random, dtype: str) -> Any:
+    """Return an instance of a rule's pattern on floats; None where it is of ints."""
+    pattern = text.partition(" -> ")[0]
+    values: dict[str, Any] = {}
+    for name in sorted(names_of(pattern)):
+        if name == "n":
+            values[name] = 4
+        elif name.startswith("c"):
+            values[name] = tir.FloatImm("float32", rng.choice(FLOATS))
+        else:
+            of_name = {"b": "bool", "x": dtype}.get(name, "float32")
+            values[name] = tir.Var(name, of_name)
+    try:
+        return instance(pattern, values, "float32")
+    except IRTypeError:
+        return None
+
+
+def lanes_of(expr: Any, values: dict[str, Any]) -> Any:
+    """Return what an expression is, for each of the values of its variables."""
+    known: dict[Any, Any] = {}
+    node: Any
+    for node in post_order(expr):
+        match node:
+            case tir.Var():
+                known[node] = values[node.name]
+            case tir.IntImm() | tir.FloatImm():
+                known[node] = np.dtype(node.dtype).type(node.value)
+            case tir.Broadcast():
+                known[node] = known[node.value]
+            case tir.Ramp():
+                lane = np.arange(200, dtype="float32") % 4
+                known[node] = known[node.base] + lane * known[node.stride]
+            case tir.Not():
+                known[node] = np.logical_not(known[node.a])
+            case tir.And() | tir.Or():
+                join = np.logical_and if isinstance(node, tir.And) else np.logical_or
+                known[node] = join(known[node.a], known[node.b])
+            case tir.Select():
+                parts = (node.condition, node.true_value, node.false_value)
+                known[node] = np.where(*[known[one] for one in parts])
+            case _:
+                compute = binary(cast("Any", type(node)), node.a.dtype)
+                assert compute is not None
+                a, b = np.broadcast_arrays(known[node.a], known[node.b])
+                known[node] = compute(a, b)
+    return known[expr]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "few"), [("float32", 20), ("float32x4", 1)])
+def test_no_rule_changes_a_float(dtype: str, few: int) -> None:
+    rng, simplified = np.random.default_rng(0), set[str]()
+    for text, seed in itertools.product(TEXTS, range(2)):
+        before = of_floats(text, random.Random(seed), dtype)
+        if before is None:
+            continue
+        after = Analyzer().simplify(before)
+        if type(after) is not type(before):
+            simplified.add(text)
+        values = {one.name: floats_for(one.name, rng) for one in variables_of(before)}
+        with np.errstate(all="ignore"):
+            found, wanted = lanes_of(after, values), lanes_of(before, values)
+        assert_same_bits(np.broadcast_to(found, wanted.shape), wanted, str(before))
+    assert len(simplified) >= few  # what changes no value is simplified
 
 
 @pytest.mark.parametrize("line", ["x + y", "x -> y", "x + y -> z"])

@@ -14,8 +14,8 @@ from parpass.errors import EvaluationError, SizeLimitError, StepLimitError
 from parpass.ir import PointerType, PrimType
 from parpass.tir.interpreter.evaluation import evaluate
 from tests.support.drawn import PRIM_FUNCS
-from tests.support.loop_values import arguments
 from tests.support.profiles import examples
+from tests.support.tir.values import arguments
 
 DEPTH = 3_000
 

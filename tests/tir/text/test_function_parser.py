@@ -11,9 +11,9 @@ from hypothesis import given
 from parpass import IRModule, relay, tir
 from parpass.errors import SizeLimitError
 from parpass.ir.structural import assert_structural_equal
-from tests.support.loop_programs import prim_funcs, vectorized_funcs
-from tests.support.loop_texts import any_prim_funcs
 from tests.support.profiles import examples
+from tests.support.tir.programs import prim_funcs, vectorized_funcs
+from tests.tir.text.loop_texts import any_prim_funcs
 
 
 def again(func: tir.PrimFunc) -> tir.PrimFunc:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from parpass import relay
 from parpass.errors import ParseError
 from tests.support.damaged import damaged, pieces
-from tests.support.loop_texts import HANDWRITTEN, any_modules
 from tests.support.profiles import examples
+from tests.tir.text.loop_texts import HANDWRITTEN, any_modules
 
 HEAD = """@f = primfn(a: handle, n: int32) -> ()
   buffers = {A: Buffer(p: Pointer(float32), float32, [n], [])}

@@ -13,9 +13,11 @@ from parpass.ir.structural import assert_structural_equal, structural_equal
 from parpass.runner import Runner
 from parpass.tir import transform
 from parpass.tir.analysis import function_faults
-from parpass.transform import PassContext, Sequential, registered_passes
+from parpass.transform import PassContext, Sequential, pass_keys, registered_passes
 from tests.support.drawn import LOOP_MODULES, PRIM_FUNCS
-from tests.support.loop_pass_table import (
+from tests.support.profiles import examples
+from tests.support.runner.pooled import POOLED
+from tests.support.tir.pass_table import (
     KINDS,
     PASSES,
     REPEATED,
@@ -25,9 +27,7 @@ from tests.support.loop_pass_table import (
     VARIANTS,
     deep,
 )
-from tests.support.loop_values import assert_same_values
-from tests.support.pooled import POOLED
-from tests.support.profiles import examples
+from tests.support.tir.values import assert_same_values
 
 
 def run(name: str, func: tir.PrimFunc) -> Any:
@@ -113,9 +113,10 @@ def test_expressions_that_share_operands_cost_what_they_consist_of(
 
 
 def test_every_pass_is_registered_under_its_name_and_tvms_key() -> None:
-    known = registered_passes()
+    known, keys = registered_passes(), pass_keys()
     for name in PASSES.keys() - VARIANTS:
         assert known[name] is getattr(transform, name)
+        assert keys[name] in {f"tir.transform.{name}", f"parpass.{name}"}
     for name in PASSES.keys() - VARIANTS - UNNAMED:
         assert known[name]().info.name == f"tir.{name}"
 

@@ -12,7 +12,7 @@ from parpass.ir.structural import assert_structural_equal
 from parpass.runner import Runner
 from parpass.tir.transform import Apply, PrimFuncPass, prim_func_pass
 from parpass.transform import PassContext, Sequential, function_pass
-from tests.support.pooled import run_pooled
+from tests.support.runner.pooled import run_pooled
 
 
 def adder(n: Any = 4) -> tir.PrimFunc:

@@ -10,9 +10,9 @@ from hypothesis import given
 from parpass import IRModule, tir
 from parpass.tir.analysis import function_faults
 from parpass.tir.transform import VectorizeLoop
-from tests.support.loop_programs import vectorized_funcs
-from tests.support.loop_values import assert_same_values
 from tests.support.profiles import examples
+from tests.support.tir.programs import vectorized_funcs
+from tests.support.tir.values import assert_same_values
 
 
 def rewritten(func: tir.PrimFunc) -> Any:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from parpass.transform import FunctionPass, ModulePass, PassContext, PassInfo
-from parpass.transform.capture.bodies import (
-    ActiveBody,
-    observing_bodies,
-)
-from tests.support.toy_ir import Fn, Program, program
+from parpass.transform.capture.bodies import ActiveBody, observing_bodies
+from tests.support.toy.ir import Fn, Program, program
 
 
 class Keep(FunctionPass):

@@ -22,9 +22,9 @@ from parpass.transform.capture.intercept import (
     capturing,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.talking import Talk
-from tests.support.toy_ir import Program, program
-from tests.support.toy_passes import Add, FailOn
+from tests.support.toy.ir import Program, program
+from tests.support.toy.passes import Add, FailOn
+from tests.support.toy.talking import Talk
 
 MOD = program(1, 2, 3)
 
@@ -205,11 +205,11 @@ async def test_a_run_that_is_cancelled_leaves_all_as_it_was_when_its_body_ends()
     wait = TellEnd()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(functools.partial(run_pipeline, workers=0), MOD, wait)
-        await trio.to_thread.run_sync(wait.has_begun.wait, 10)
+        assert await trio.to_thread.run_sync(wait.has_begun.wait, 60)
         nursery.cancel_scope.cancel()
     assert state() != before  # what cannot be cut short goes on
     wait.may_go_on.set()
-    assert await trio.to_thread.run_sync(ended.wait, 10)
+    assert await trio.to_thread.run_sync(ended.wait, 60)
     while state() != before:
         await trio.lowlevel.checkpoint()
 

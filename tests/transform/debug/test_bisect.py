@@ -11,8 +11,8 @@ from parpass.runner import Runner, open_runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
 from parpass.transform.debug.bisect import Gate, parse_ranges
 from tests.conftest import RunnerOf
-from tests.support.toy_ir import Fn, Program, checked_program, program, values_of
-from tests.support.toy_passes import Add, Keep
+from tests.support.toy.ir import Fn, Program, checked_program, program, values_of
+from tests.support.toy.passes import Add, Keep
 
 TWO = Sequential([Add(1), Keep(), Add(10)])
 

@@ -23,10 +23,10 @@ from parpass.runner import run_pipeline_sync
 from parpass.transform import Pass, PassContext, parse_pipeline
 from parpass.transform.debug.reproducer import Reproducer
 from tests.conftest import RunnerOf
-from tests.support import breaking
-from tests.support.breaking import PROGRAM, CrashOnExp, FailOnExp
-from tests.support.toy_ir import Fn, checked_program, program
-from tests.support.toy_passes import Add, FailOn, FailWhole, Say
+from tests.support.relay import breaking
+from tests.support.relay.breaking import PROGRAM, CrashOnExp, FailOnExp
+from tests.support.toy.ir import Fn, checked_program, program
+from tests.support.toy.passes import Add, FailOn, FailWhole, Say
 
 FOLDED = [InferType(), FoldConstant()]
 

@@ -8,8 +8,8 @@ import pytest
 
 from parpass.transform import Sequential, function_pass
 from parpass.transform.pipeline import options_of, to_text
-from tests.support.toy_ir import Fn, Program
-from tests.support.toy_passes import AddFrom, FailOn, Keep
+from tests.support.toy.ir import Fn, Program
+from tests.support.toy.passes import AddFrom, FailOn, Keep
 
 if TYPE_CHECKING:
     from decimal import Decimal

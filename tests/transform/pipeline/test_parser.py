@@ -13,7 +13,7 @@ from parpass.transform import (
     parse_pipeline,
     register_pass,
 )
-from tests.support.toy_passes import Add, AddFrom, Keep, Say
+from tests.support.toy.passes import Add, AddFrom, Keep, Say
 
 
 @register_pass("toy.Options")

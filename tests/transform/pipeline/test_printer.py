@@ -23,8 +23,8 @@ from parpass.transform import (
     register_pass,
 )
 from parpass.transform.pipeline import options_of
-from tests.support.toy_ir import Program
-from tests.support.toy_passes import Add, AddFrom, Duplicate, FailOn, Keep
+from tests.support.toy.ir import Program
+from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Keep
 
 
 @register_pass("toy.Many")
@@ -202,3 +202,38 @@ def test_what_has_no_text_is_refused(pass_: Pass, why: str):
     with pytest.raises(UnprintablePassError, match=why) as caught:
         print_pipeline(Sequential([Keep(), pass_]))
     assert caught.value.pass_name == pass_.info.name
+
+
+def one_more(name: str, key: str) -> type[ModulePass]:
+    """Return a class of passes with a name, registered under a key."""
+
+    class Same(ModulePass):
+        pass_info = PassInfo(0, name)
+
+        def transform_module(self, mod: Program, ctx: PassContext) -> Program:
+            return mod
+
+    return register_pass(key)(Same)
+
+
+def test_passes_of_one_name_are_told_apart_by_their_keys():
+    kinds = [one_more("Same", f"toy.{key}") for key in ("a.Same", "b.Same", "Unlike")]
+    text = print_pipeline(Sequential([kind() for kind in kinds]))
+    assert text == "toy.a.Same,Same,Unlike"
+    assert [type(one) for one in parse_pipeline(text).passes] == kinds
+
+
+def test_a_pass_that_was_made_by_a_decorator_is_found_by_its_key():
+    kinds = [module_pass(loose.pass_func, 0, "Made") for _ in range(2)]
+    for prefix, one in zip("ab", kinds, strict=True):
+        register_pass(f"toy.{prefix}.Made")(one)
+    text = print_pipeline(Sequential(kinds))
+    assert text == "toy.a.Made,Made"
+    assert parse_pipeline(text).passes == tuple(kinds)
+
+
+def test_a_class_is_printed_by_the_key_that_is_its_own():
+    kind = one_more("Two", "toy.b.Twice")
+    register_pass("toy.Keep.Alone")(kind)
+    one_more("Three", "toy.c.Twice")
+    assert print_pipeline(kind()) == "Alone"

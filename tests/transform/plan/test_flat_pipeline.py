@@ -6,8 +6,8 @@ import pytest
 
 from parpass.errors import UndefinedPassError, UnknownPassError
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, register_pass
-from tests.support.toy_ir import Program, checked_program, program
-from tests.support.toy_passes import Add, Keep
+from tests.support.toy.ir import Program, checked_program, program
+from tests.support.toy.passes import Add, Keep
 from tests.support.watching import Log, vetoing
 
 

@@ -8,13 +8,7 @@ import pytest
 from parpass.diagnostic import Diagnostic, DiagnosticLevel
 from parpass.errors import DiagnosticError
 from parpass.instrument import PassInstrument
-from parpass.transform import (
-    Pass,
-    PassContext,
-    PassInfo,
-    Sequential,
-    adapter_of,
-)
+from parpass.transform import Pass, PassContext, PassInfo, Sequential, adapter_of
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
@@ -25,8 +19,8 @@ from parpass.transform.plan.commands import (
     StepRecord,
 )
 from parpass.transform.plan.plan import plan
-from tests.support.toy_ir import checked_program, program
-from tests.support.toy_passes import Add, AddFrom, FailOn, Keep
+from tests.support.toy.ir import checked_program, program
+from tests.support.toy.passes import Add, AddFrom, FailOn, Keep
 from tests.support.watching import Blind, Log, vetoing
 
 

@@ -24,9 +24,9 @@ from parpass.transform import (
 )
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.instrument_hooks import now, replayed_time
-from tests.support.toy_ir import Fn, Program, program
-from tests.support.toy_passes import Add, Duplicate, FailOn, Keep, Say
-from tests.support.toy_pipelines import pipelines, programs, see
+from tests.support.toy.ir import Fn, Program, program
+from tests.support.toy.passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy.pipelines import pipelines, programs, see
 from tests.support.watching import Blind, Log, vetoing
 
 

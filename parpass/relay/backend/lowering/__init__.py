@@ -1,6 +1,6 @@
 """Kernels of Relay, which fusion makes, become loop programs."""
 
-from parpass.relay.backend.lowering.lower_te import LowerTE, left_to_numpy
+from parpass.relay.backend.lowering.lower_to_tir import LowerToTIR, left_to_numpy
 from parpass.relay.backend.lowering.rule_registry import (
     NoRuleError,
     OpCall,
@@ -12,7 +12,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 )
 
 __all__ = [
-    "LowerTE",
+    "LowerToTIR",
     "NoRuleError",
     "OpCall",
     "Result",

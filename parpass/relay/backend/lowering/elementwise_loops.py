@@ -10,15 +10,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from parpass.ir.node import Node, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir import op
-from parpass.tir.binary_op import Add
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Var
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import (
+    Add,
+    Buffer,
+    BufferLoad,
+    Call,
+    IntImm,
+    PrimExpr,
+    Var,
+    decl_buffer,
+)
 from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute

@@ -11,8 +11,7 @@ from parpass.relay.op.declaration.layout import Layout, transformed_shape
 from parpass.relay.op.nn.windows import Sliding
 from parpass.tir import op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import IntImm, PrimExpr, Select
 
 
 def broadcast_at(source: Source, indices: Indices) -> PrimExpr:

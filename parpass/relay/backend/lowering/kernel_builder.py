@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.ir.types import TupleType, Type
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.loops import allocated, scratch
@@ -39,10 +39,8 @@ from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetIt
 from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target
 from parpass.tir import op
-from parpass.tir.buffer import Buffer
-from parpass.tir.expr import Var
+from parpass.tir.expr import Buffer, PrimExpr, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 # How much is inlined before a result gets memory of its own: rules call each other, and

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store
 from parpass.tir import op
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer, stored_as
-from parpass.tir.expr import Var
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, decl_buffer
+from parpass.tir.expr.buffer import stored_as
 from parpass.tir.stmt import Allocate, BufferStore, For, ForKind, Stmt, stmt_seq
 
 
@@ -151,3 +150,13 @@ def accumulated_together(
 def zero(dtype: str) -> PrimExpr:
     """Return 0."""
     return op.const(0, dtype)
+
+
+def quotient(total: PrimExpr, count: int) -> PrimExpr:
+    """Return a sum divided by a number of terms, ints rounded towards zero.
+
+    Of floats there may be no terms: a quotient by 0.0 is a product with infinity.
+    """
+    if not count:
+        return op.multiply(total, op.const(math.inf, total.dtype))
+    return op.div(total, op.const(count, total.dtype))

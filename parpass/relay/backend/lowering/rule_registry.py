@@ -28,8 +28,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from parpass.errors import IRError
 from parpass.replicated_tables import ReplicatedTable
 from parpass.target.target import Target
-from parpass.tir.buffer import Buffer
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import Buffer, PrimExpr
 from parpass.tir.stmt import Stmt
 
 Indices = Sequence[PrimExpr]

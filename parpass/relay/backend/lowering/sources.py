@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.backend.lowering.loops import index_dtype
 from parpass.relay.backend.lowering.rule_registry import Indices, NoRuleError, Source
@@ -12,8 +12,7 @@ from parpass.relay.expr import Constant
 from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target
 from parpass.tir import op
-from parpass.tir.buffer import Buffer, BufferLoad, decl_buffer
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, decl_buffer
 
 _DTYPES = {
     *("bool", "float16", "bfloat16", "float32", "float64"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -121,22 +122,29 @@ def _given(attribute: AttributeProto, given: Attributes) -> AttributeProto | Non
     return copy
 
 
-def allows(
+def complaint(
     schema: defs.OpSchema | None, node: NodeProto, types: Sequence[TensorType | None]
-) -> bool:
-    """Return whether ONNX's own rules accept a node with inputs of these types.
+) -> str:
+    """Return what ONNX's own rules say against a node with inputs of these types.
 
-    What it has no rule for is allowed.
+    Nothing if they accept it; what it has no rule for is accepted.
     """
     if schema is None:
-        return True
+        return ""
+    count = max((at for at, one in enumerate(node.input, 1) if one), default=0)
+    if not schema.min_input <= count <= schema.max_input:
+        bounds = f"{schema.min_input} to {schema.max_input}"
+        return f"expected {bounds} inputs, got {count}"
     pairs = zip(node.input, types, strict=True)
     given = {name: _type_proto(one) for name, one in pairs if one is not None}
     try:
         onnx.shape_inference.infer_node_outputs(schema, node, given)
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
-        return False
-    return True
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return _CODE.sub("", str(error)).strip().rstrip(".") or "ONNX refuses it"
+    return ""
+
+
+_CODE = re.compile(r"^(\[\w+\])?\s*(\(op_type:.*?\):)?\s*")
 
 
 def _type_proto(tensor: TensorType) -> onnx.TypeProto:
@@ -150,7 +158,11 @@ Functions = Mapping[str, onnx.FunctionProto]
 
 
 def unsupported(
-    nodes: Iterable[onnx.NodeProto], functions: Functions, opsets: Mapping[str, int]
+    nodes: Iterable[onnx.NodeProto],
+    functions: Functions,
+    opsets: Mapping[str, int],
+    *,
+    branches: bool = True,
 ) -> Counter[str]:
     """Count the operators that have neither a converter nor a body.
 
@@ -162,6 +174,8 @@ def unsupported(
         nodes: The nodes of a graph.
         functions: The model's own operators.
         opsets: The versions of the operators by domain.
+        branches: Whether those in the branches of an `If` count, of which one may be
+            left out.
     """
     counts: Counter[str] = Counter()
     waiting = [(node, opsets) for node in nodes]
@@ -169,7 +183,7 @@ def unsupported(
     while waiting:
         node, versions = waiting.pop()
         name = operator_name(node)
-        for graph in graphs_of(node):
+        for graph in graphs_of(node) if branches or name != "If" else ():
             waiting += [(inner, versions) for inner in graph.node]
         function = functions.get(name)
         if function is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import msgspec
 import onnx
@@ -15,7 +16,8 @@ from parpass.errors import (
     MalformedModelError,
     UnsupportedOpsError,
 )
-from parpass.ir.types import TensorType
+from parpass.ir.types import TupleType
+from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import (
     Call,
     Constant,
@@ -28,10 +30,10 @@ from parpass.relay.expr import (
     const,
 )
 from parpass.relay.frontend.onnx.body import (
-    allows,
     attributes_of,
     body_of,
     bound,
+    complaint,
     schema_of,
     unsupported,
 )
@@ -44,10 +46,13 @@ from parpass.relay.frontend.onnx.model import (
 )
 from parpass.relay.frontend.onnx.onnx_node import KnownValues, OnnxNode
 from parpass.relay.frontend.onnx.operators import CONVERTERS
-from parpass.relay.frontend.onnx.parameters import ParameterTypes
+from parpass.relay.frontend.onnx.parameters import InputSettings
 from parpass.relay.frontend.onnx.tensor_proto import array_of
 from parpass.relay.functor import ExprMutator
-from parpass.relay.typing.built import BuiltTypes
+from parpass.relay.transform.evaluator import Evaluator
+from parpass.relay.transform.fold_constant import ConstantFolder
+from parpass.relay.type_inference.built import BuiltTypes
+from parpass.transform import PassContext
 
 
 def title(node: onnx.NodeProto) -> str:
@@ -68,30 +73,58 @@ def span_of(node: onnx.NodeProto, index: int, source: str) -> Span:
     return Span(source, index + 1, index + 1, 1, len(listing_line(node)) + 1)
 
 
-class SpanMarker(ExprMutator):
-    """Gives what a converter built the span of its node; builders know no spans."""
+class Finisher(ExprMutator):
+    """Finishes what a converter built: gives it spans, and folds what is constant.
+
+    Weights stay as they are, since they may become parameters, save where only their
+    values tell a shape.
+
+    Args:
+        types: Knows the types of what was built.
+        values: Knows what depends on the model's inputs, and on its weights.
+        evaluator: Evaluates the calls, within the limits of `FoldConstant`.
+
+    Attributes:
+        span: The place of the node that is converted.
+    """
 
     span: Span
+
+    def __init__(
+        self, types: BuiltTypes, values: KnownValues, evaluator: Evaluator
+    ) -> None:
+        super().__init__()
+        self._types = types
+        self._values = values
+        self._evaluator = evaluator
 
     def keep(self, expr: Expr) -> None:
         """Leave an expression, and what is below it, as it is from now on."""
         self.memo_map[expr] = expr
 
-    def mark(self, expr: Expr) -> Expr:
-        """Return an expression with the span, down to the expressions that are kept."""
+    def finished(self, expr: Expr) -> Expr:
+        """Return an expression that is finished down to what is kept."""
         return self.visit(expr)
 
     def visit_call(self, call: Call) -> Expr:
-        """Mark a call."""
-        return self._marked(super().visit_call(call))
+        """Mark a call, or return its value."""
+        new = self._marked(super().visit_call(call))
+        if self._values.depends_on_inputs(new):
+            return new
+        if self._values.depends_on_weights(new) and self._has_known_shape(new):
+            return new
+        return ConstantFolder(self._evaluator).visit(new)
 
     def visit_tuple(self, tup: Tuple) -> Expr:
         """Mark a tuple."""
         return self._marked(super().visit_tuple(tup))
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
-        """Mark a projection."""
-        return self._marked(super().visit_tuple_getitem(op))
+        """Mark a projection, or return what a literal tuple has there."""
+        new = cast("TupleGetItem", super().visit_tuple_getitem(op))
+        if isinstance(new.tuple_value, Tuple):
+            return new.tuple_value.fields[new.index]
+        return self._marked(new)
 
     def visit_constant(self, const: Constant) -> Expr:
         """Mark a constant."""
@@ -99,6 +132,11 @@ class SpanMarker(ExprMutator):
 
     def _marked(self, expr: Expr) -> Expr:
         return msgspec.structs.replace(expr, span=self.span)
+
+    def _has_known_shape(self, expr: Expr) -> bool:
+        found = self._types.get(expr)
+        fields = found.fields if isinstance(found, TupleType) else (found,)
+        return all(static_tensor(one) is not None for one in fields)
 
 
 class Scope:
@@ -111,6 +149,7 @@ class Scope:
         opsets: The versions of the operators by domain.
         tensors: The initializers.
         outer: The scope around this one, whose names can be read in it, too.
+        weights: Initializers that are read are added to it.
     """
 
     def __init__(
@@ -122,6 +161,7 @@ class Scope:
         *,
         tensors: Iterable[onnx.TensorProto] = (),
         outer: Scope | None = None,
+        weights: set[Expr] | None = None,
     ) -> None:
         self.opsets = opsets
         self._source = source
@@ -130,6 +170,7 @@ class Scope:
         self._outer = outer
         self._values: dict[str, Expr | None] = {}
         self._tensors = {one.name: one for one in tensors}
+        self._weights = set[Expr]() if weights is None else weights
         self.read = {*_names_read(self._nodes), *self._results}
 
     def is_known_before(self, name: str) -> bool:
@@ -159,6 +200,7 @@ class Scope:
         if name in self._tensors:
             found = const(array_of(self._tensors[name], place, self._source))
             self._values[name] = found
+            self._weights.add(found)
             return found
         later = any(name in node.output for node in self._nodes)
         if self._outer is not None and not later:
@@ -215,17 +257,19 @@ class GraphImporter:
 
     Args:
         model: The model; its operators are all in the table, or have bodies.
-        types: What the caller says about the inputs.
+        settings: What the caller says about the inputs.
     """
 
-    def __init__(self, model: Model, types: ParameterTypes) -> None:
+    _finisher: Finisher  # while nodes are converted
+
+    def __init__(self, model: Model, settings: InputSettings) -> None:
         self._model = model
         self._source = model.source
         self._graph = model.proto.graph
-        self._declared = types
+        self._settings = settings
         self._types = BuiltTypes()
-        self._values = KnownValues()
-        self._spans = SpanMarker()
+        self._weights = set[Expr]()
+        self._values = KnownValues(self._weights)
         self._functions = set[str]()  # those that are being converted
         self._converted = 0  # nodes
 
@@ -236,14 +280,20 @@ class GraphImporter:
             MalformedModelError: The graph is inconsistent.
             FrontendError: It does something that is not supported.
         """
+        with Evaluator.of(Tuple(()), PassContext.current()) as evaluator:
+            self._finisher = Finisher(self._types, self._values, evaluator)
+            return self._function()
+
+    def _function(self) -> tuple[Function, dict[str, Constant]]:
         scope = self._scope(self._graph, None)
         params: list[Var] = []
         for given in self._graph.input:
             if not scope.is_known_before(given.name):
-                params.append(self._declared.parameter(given, self._source))
-                self._define(scope, given.name, params[-1], self._source)
+                value = self._settings.value(given, self._model)
+                self._define(scope, given.name, value, self._source)
+                params += [value] if isinstance(value, Var) else []
         for index, proto in enumerate(self._graph.node):
-            self._spans.span = span_of(proto, index, self._source)
+            self._finisher.span = span_of(proto, index, self._source)
             place = f"{self._source}: node {index + 1} ({title(proto)})"
             self._convert(proto, scope, place)
         results = tuple(scope.results(self._source))
@@ -260,106 +310,106 @@ class GraphImporter:
                 f"{self._source}: sparse initializers are not supported",
                 source=self._source,
             )
+        tensors = graph.initializer
+        if outer is None:
+            fixed = self._settings.constants
+            tensors = [one for one in tensors if one.name not in fixed]
         return Scope(
             self._source,
             graph.node,
             [output.name for output in graph.output],
             self._model.opsets if outer is None else outer.opsets,
-            tensors=graph.initializer,
+            tensors=tensors,
             outer=outer,
+            weights=self._weights if outer is None else None,
         )
 
     def _convert(self, proto: onnx.NodeProto, scope: Scope, place: str) -> None:
-        self._converted += 1
-        if self._converted > _MOST_NODES + len(self._graph.node):
-            raise FrontendError(
-                f"{place}: expected bodies and loops of up to {_MOST_NODES} nodes, all "
-                "written out, got more",
-                source=self._source,
-            )
         inputs = [scope.value(name, place) if name else None for name in proto.input]
         for one in inputs:
             if one is not None:
-                self._spans.keep(one)  # an initializer that is read the first time
+                self._finisher.keep(one)  # an initializer that is read the first time
+
+        def branch(graph: onnx.GraphProto, given: Sequence[Expr]) -> list[Expr]:
+            return self._branch(graph, given, scope, node)
+
+        node = OnnxNode(
+            proto,
+            place=place,
+            source=self._source,
+            opset=scope.opsets.get(domain_of(proto), 0),
+            inputs=inputs,
+            types=self._types,
+            values=self._values,
+            branch=branch,
+            open_error=lambda text: self._settings.open_error(text, self._model),
+            names_read=scope.read,
+        )
+        self._converted += 1
+        if self._converted > _MOST_NODES + len(self._graph.node):
+            raise node.refusal(
+                f"expected bodies and loops of up to {_MOST_NODES} nodes, all written "
+                "out, got more"
+            )
         name = operator_name(proto)
         known = name not in self._model.functions and name in CONVERTERS
         convert = self._by_converter if known else self._by_body
-        results = convert(proto, inputs, scope, place)
-        for output, result in zip(proto.output, results, strict=False):
+        for output, result in zip(proto.output, convert(node, scope), strict=False):
             if output and result is not None:
                 self._define(scope, output, result, place)
 
     def _define(self, scope: Scope, name: str, value: Expr, place: str) -> None:
         scope.define(name, value, place)
-        self._spans.keep(value)
+        self._finisher.keep(value)
 
-    def _by_converter(
-        self,
-        proto: onnx.NodeProto,
-        inputs: Sequence[Expr | None],
-        scope: Scope,
-        place: str,
-    ) -> list[Expr]:
-        opset = scope.opsets.get(domain_of(proto), 0)
-        node = OnnxNode(
-            proto,
-            place=place,
-            source=self._source,
-            opset=opset,
-            inputs=inputs,
-            types=self._types,
-            values=self._values,
-            branch=lambda graph, given: self._branch(graph, given, scope, place),
-        )
+    def _by_converter(self, node: OnnxNode, scope: Scope) -> list[Expr]:
         try:
-            converted = CONVERTERS[operator_name(proto)](node)
+            converted = CONVERTERS[operator_name(node.proto)](node)
             node.check_all_read()
             several = isinstance(converted, TupleWrapper)
             results = [
-                self._spans.mark(result)
+                self._finisher.finished(result)
                 for result in (converted if several else (converted,))
             ]
             for result in results:
                 self._types.type_of(result)
-        except IRError as error:
-            types = [None if one is None else self._types.tensor(one) for one in inputs]
-            schema = schema_of(proto, opset)
-            raise self._refusal(schema, proto, types, place, error) from error
+        except FrontendError:
+            raise
         except MemoryError as error:
-            raise FrontendError(
-                f"{place}: what it makes has no room in memory; are its sizes meant?",
-                source=self._source,
+            raise node.refusal(
+                "what it makes has no room in memory; are its sizes meant?"
             ) from error
-        count = len(results)
-        more = [name for name in proto.output[count:] if name and name in scope.read]
+        except Exception as error:
+            raise self._refusal(node, error) from error
+        count, given_out = len(results), node.proto.output
+        more = [name for name in given_out[count:] if name and name in scope.read]
         if more:
             first = "its first output is" if count == 1 else f"{count} outputs are"
             raise node.refusal(f"only {first} supported, not '{more[0]}'")
         return results
 
-    def _refusal(
-        self,
-        schema: onnx.defs.OpSchema | None,
-        proto: onnx.NodeProto,
-        types: Sequence[TensorType | None],
-        place: str,
-        error: Exception,
-    ) -> FrontendError:
+    def _refusal(self, node: OnnxNode, error: Exception) -> FrontendError:
         """Return the error of a node, which is the model's if ONNX's rules say so."""
-        allowed = allows(schema, proto, types)
-        kind = FrontendError if allowed else MalformedModelError
-        return kind(f"{place}: {error}", source=self._source)
+        wrong = complaint(schema_of(node.proto, node.opset), node.proto, node.types())
+        text = str(error)
+        if not isinstance(error, IRError):
+            text = wrong or f"it cannot be imported: {type(error).__name__}: {error}"
+        return node.fault(text) if wrong else node.refusal(text)
 
     def _branch(
-        self, graph: onnx.GraphProto, inputs: Sequence[Expr], scope: Scope, place: str
+        self,
+        graph: onnx.GraphProto,
+        inputs: Sequence[Expr],
+        scope: Scope,
+        node: OnnxNode,
     ) -> list[Expr]:
         """Convert a graph inside of a node, which sees the names around it."""
-        inner = self._scope(graph, scope)
+        inner, place = self._scope(graph, scope), node.place
+        nodes = [one for read in node.graphs for one in read.node]
+        self._check_supported(nodes, scope.opsets)
         if len(graph.input) != len(inputs):
-            raise MalformedModelError(
-                f"{place}: expected a graph of {len(inputs)} inputs, got "
-                f"{len(graph.input)}",
-                source=self._source,
+            raise node.fault(
+                f"expected a graph of {len(inputs)} inputs, got {len(graph.input)}"
             )
         for given, value in zip(graph.input, inputs, strict=True):
             self._define(inner, given.name, value, place)
@@ -367,47 +417,46 @@ class GraphImporter:
             self._convert(proto, inner, f"{place}: {title(proto)}")
         return inner.results(place)
 
-    def _by_body(
-        self,
-        proto: onnx.NodeProto,
-        inputs: Sequence[Expr | None],
-        scope: Scope,
-        place: str,
-    ) -> Sequence[Expr | None]:
+    def _check_supported(
+        self, nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]
+    ) -> None:
+        functions = self._model.functions
+        unknown = unsupported(nodes, functions, opsets, branches=False)
+        if unknown:
+            raise UnsupportedOpsError(dict(unknown), source=self._source)
+
+    def _by_body(self, node: OnnxNode, scope: Scope) -> Sequence[Expr | None]:
         """Convert the nodes that the operator of a node stands for."""
+        proto, place = node.proto, node.place
         name = operator_name(proto)
         schema = None
         function = self._model.functions.get(name)
         if function is None:
-            schema = schema_of(proto, scope.opsets.get(domain_of(proto), 0))
-            types = [None if one is None else self._types.tensor(one) for one in inputs]
+            schema = schema_of(proto, node.opset)
             try:
                 if schema is not None:
-                    function = body_of(schema, proto, scope.opsets.get("", 0), types)
-            except ValueError as error:
-                raise self._refusal(schema, proto, types, place, error) from error
+                    opset = scope.opsets.get("", 0)
+                    function = body_of(schema, proto, opset, node.types())
+            except Exception as error:
+                raise self._refusal(node, error) from error
             if function is None:
-                raise FrontendError(
-                    f"{place}: ONNX does not say what it stands for here",
-                    source=self._source,
-                )
+                raise node.refusal("ONNX does not say what it stands for here")
         nodes = bound(function.node, attributes_of(function, proto, schema))
         opsets = {**scope.opsets, **opsets_of(function.opset_import)}
-        unknown = unsupported(nodes, self._model.functions, opsets)
-        if unknown:
-            raise UnsupportedOpsError(dict(unknown), source=self._source)
+        self._check_supported(nodes, opsets)
         inner = Scope(self._source, nodes, function.output, opsets)
         for at, given in enumerate(function.input):
-            inner.define(given, inputs[at] if at < len(inputs) else None, place)
+            value = node.given[at] if at < len(node.given) else None
+            inner.define(given, value, place)
         with self._inside(name, place):
             try:
-                for node in nodes:
-                    self._convert(node, inner, f"{place}: {title(node)}")
+                for one in nodes:
+                    self._convert(one, inner, f"{place}: {title(one)}")
             except MalformedModelError as error:
                 if schema is None:
                     raise
                 # A body of ONNX's that does not fit is no fault of the model.
-                raise FrontendError(str(error), source=self._source) from error
+                raise FrontendError(error.args[0], source=self._source) from error
         pairs = zip(function.output, proto.output, strict=False)
         return [inner.result(one, place) if read else None for one, read in pairs]
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+import numpy.typing as npt
 import onnx
 
-from parpass.errors import FrontendError, Hint, HintedMessage, UnsupportedOpsError
-from parpass.errors.core import did_you_mean
+from parpass.errors import FrontendError, UnsupportedOpsError
 from parpass.ir.module import IRModule
 from parpass.ir.types import Dim
 from parpass.relay.frontend.onnx.body import unsupported
@@ -24,7 +24,7 @@ from parpass.relay.frontend.onnx.model import (
     open_model,
 )
 from parpass.relay.frontend.onnx.parameters import (
-    ParameterTypes,
+    InputSettings,
     with_weights_as_parameters,
 )
 from parpass.runtime.ndarray import NDArray
@@ -38,6 +38,9 @@ def from_onnx(
     dtype: str | Mapping[str, str] = "float32",
     opset: int | None = None,
     freeze_params: bool = False,
+    *,
+    dim: Mapping[str, int] | None = None,
+    const: Mapping[str, npt.ArrayLike] | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Import ONNX models as functions of one module, and their weights: `mod, params`.
 
@@ -46,7 +49,8 @@ def from_onnx(
     in the model, with their values in `params`, as in TVM; or constants in the
     function, which passes may fold. What is known of weights while importing is used
     in either case, so one that gives a shape, say, becomes part of attributes; those
-    of graphs inside of nodes are always constants. A function returns the one output
+    of graphs inside of nodes are always constants. What else is constant is computed
+    here, within the limit of `FoldConstant`. A function returns the one output
     of its graph, or a tuple of them. Each expression's span leads to the node that it
     comes from.
 
@@ -61,6 +65,10 @@ def from_onnx(
             open.
         opset: The version of ONNX's operators, where the model is wrong about it.
         freeze_params: Weights become constants; `params` is empty.
+        dim: Lengths of dimensions that the models leave open, by the names that these
+            have there, wherever they occur; `*` is for all others that are open.
+        const: Values of inputs by name. Such an input is no parameter: its value is
+            part of the function, and decides, say, which branch of an `If` is imported.
 
     Returns:
         The module, and the weights by the names of the parameters that they are for. Of
@@ -71,24 +79,46 @@ def from_onnx(
         MalformedModelError: A file is truncated or not ONNX, or its graph is
             inconsistent.
         UnsupportedOpsError: The models use operators that parpass does not know; all
-            of them are listed, before anything is converted.
+            of them are listed, before anything is converted. Those in a branch of an
+            `If` are met only when it is imported.
         FrontendError: An argument is no model, no shapes or no dtypes; a known operator
             is used in a way that is not supported, needs a dimension that is unknown,
             or is of a version that the installed onnx does not know; or values of
             tensors are kept in a file that is not there.
     """
-    types = ParameterTypes.of(shape, dtype)
+    settings = InputSettings(
+        {} if shape is None else shape,
+        dtype,
+        {} if dim is None else dim,
+        {} if const is None else const,
+    )
+    return import_models(model, settings, opset, freeze_params=freeze_params)
+
+
+def import_models(
+    model: Models,
+    settings: InputSettings,
+    opset: int | None = None,
+    *,
+    freeze_params: bool = False,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """Import ONNX models with all that may be said about their inputs.
+
+    See `from_onnx` for the rest.
+    """
     models = {
         name: open_model(given, _source_of(given, name), opset)
         for name, given in _named(model).items()
     }
     _check_supported(models.values())
-    _check_inputs_exist(types.shapes, models.values())
+    settings.check_names(models.values())
+    for opened in models.values():
+        settings.check_shapes(opened)
     module = IRModule()
     params: dict[str, NDArray] = {}
     for name, opened in models.items():
         with malformed_if_undecodable(opened.source):
-            importer = GraphImporter(opened, types)
+            importer = GraphImporter(opened, settings)
             function, weights = importer.function()
             module.sources[opened.source] = importer.listing()
         if not freeze_params:
@@ -151,28 +181,15 @@ def _source_of(model: ModelOrPath, name: str) -> str:
 
 
 def _check_supported(models: Iterable[Model]) -> None:
+    """Refuse operators that are not supported, save those that may be left out."""
     counts: Counter[str] = Counter()
     sources: list[str] = []
     for model in models:
         with malformed_if_undecodable(model.source):
-            nodes = model.proto.graph.node
-            unknown = unsupported(nodes, model.functions, model.opsets)
+            given = model.proto.graph.node, model.functions, model.opsets
+            unknown = unsupported(*given, branches=False) and unsupported(*given)
         if unknown:
             counts.update(unknown)
             sources.append(model.source)
     if counts:
         raise UnsupportedOpsError(dict(counts), source=", ".join(sources))
-
-
-def _check_inputs_exist(names: Iterable[str], models: Iterable[Model]) -> None:
-    known = {entry.name: None for one in models for entry in one.proto.graph.input}
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise FrontendError(
-                HintedMessage(
-                    Hint.SHAPE_PARAMETER,
-                    f" names '{name}', but no model has such an input{hint}",
-                ),
-                source=name,
-            )

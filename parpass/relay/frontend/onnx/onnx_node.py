@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +17,7 @@ from parpass.errors import (
     HintedMessage,
     MalformedModelError,
 )
-from parpass.ir.node import children
+from parpass.ir.node import children, post_order
 from parpass.ir.types import Dim, TensorType
 from parpass.relay.expr import Constant, Expr, TupleWrapper, Var, const
 from parpass.relay.frontend.onnx.tensor_proto import array_of
@@ -25,7 +25,7 @@ from parpass.relay.functor import ExprFunctor
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.fold_constant import ConstantFolder
-from parpass.relay.typing.built import BuiltTypes
+from parpass.relay.type_inference.built import BuiltTypes
 from parpass.runtime.dtypes import is_int_dtype
 from parpass.transform import PassContext
 
@@ -34,11 +34,23 @@ class KnownValues:
     """The values of expressions that are the same whatever the model runs on.
 
     Each is worked out once, however often it is asked for.
+
+    Args:
+        weights: The constants that may become parameters; more may be added.
     """
 
-    def __init__(self) -> None:
-        self._varies = _Varies()
+    def __init__(self, weights: Collection[Expr] = ()) -> None:
+        self._inputs = _Reads(lambda leaf: isinstance(leaf, Var))
+        self._weights = _Reads(lambda leaf: leaf in weights)
         self._found: dict[Expr, npt.NDArray[Any]] = {}
+
+    def depends_on_inputs(self, expr: Expr) -> bool:
+        """Return whether an expression depends on the model's inputs."""
+        return self._inputs.visit(expr)
+
+    def depends_on_weights(self, expr: Expr) -> bool:
+        """Return whether an expression depends on the model's weights."""
+        return self._weights.visit(expr)
 
     def value(self, expr: Expr) -> npt.NDArray[Any] | None:
         """Return the value of a tensor; None if it depends on the model's inputs.
@@ -48,7 +60,7 @@ class KnownValues:
         """
         if isinstance(expr, Constant):
             return expr.data.numpy()
-        if self._varies.visit(expr):
+        if self.depends_on_inputs(expr):
             return None
         if expr not in self._found:
             self._found[expr] = _evaluated(expr)
@@ -67,17 +79,20 @@ def _evaluated(expr: Expr) -> npt.NDArray[Any]:
     return np.asarray(evaluate(folded))  # of calls that are never folded
 
 
-class _Varies(ExprFunctor[bool]):
-    """Finds the expressions whose value depends on a parameter; visits each once."""
+class _Reads(ExprFunctor[bool]):
+    """Finds the expressions that depend on some leaves; visits each once."""
 
-    def visit_var(self, var: Var) -> bool:
-        return True
+    def __init__(self, is_read: Callable[[Expr], bool]) -> None:
+        super().__init__()
+        self._is_read = is_read
 
     def visit_default(self, expr: Expr) -> bool:
-        return any(map(self.visit, children(expr)))
+        below = children(expr)
+        return any(map(self.visit, below)) if below else self._is_read(expr)
 
 
 _MOST_STEPS = 10_000
+_MOST_SHOWN = 10  # inputs, in messages
 
 Branch = Callable[[onnx.GraphProto, Sequence[Expr]], list[Expr]]
 """Converts a graph inside of a node, on inputs, to its results."""
@@ -98,6 +113,8 @@ class OnnxNode:
         types: Knows the types of the inputs.
         values: Knows the values that do not depend on the model's inputs.
         branch: Converts the graphs among its attributes.
+        open_error: Returns the error for shapes that have to be known.
+        names_read: The names that are read in the same graph, or given out.
     """
 
     def __init__(
@@ -111,16 +128,21 @@ class OnnxNode:
         types: BuiltTypes,
         values: KnownValues,
         branch: Branch,
+        open_error: Callable[[str], FrontendError],
+        names_read: Collection[str],
     ) -> None:
-        self.op_type = proto.op_type
+        self.proto = proto
+        self.place = place
+        self.given = inputs
+        self.graphs: list[onnx.GraphProto] = []  # those that are read
         self.opset = opset
         self.output_count = 1 + max(
             (at for at, name in enumerate(proto.output) if name), default=0
         )
         self._branch = branch
-        self._place = place
+        self._open_error = open_error
+        self._names_read = names_read
         self._source = source
-        self._inputs = inputs
         self._inputs_read: set[int] = set()
         self._types = types
         self._values = values
@@ -129,16 +151,32 @@ class OnnxNode:
     @property
     def input_count(self) -> int:
         """How many inputs the node names, those that are left out included."""
-        return len(self._inputs)
+        return len(self.given)
+
+    def is_read(self, output: int) -> bool:
+        """Return whether something reads an output."""
+        names = self.proto.output[output : output + 1]
+        return any(name in self._names_read for name in names)
 
     def refusal(self, message: str) -> FrontendError:
         """Return the error for something valid that is not supported."""
-        text = HintedMessage(f"{self._place}: ", message)
-        return FrontendError(text, source=self._source)
+        return FrontendError(self._text(message), source=self._source)
 
     def fault(self, message: str) -> MalformedModelError:
         """Return the error for something that ONNX does not allow."""
-        return MalformedModelError(f"{self._place}: {message}", source=self._source)
+        return MalformedModelError(self._text(message), source=self._source)
+
+    def _text(self, message: str) -> HintedMessage:
+        """Return a message with the place of the node, and the types of its inputs."""
+        names = [name or "none" for name in self.proto.input[:_MOST_SHOWN]]
+        found = [
+            name if one is None else f"{name}: {self._types.get(one)}"
+            for name, one in zip(names, self.given, strict=False)
+        ]
+        if len(self.proto.input) > _MOST_SHOWN:
+            found.append(f"{len(self.proto.input) - _MOST_SHOWN} more")
+        listed = ", ".join(found) or "none"
+        return HintedMessage(f"{self.place}: ", message, f" (inputs: {listed})")
 
     def input(self, index: int) -> Expr:
         """Return an input that must be there."""
@@ -150,11 +188,15 @@ class OnnxNode:
     def optional(self, index: int) -> Expr | None:
         """Return an input that may be left out."""
         self._inputs_read.add(index)
-        return self._inputs[index] if index < len(self._inputs) else None
+        return self.given[index] if index < len(self.given) else None
 
     def inputs(self) -> list[Expr]:
         """Return all inputs of a node that takes any number, but at least one."""
-        return [self.input(index) for index in range(max(1, len(self._inputs)))]
+        return [self.input(index) for index in range(max(1, len(self.given)))]
+
+    def types(self) -> list[TensorType | None]:
+        """Return the types of all inputs; None for one that is left out."""
+        return [None if one is None else self.type(one) for one in self.given]
 
     def shape(self, expr: Expr) -> tuple[int, ...]:
         """Return the shape of an input, or of what was built from inputs.
@@ -167,13 +209,16 @@ class OnnxNode:
     def lengths(self, expr: Expr, axes: Iterable[int]) -> tuple[int, ...]:
         """Return the lengths of some axes of an input, as `shape` does of all."""
         found = self._types.tensor(expr)
+        axes = [*axes]
+        rank = len(found.shape)
+        if axes and max(axes) >= rank:
+            raise self.fault(f"expected {max(axes) + 1} dimensions or more, got {rank}")
         wanted = [found.shape[axis] for axis in axes]
         known = tuple(dim for dim in wanted if isinstance(dim, int))
         if len(known) < len(wanted):
-            raise self.refusal(
-                HintedMessage(
-                    f"the shape of its input has to be known here, but it is {found}; ",
-                    Hint.OPEN_DIMENSIONS,
+            raise self._open_error(
+                self._text(
+                    f"the shape of its input has to be known here, but it is {found}"
                 )
             )
         return known
@@ -185,6 +230,22 @@ class OnnxNode:
     def rank(self, expr: Expr) -> int:
         """Return how many dimensions an input has, or what was built from inputs."""
         return len(self._types.tensor(expr).shape)
+
+    def of_rank(self, rank: int, expr: Expr, what: str) -> Expr:
+        """Return an input, which has to have so many dimensions.
+
+        Raises:
+            MalformedModelError: It has others.
+        """
+        got = self.rank(expr)
+        if got != rank:
+            dims = "dimension" if rank == 1 else "dimensions"
+            raise self.fault(f"expected {rank} {dims} for its {what}, got {got}")
+        return expr
+
+    def count(self, expr: Expr, what: str) -> int:
+        """Return the length of an input that has to be a vector."""
+        return self.shape(self.of_rank(1, expr, what))[0]
 
     def has_static_shape(self, expr: Expr) -> bool:
         """Return whether all dimensions of an input are known."""
@@ -213,11 +274,22 @@ class OnnxNode:
         """Return the value of an input that decides about what is built."""
         found = self.known_or_none(index)
         if found is None:
-            raise self.refusal(
-                f"its {what} depends on the data that the model runs on; only one "
-                "that is known from initializers, constants and shapes is supported"
-            )
+            raise self.unknown(self.input(index), f"its {what}")
         return found
+
+    def unknown(self, expr: Expr, what: str) -> FrontendError:
+        """Return the error for a value that has to be known, and depends on inputs."""
+        found = [one for one in post_order(expr) if isinstance(one, Var)]
+        names = ", ".join(f"'{one.name_hint}'" for one in found)
+        return self._open_error(
+            self._text(
+                HintedMessage(
+                    f"{what} depends on {names}; expected it to be known from "
+                    "initializers, constants, shapes, and inputs fixed by ",
+                    Hint.CONST_PARAMETER,
+                )
+            )
+        )
 
     def known_or_none(self, index: int) -> npt.NDArray[Any] | None:
         """Return the value of an input; None if it depends on the model's inputs."""
@@ -298,7 +370,7 @@ class OnnxNode:
         found = self._read(name, AttributeProto.TENSOR, None)
         if found is None:
             return None
-        return array_of(cast("onnx.TensorProto", found), self._place, self._source)
+        return array_of(cast("onnx.TensorProto", found), self.place, self._source)
 
     def drop(self, name: str) -> None:
         """Pass over an attribute that does not count here."""
@@ -309,6 +381,7 @@ class OnnxNode:
         found = self._read(name, AttributeProto.GRAPH, None)
         if found is None:
             raise self.fault(f"expected the attribute '{name}', got none")
+        self.graphs.append(cast("onnx.GraphProto", found))
         return lambda inputs: self._branch(cast("onnx.GraphProto", found), inputs)
 
     def steps(self, count: int) -> range:
@@ -326,7 +399,7 @@ class OnnxNode:
 
     def check_all_read(self) -> None:
         """Refuse the node if its converter left an attribute or an input unread."""
-        for index, given in enumerate(self._inputs):
+        for index, given in enumerate(self.given):
             if given is not None and index not in self._inputs_read:
                 raise self.refusal(f"an input number {index + 1} is not supported")
         if self._unread:

@@ -194,9 +194,19 @@ def as_said(convert: Converter) -> Converter:
     return lambda value, what: value and convert(value, what)
 
 
-def one_of(*choices: str) -> Converter:
-    """Return the converter to one of some strings; see `require_choice`."""
-    return lambda value, what: require_choice(value, choices, what)
+class OneOf:
+    """The converter to one of some strings; see `require_choice`.
+
+    Attributes:
+        choices: The strings.
+    """
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def __call__(self, value: str, what: str) -> str:
+        """Return a string that is one of them."""
+        return require_choice(value, self.choices, what)
 
 
 IntTuple = Annotated[tuple[int, ...], int_tuple]

@@ -15,7 +15,7 @@ arguments of the call. Fields of the attribute class convert their values.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
@@ -23,7 +23,7 @@ import msgspec
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import (
+from parpass.ir.op.op_table import (
     ArgumentTypes,
     Compute,
     Effect,
@@ -33,7 +33,7 @@ from parpass.ir.op_table import (
     register_op,
 )
 from parpass.relay.expr import Call, Expr, TupleWrapper, as_expr
-from parpass.relay.op.declaration.attributes import AttrField, Converter, attr_fields
+from parpass.relay.op.declaration.attributes import AttrField, attr_fields
 
 ELEMWISE = OpPattern.ELEMWISE
 BROADCAST = OpPattern.BROADCAST
@@ -72,7 +72,6 @@ def operator(
     doc: str = "",
     argument: Callable[[Any], Any] = as_expr,
     results: Results | None = None,
-    forms: Mapping[str, Converter] | None = None,
     **entry: Unpack[OpEntry],
 ) -> Callable[[BuilderT], BuilderT]:
     """Register an operator; the declared function becomes the builder of its calls.
@@ -88,8 +87,6 @@ def operator(
         argument: Converts an argument to an expression.
         results: How many fields the result has, where it is unpacked in Python; a
             function of the call where that differs, None for a result that is no tuple.
-        forms: Converters of attributes whose form depends on the operator, where
-            several share a class.
         **entry: Further entries of the table.
     """
 
@@ -105,7 +102,7 @@ def operator(
         if attrs_type is None:
             build = _plain_builder(op, function, argument)
         else:
-            build = _builder(op, function, argument, attrs_type, forms or {})
+            build = _builder(op, function, argument, attrs_type)
         if results is not None:
             build = _wrapped(build, results)
         return cast("BuilderT", update_wrapper(build, function))
@@ -175,7 +172,6 @@ def _builder(
     declared: types.FunctionType,
     argument: Callable[[Any], Any],
     kind: type[Attrs],
-    forms: Mapping[str, Converter],
 ) -> Callable[..., Call]:
     """Return the builder of calls that have attributes."""
     owner = op.name
@@ -186,7 +182,7 @@ def _builder(
     def build(*given: Any, **named: Any) -> Call:
         nonlocal plan
         if plan is None:
-            plan = _plan(op, declared, kind, forms)
+            plan = _plan(op, declared, kind)
         values = plan.bind(*given, **named)
         try:
             attrs = kind(
@@ -228,7 +224,6 @@ def _plan(
     op: Op,
     declared: types.FunctionType,
     kind: type[Attrs],
-    forms: Mapping[str, Converter],
 ) -> _Plan:
     fields, usual_values = attr_fields(kind), defaults(declared)
     places = list(enumerate(parameters(declared)))
@@ -237,8 +232,6 @@ def _plan(
         if name not in fields:
             continue
         field, default = fields[name], usual_values.get(name, _NOTHING)
-        if name in forms:
-            field = msgspec.structs.replace(field, convert=forms[name])
         usual = default if default is _NOTHING else field.normal(default, op.name)
         stored.append((at, field, default, usual))
     arguments = [at for at, name in places if name not in fields]

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim
 from parpass.relay.op.declaration.type_relations import Shape, product, shape_text

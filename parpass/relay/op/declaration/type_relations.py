@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from parpass.ir.op_table import TypeRelationError
-from parpass.ir.type_relation import TYPE_RELATIONS
+from parpass.ir.op.op_table import TypeRelationError
+from parpass.ir.op.type_relation import TYPE_RELATIONS
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, TupleType, Type
 from parpass.runtime.dtypes import is_float_dtype, is_int_dtype

@@ -15,7 +15,7 @@ import numpy as np
 from parpass.errors import IRTypeError
 from parpass.errors.core import quoted
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, Op, TypeRelationError, TypeRelationFn
+from parpass.ir.op.op_table import Array, Op, TypeRelationError, TypeRelationFn
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Expr, TupleWrapper, Var, const

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import TypeRelationError
+from parpass.ir.op.op_table import TypeRelationError
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, TupleWrapper
 from parpass.relay.op import reduce

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parpass.ir.op_table import Array
+from parpass.ir.op.op_table import Array
 
 
 class Axis(NamedTuple):

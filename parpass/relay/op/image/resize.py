@@ -9,16 +9,20 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
+from parpass.ir.op.op_table import Array
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
+    NCDHW,
+    NCHW,
+    NCW,
     Converter,
     Ints,
     MaybeDType,
-    in_layout,
-    of_rank,
-    one_of,
+    One,
+    OneOf,
+    Pair,
+    Triple,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.layout import (
@@ -41,13 +45,13 @@ NEAREST = {
 }
 
 
-ResizeMethod = Annotated[str, one_of("nearest_neighbor", "linear", "cubic")]
-CoordinateRule = Annotated[str, one_of(*interpolation.COORDINATES)]
-RoundingMethod = Annotated[str, one_of("", *interpolation.ROUNDING)]
+ResizeMethod = Annotated[str, OneOf("nearest_neighbor", "linear", "cubic")]
+CoordinateRule = Annotated[str, OneOf(*interpolation.COORDINATES)]
+RoundingMethod = Annotated[str, OneOf("", *interpolation.ROUNDING)]
 
 
 class ResizeAttrs(Attrs, frozen=True):
-    """Attributes of `image.resize1d`, `image.resize2d` and `image.resize3d`.
+    """Common attributes of resizings.
 
     Attributes:
         size: The new length of each axis.
@@ -70,6 +74,42 @@ class ResizeAttrs(Attrs, frozen=True):
     bicubic_exclude: bool = False
     extrapolation_value: float = 0.0
     out_dtype: MaybeDType = ""
+
+
+def roi_of_rank(rank: int) -> Converter:
+    """Return the converter to the begins and ends of a region, from 0 to 1."""
+
+    def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
+        found = tuple(float(one) for one in roi)
+        if len(found) not in (0, 2 * rank):
+            raise IRTypeError(f"expected {2 * rank} numbers for roi, got {found}")
+        return found or None
+
+    return convert
+
+
+class Resize1DAttrs(ResizeAttrs, frozen=True):
+    """Attributes of `image.resize1d`."""
+
+    size: One
+    roi: Annotated[tuple[float, ...], roi_of_rank(1)] | None = None
+    layout: NCW = "NCW"
+
+
+class Resize2DAttrs(ResizeAttrs, frozen=True):
+    """Attributes of `image.resize2d`."""
+
+    size: Pair
+    roi: Annotated[tuple[float, ...], roi_of_rank(2)] | None = None
+    layout: NCHW = "NCHW"
+
+
+class Resize3DAttrs(ResizeAttrs, frozen=True):
+    """Attributes of `image.resize3d`."""
+
+    size: Triple
+    roi: Annotated[tuple[float, ...], roi_of_rank(3)] | None = None
+    layout: NCDHW = "NCDHW"
 
 
 class ResizeBuilder(Protocol):
@@ -148,27 +188,14 @@ def _as_in(data: Array, value: float) -> Array:
     return converted(np.asarray(value), data.dtype)
 
 
-def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
+def _resize(name: str, kind: type[ResizeAttrs], doc: str) -> ResizeBuilder:
     """Register a resizing and return the builder of its calls."""
-    axes = f"NC{SPATIAL[rank]}"
 
-    @operator(
-        f"image.{name}",
-        _relation,
-        resized,
-        ResizeAttrs,
-        doc=doc,
-        forms={
-            "size": of_rank(rank),
-            "roi": roi_of_rank(rank),
-            "layout": in_layout(axes),
-        },
-        pattern=INJECTIVE,
-    )
+    @operator(f"image.{name}", _relation, resized, kind, doc=doc, pattern=INJECTIVE)
     def build(
         data: Expr,
         size: Ints | Expr,
-        layout: str = axes,
+        layout: str = ...,
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
@@ -182,18 +209,6 @@ def _resize(name: str, rank: int, doc: str) -> ResizeBuilder:
     return build
 
 
-def roi_of_rank(rank: int) -> Converter:
-    """Return the converter to the begins and ends of a region, from 0 to 1."""
-
-    def convert(roi: Iterable[float], _what: str) -> tuple[float, ...] | None:
-        found = tuple(float(one) for one in roi)
-        if len(found) not in (0, 2 * rank):
-            raise IRTypeError(f"expected {2 * rank} numbers for roi, got {found}")
-        return found or None
-
-    return convert
-
-
-resize1d = _resize("resize1d", 1, "Resize signals.")
-resize2d = _resize("resize2d", 2, "Resize images.")
-resize3d = _resize("resize3d", 3, "Resize volumes.")
+resize1d = _resize("resize1d", Resize1DAttrs, "Resize signals.")
+resize2d = _resize("resize2d", Resize2DAttrs, "Resize images.")
+resize3d = _resize("resize3d", Resize3DAttrs, "Resize volumes.")

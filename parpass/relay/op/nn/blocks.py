@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
@@ -19,9 +19,9 @@ from parpass.relay.op.declaration.attributes import (
     Count,
     Ints,
     IntTuple,
+    OneOf,
     WidthPairs,
     Widths,
-    one_of,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.layout import transform_layout, transformed_shape
@@ -49,7 +49,7 @@ class SubPixelAttrs(Attrs, frozen=True):
 
     block_size: Count
     layout: NCHW = "NCHW"
-    mode: Annotated[str, one_of("DCR", "CRD")] = "DCR"
+    mode: Annotated[str, OneOf("DCR", "CRD")] = "DCR"
 
 
 def _depth_to_space_relation(types: Sequence[Type], attrs: SubPixelAttrs) -> TensorType:

@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
@@ -153,7 +153,6 @@ def conv_relation(types: Sequence[Type], attrs: ConvAttrs) -> TensorType:
     """Relate data and weight to the result of a convolution."""
     data, weight = tensors(types)
     image, kernel = operand_shapes(data, weight, attrs, "OI")
-    require_number(weight)
     out_channels = checked_channels(attrs, weight, kernel[0], kernel[2:])
     _check_groups(image[1], out_channels, kernel[1], attrs.groups)
     counts = window_dims(image[2:], kernel[2:], attrs)
@@ -213,6 +212,7 @@ def operand_shapes(
     if not attrs.out_dtype:
         require_same_dtype((data, weight))
     require_number(data)
+    require_number(weight)
     spatial = SPATIAL[len(attrs.strides)]
     image = transformed_shape(data.shape, attrs.data_layout, f"NC{spatial}")
     kernel = transformed_shape(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import MaybeDType
@@ -29,7 +29,6 @@ from parpass.relay.op.declaration.type_relations import (
     require_shape,
     require_vectors,
     tensors,
-    unify,
     vectors_along_axis,
 )
 from parpass.runtime.dtypes import computed_in, converted, numpy_dtype
@@ -140,7 +139,7 @@ def _matmul_relation(types: Sequence[Type], attrs: MatmulAttrs) -> TensorType:
     _require_factors(a, b, attrs.out_dtype)
     rows, inner = _rows_and_inner(a, attrs)
     units = b.shape[0] if attrs.transpose_b else b.shape[1]
-    units = unify(units, attrs.units) if attrs.units is not None else units
+    units = units if attrs.units is None else attrs.units
     require_shape(b, _factor(inner, units, attrs), "tensor_b")
     return TensorType((*rows, units), attrs.out_dtype or a.dtype)
 

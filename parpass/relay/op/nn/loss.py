@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.declaration.attributes import one_of
+from parpass.relay.op.declaration.attributes import OneOf
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.declaration.type_relations import (
     float_identity,
@@ -62,7 +62,7 @@ class NLLLossAttrs(Attrs, frozen=True):
         ignore_index: The target that does not count.
     """
 
-    reduction: Annotated[str, one_of("mean", "sum", "none")] = "mean"
+    reduction: Annotated[str, OneOf("mean", "sum", "none")] = "mean"
     ignore_index: int = -100
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, TupleWrapper
 from parpass.relay.op.declaration.attributes import Count, Ints, IntTuple, Real
@@ -73,6 +73,8 @@ def _scaled(
 def _normalised_over(
     axes: tuple[int, ...], attrs: NormAttrs, data: Array, *affine: Array
 ) -> Array:
+    if not data.size:
+        return data.copy()
     around = data.mean(axis=axes, keepdims=True)
     variance = np.square(data - around).mean(axis=axes, keepdims=True)
     return _normalised(attrs, data, around, variance, *affine)
@@ -201,6 +203,8 @@ def _group_norm_relation(types: Sequence[Type], attrs: GroupNormAttrs) -> Tensor
 
 
 def _group_norm(attrs: GroupNormAttrs, data: Array, gamma: Array, beta: Array) -> Array:
+    if not data.size:
+        return data.copy()
     axis = normal_axis(attrs.axis, data.ndim)
     shape, groups = data.shape, attrs.num_groups
     split = groups, shape[axis] // groups

@@ -8,15 +8,15 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import (
     IntPairs,
+    OneOf,
     WidthPairs,
     Widths,
-    one_of,
     width_pairs,
 )
 from parpass.relay.op.declaration.build import INJECTIVE, operator
@@ -25,7 +25,7 @@ from parpass.relay.op.declaration.type_relations import require_rank, tensors
 __all__ = ["mirror_pad", "pad"]
 
 
-PadMode = Annotated[str, one_of("constant", "edge", "reflect")]
+PadMode = Annotated[str, OneOf("constant", "edge", "reflect")]
 
 
 class PadAttrs(Attrs, frozen=True):
@@ -109,7 +109,7 @@ class MirrorPadAttrs(Attrs, frozen=True):
     """
 
     pad_width: WidthPairs
-    mode: Annotated[str, one_of("SYMMETRIC", "REFLECT")] = "SYMMETRIC"
+    mode: Annotated[str, OneOf("SYMMETRIC", "REFLECT")] = "SYMMETRIC"
 
 
 def _mirror_pad_relation(types: Sequence[Type], attrs: MirrorPadAttrs) -> TensorType:

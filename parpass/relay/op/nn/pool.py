@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationFn
+from parpass.ir.op.op_table import Array, TypeRelationFn
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import (
@@ -29,12 +29,8 @@ from parpass.relay.op.declaration.attributes import (
     Sides2D,
     Sides3D,
     Triple,
-    as_said,
-    in_layout,
-    of_rank,
 )
 from parpass.relay.op.declaration.build import OUT_ELEMWISE_FUSABLE, BuilderT, operator
-from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.declaration.type_relations import (
     require_float,
     require_number,
@@ -47,6 +43,7 @@ from parpass.relay.op.nn.windows import (
     window_dims,
     windows,
 )
+from parpass.runtime import ieee754
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -190,7 +187,9 @@ def _avg_relation(types: Sequence[Type], attrs: PoolAttrs) -> TensorType:
     return result
 
 
-def _joined(meaning: np.ufunc, attrs: PoolAttrs, fill: float, data: Array) -> Array:
+def _joined(
+    meaning: Callable[[Array, Array], Array], attrs: PoolAttrs, fill: float, data: Array
+) -> Array:
     """Return each window's elements, combined by a binary function."""
     size = attrs.pool_size
     counts = window_counts(data.shape[2:], size, attrs, ceil_mode=attrs.ceil_mode)
@@ -201,7 +200,7 @@ def _joined(meaning: np.ufunc, attrs: PoolAttrs, fill: float, data: Array) -> Ar
 
 def _max_pool(attrs: PoolAttrs, data: Array) -> Array:
     lowest = -np.inf if data.dtype.kind == "f" else np.iinfo(data.dtype).min
-    largest = partial(_joined, np.maximum, attrs, lowest)
+    largest = partial(_joined, ieee754.maximum, attrs, lowest)
     return pooled(attrs, data, len(attrs.strides), largest)
 
 
@@ -257,7 +256,7 @@ class GlobalPool2DAttrs(Attrs, frozen=True):
 
 
 class AdaptivePoolAttrs(Attrs, frozen=True):
-    """Attributes of adaptive poolings.
+    """Common attributes of adaptive poolings.
 
     Attributes:
         output_size: The lengths of the result; None for the data's.
@@ -266,6 +265,33 @@ class AdaptivePoolAttrs(Attrs, frozen=True):
     output_size: tuple[int, ...] | None = None
     layout: str = ""
     out_layout: str = ""
+
+
+class AdaptivePool1DAttrs(AdaptivePoolAttrs, frozen=True):
+    """Attributes of adaptive poolings of signals."""
+
+    output_size: One | None = None
+    layout: NCW = "NCW"
+    out_layout: MaybeNCW = ""
+
+
+class AdaptivePool2DAttrs(AdaptivePoolAttrs, frozen=True):
+    """Attributes of adaptive poolings of images."""
+
+    output_size: Pair | None = None
+    layout: NCHW = "NCHW"
+    out_layout: MaybeNCHW = ""
+
+
+class AdaptivePool3DAttrs(AdaptivePoolAttrs, frozen=True):
+    """Attributes of adaptive poolings of volumes."""
+
+    output_size: Triple | None = None
+    layout: NCDHW = "NCDHW"
+    out_layout: MaybeNCDHW = ""
+
+
+_ADAPTIVE = {1: AdaptivePool1DAttrs, 2: AdaptivePool2DAttrs, 3: AdaptivePool3DAttrs}
 
 
 class GlobalPoolBuilder(Protocol):
@@ -349,25 +375,19 @@ def _global(name: str, meaning: Meaning, doc: str) -> GlobalPoolBuilder:
 
 def _adaptive(name: str, rank: int, meaning: Meaning, doc: str) -> AdaptivePoolBuilder:
     """Register an adaptive pooling and return the builder of its calls."""
-    axes = f"NC{SPATIAL[rank]}"
 
     @operator(
         f"nn.{name}",
         _adaptive_relation(rank),
         _compute(rank, meaning),
-        AdaptivePoolAttrs,
+        _ADAPTIVE[rank],
         doc=doc,
-        forms={
-            "output_size": of_rank(rank),
-            "layout": in_layout(axes),
-            "out_layout": as_said(in_layout(axes)),
-        },
         pattern=OUT_ELEMWISE_FUSABLE,
     )
     def build(
         data: Expr,
         output_size: Ints | None = None,
-        layout: str = axes,
+        layout: str = ...,
         out_layout: str = "",
     ) -> Call: ...
 
@@ -390,9 +410,15 @@ _ADAPTIVE_MAX = (
 )
 _ADAPTIVE_AVG = "Return the mean of each window; there are `output_size` of them."
 
-adaptive_max_pool1d = _adaptive("adaptive_max_pool1d", 1, np.max, _ADAPTIVE_MAX)
-adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", 2, np.max, _ADAPTIVE_MAX)
-adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", 3, np.max, _ADAPTIVE_MAX)
+adaptive_max_pool1d = _adaptive(
+    "adaptive_max_pool1d", 1, ieee754.max_along, _ADAPTIVE_MAX
+)
+adaptive_max_pool2d = _adaptive(
+    "adaptive_max_pool2d", 2, ieee754.max_along, _ADAPTIVE_MAX
+)
+adaptive_max_pool3d = _adaptive(
+    "adaptive_max_pool3d", 3, ieee754.max_along, _ADAPTIVE_MAX
+)
 adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", 1, np.mean, _ADAPTIVE_AVG)
 adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2, np.mean, _ADAPTIVE_AVG)
 adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3, np.mean, _ADAPTIVE_AVG)
@@ -402,7 +428,9 @@ global_avg_pool1d = _whole("global_avg_pool1d", adaptive_avg_pool1d, "NCW")
 global_max_pool3d = _whole("global_max_pool3d", adaptive_max_pool3d, "NCDHW")
 global_avg_pool3d = _whole("global_avg_pool3d", adaptive_avg_pool3d, "NCDHW")
 global_max_pool2d = _global(
-    "global_max_pool2d", np.max, "Return the largest element of each channel."
+    "global_max_pool2d",
+    ieee754.max_along,
+    "Return the largest element of each channel.",
 )
 global_avg_pool2d = _global(
     "global_avg_pool2d", np.mean, "Return the mean of each channel."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
 from parpass.relay.op.declaration.attributes import Ints
@@ -21,12 +21,7 @@ from parpass.relay.op.declaration.type_relations import (
     tensors,
 )
 from parpass.relay.op.nn.pool import AvgPool2DAttrs, MaxPool2DAttrs, PoolAttrs
-from parpass.relay.op.nn.windows import (
-    pooled_type,
-    window_counts,
-    window_dims,
-    windows,
-)
+from parpass.relay.op.nn.windows import pooled_type, window_counts, window_dims, windows
 
 __all__ = ["avg_pool2d_grad", "max_pool2d_grad"]
 

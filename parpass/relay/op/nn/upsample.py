@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array
+from parpass.ir.op.op_table import Array
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.declaration.attributes import NCDHW, NCHW, one_of
+from parpass.relay.op.declaration.attributes import NCDHW, NCHW, OneOf
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.layout import transformed_shape
 from parpass.relay.op.declaration.type_relations import Shape, require_number, tensors
@@ -27,9 +27,9 @@ _METHODS = {
 }
 
 
-Method = Annotated[str, one_of("nearest_neighbor", "bilinear", "bicubic")]
-Method3D = Annotated[str, one_of("nearest_neighbor", "trilinear")]
-Rule3D = Annotated[str, one_of("half_pixel", "align_corners", "asymmetric")]
+Method = Annotated[str, OneOf("nearest_neighbor", "bilinear", "bicubic")]
+Method3D = Annotated[str, OneOf("nearest_neighbor", "trilinear")]
+Rule3D = Annotated[str, OneOf("half_pixel", "align_corners", "asymmetric")]
 
 
 class UpSamplingAttrs(Attrs, frozen=True):

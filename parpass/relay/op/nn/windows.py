@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType
 from parpass.relay.op.declaration.layout import (
@@ -36,11 +36,11 @@ class Sliding(Protocol):
     """
 
     @property
-    def strides(self) -> Ints: ...  # noqa: D102 -- described above
+    def strides(self) -> Ints: ...
     @property
-    def padding(self) -> Ints: ...  # noqa: D102 -- described above
+    def padding(self) -> Ints: ...
     @property
-    def dilation(self) -> Ints: ...  # noqa: D102 -- described above
+    def dilation(self) -> Ints: ...
 
 
 def window_counts(
@@ -142,9 +142,9 @@ class HasLayout(Protocol):
     """
 
     @property
-    def layout(self) -> str: ...  # noqa: D102 -- described above
+    def layout(self) -> str: ...
     @property
-    def out_layout(self) -> str: ...  # noqa: D102 -- described above
+    def out_layout(self) -> str: ...
 
 
 def pooled_type(

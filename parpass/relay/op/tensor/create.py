@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import (
@@ -18,7 +18,6 @@ from parpass.relay.op.declaration.attributes import (
     Ints,
     IntTuple,
     MaybeDType,
-    dtype_name,
 )
 from parpass.relay.op.declaration.build import ELEMWISE, operator
 from parpass.relay.op.declaration.type_relations import identity, require_rank, tensors
@@ -38,7 +37,7 @@ __all__ = [
 
 
 class InitOpAttrs(Attrs, frozen=True):
-    """Attributes of `full`, `zeros` and `ones`; an empty dtype means the value's."""
+    """Attributes of `full`; an empty dtype means the value's."""
 
     shape: IntTuple
     dtype: MaybeDType
@@ -61,28 +60,31 @@ def full(fill_value: Operand, shape: Ints | Expr = (), dtype: str = "") -> Call:
     ...
 
 
-_SAID = {"dtype": dtype_name}  # there is no value that has one
+class FilledAttrs(InitOpAttrs, frozen=True):
+    """Attributes of `zeros` and `ones`, whose dtype is no value's."""
+
+    dtype: DType
 
 
-def _init_relation(_types: Sequence[Type], attrs: InitOpAttrs) -> TensorType:
+def _init_relation(_types: Sequence[Type], attrs: FilledAttrs) -> TensorType:
     return TensorType(attrs.shape, attrs.dtype)
 
 
-def _zeros(attrs: InitOpAttrs) -> Array:
+def _zeros(attrs: FilledAttrs) -> Array:
     return np.broadcast_to(np.zeros((), attrs.dtype), attrs.shape)
 
 
-def _ones(attrs: InitOpAttrs) -> Array:
+def _ones(attrs: FilledAttrs) -> Array:
     return np.broadcast_to(np.ones((), attrs.dtype), attrs.shape)
 
 
-@operator("zeros", _init_relation, _zeros, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
+@operator("zeros", _init_relation, _zeros, FilledAttrs, pattern=ELEMWISE)
 def zeros(shape: Ints | Expr, dtype: str) -> Call:
     """Return a tensor of zeros."""
     ...
 
 
-@operator("ones", _init_relation, _ones, InitOpAttrs, forms=_SAID, pattern=ELEMWISE)
+@operator("ones", _init_relation, _ones, FilledAttrs, pattern=ELEMWISE)
 def ones(shape: Ints | Expr, dtype: str) -> Call:
     """Return a tensor of ones."""
     ...

@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationFn
+from parpass.ir.op.op_table import Array, TypeRelationFn
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Operand
 from parpass.relay.op.declaration.attributes import Real
@@ -31,6 +31,7 @@ from parpass.relay.op.declaration.type_relations import (
     require_same_dtype,
     tensors,
 )
+from parpass.runtime import ieee754
 from parpass.runtime.dtypes import is_int_dtype
 
 __all__ = [
@@ -164,11 +165,21 @@ trunc_mod = _binary(
 power = _binary(
     "power",
     number_broadcast,
-    np.power,
+    ieee754.power,
     "Return `lhs` to the power `rhs`; ints have no negative powers.",
 )
-maximum = _binary("maximum", number_broadcast, np.maximum, "Return the larger.")
-minimum = _binary("minimum", number_broadcast, np.minimum, "Return the smaller.")
+maximum = _binary(
+    "maximum",
+    number_broadcast,
+    ieee754.maximum,
+    "Return the larger; NaN if one is, and 0.0 rather than -0.0.",
+)
+minimum = _binary(
+    "minimum",
+    number_broadcast,
+    ieee754.minimum,
+    "Return the smaller; NaN if one is, and -0.0 rather than 0.0.",
+)
 
 equal = _binary("equal", comparison, np.equal, "Return `lhs == rhs`.")
 not_equal = _binary("not_equal", comparison, np.not_equal, "Return `lhs != rhs`.")
@@ -337,7 +348,8 @@ class ClipAttrs(Attrs, frozen=True):
 
 def _clip(attrs: ClipAttrs, data: Array) -> Array:
     low, high = (limit_of(one, data.dtype.name) for one in (attrs.a_min, attrs.a_max))
-    return np.clip(data, low, high).astype(data.dtype, copy=False)
+    low, high = data.dtype.type(low), data.dtype.type(high)
+    return ieee754.minimum(ieee754.maximum(data, low), high)
 
 
 def limit_of(limit: float, dtype: str) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import (
@@ -21,7 +21,7 @@ from parpass.relay.expr import (
     as_expr,
     const,
 )
-from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.attributes import DType, OneOf
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.type_relations import (
     require_rank,
@@ -107,7 +107,7 @@ def _bound(value: Operand, dtype: str) -> Expr:
 class MeshgridAttrs(Attrs, frozen=True):
     """Attributes of `meshgrid`; `xy` exchanges the first two dimensions."""
 
-    indexing: Annotated[str, one_of("ij", "xy")] = "ij"
+    indexing: Annotated[str, OneOf("ij", "xy")] = "ij"
 
 
 def _meshgrid_relation(types: Sequence[Type], attrs: MeshgridAttrs) -> TupleType:

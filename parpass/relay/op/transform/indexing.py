@@ -12,15 +12,16 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper
-from parpass.relay.op.declaration.attributes import DType, one_of
+from parpass.relay.op.declaration.attributes import DType, OneOf
 from parpass.relay.op.declaration.build import INJECTIVE, OUT_ELEMWISE_FUSABLE, operator
 from parpass.relay.op.declaration.type_relations import (
     agree,
     broadcast_shape,
+    normal_axes,
     normal_axis,
     require_integer,
     require_rank,
@@ -56,7 +57,7 @@ class TakeAttrs(Attrs, frozen=True):
 
     axis: int | None = None
     batch_dims: int = 0
-    mode: Annotated[str, one_of("clip", "wrap", "fast")] = "clip"
+    mode: Annotated[str, OneOf("clip", "wrap", "fast")] = "clip"
 
     def check(self) -> None:
         """Reject batches without an axis."""
@@ -139,7 +140,12 @@ def _gather_relation(types: Sequence[Type], attrs: GatherAttrs) -> TensorType:
     data, indices = tensors(types)
     require_integer(indices, "the indices")
     require_rank(indices, len(data.shape), "the indices")
-    axis = normal_axis(attrs.axis, len(data.shape))
+    require_within(indices, data, normal_axis(attrs.axis, len(data.shape)))
+    return TensorType(indices.shape, data.dtype)
+
+
+def require_within(indices: TensorType, data: TensorType, axis: int) -> None:
+    """Reject indices that are longer than the data, but along an axis."""
     for at, (length, count) in enumerate(zip(data.shape, indices.shape, strict=True)):
         if (
             at == axis
@@ -152,7 +158,6 @@ def _gather_relation(types: Sequence[Type], attrs: GatherAttrs) -> TensorType:
                 f"expected indices no longer than the data but along axis {axis}, got "
                 f"{data} and {indices}"
             )
-    return TensorType(indices.shape, data.dtype)
 
 
 def _gather(attrs: GatherAttrs, data: Array, indices: Array) -> Array:
@@ -188,14 +193,25 @@ def _gather_nd_relation(types: Sequence[Type], attrs: GatherNDAttrs) -> TensorTy
     depth = attrs.index_rank if isinstance(first, UnknownDim) else first
     if depth is None:
         raise TypeRelationError(f"expected index_rank for indices {indices}, got none")
+    if attrs.index_rank not in (None, depth):
+        raise TypeRelationError(
+            f"expected {attrs.index_rank} coordinates, as index_rank says, "
+            f"got {indices}"
+        )
     shared = attrs.batch_dims
-    fits = depth and depth + shared <= len(data.shape)
-    if not fits or not all(map(agree, data.shape[:shared], indices.shape[1:])):
+    places = indices.shape[1:]
+    if shared > len(places):
+        raise TypeRelationError(
+            f"expected indices of {shared + 1} dimensions and more for batch_dims "
+            f"{shared}, got {indices}"
+        )
+    fits = depth > 0 and 0 <= shared <= len(data.shape) - depth
+    if not fits or not all(map(agree, data.shape[:shared], places)):
         raise TypeRelationError(
             f"expected indices of up to {len(data.shape) - shared} dimensions of "
             f"{data}, got {indices}"
         )
-    return TensorType((*indices.shape[1:], *data.shape[depth + shared :]), data.dtype)
+    return TensorType((*places, *data.shape[depth + shared :]), data.dtype)
 
 
 def _gather_nd(attrs: GatherNDAttrs, data: Array, indices: Array) -> Array:
@@ -325,8 +341,7 @@ def _reverse_sequence_relation(
 ) -> TensorType:
     data, lengths = tensors(types)
     require_integer(lengths, "the lengths")
-    normal_axis(attrs.seq_axis, len(data.shape))
-    batch = normal_axis(attrs.batch_axis, len(data.shape))
+    batch, _ = normal_axes((attrs.batch_axis, attrs.seq_axis), len(data.shape))
     require_shape(lengths, (data.shape[batch],), "the lengths")
     return data
 

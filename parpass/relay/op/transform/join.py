@@ -10,7 +10,7 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, TupleType, Type
 from parpass.relay.expr import Call, Expr, Operand, Tuple, TupleWrapper, as_expr

@@ -9,7 +9,8 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
+from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand
 from parpass.relay.op.declaration.attributes import Ints, int_tuple, require_choice
@@ -82,14 +83,14 @@ def _matrix_set_diag_relation(
     if len(data.shape) < 2:
         raise TypeRelationError(f"expected two dimensions or more, got {data}")
     *batch, rows, columns = data.shape
-    if not isinstance(rows, int) or not isinstance(columns, int):
-        return data
-    if not -rows < attrs.k1 <= attrs.k2 < columns:
-        raise TypeRelationError(
-            f"expected diagonals between {1 - rows} and {columns - 1}, got "
-            f"{attrs.k1} to {attrs.k2}"
-        )
-    longest = min(rows + min(attrs.k2, 0), columns - max(attrs.k1, 0))
+    longest: Dim = UnknownDim()
+    if isinstance(rows, int) and isinstance(columns, int):
+        if not -rows < attrs.k1 <= attrs.k2 < columns:
+            raise TypeRelationError(
+                f"expected diagonals between {1 - rows} and {columns - 1}, got "
+                f"{attrs.k1} to {attrs.k2}"
+            )
+        longest = min(rows + min(attrs.k2, 0), columns - max(attrs.k1, 0))
     many = () if attrs.k1 == attrs.k2 else (attrs.k2 - attrs.k1 + 1,)
     require_shape(diagonal, (*batch, *many, longest), "the diagonals")
     return data

@@ -7,7 +7,7 @@ from typing import cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
@@ -212,6 +212,10 @@ def _like(shape: Shape, like: Shape, attrs: ReshapeLikeAttrs) -> Shape:
     left = slice(attrs.lhs_begin, attrs.lhs_end)
     new = like[attrs.rhs_begin : attrs.rhs_end]
     begin, end, _ = left.indices(len(shape))
+    if begin > end:
+        raise TypeRelationError(
+            f"expected lhs_begin up to lhs_end, got {begin} and {end}"
+        )
     if not agree(product(shape[left]), product(new)):
         raise TypeRelationError(
             f"expected {shape_text(new)} to have as many elements as "

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, Type
 from parpass.relay.expr import Call, Expr, Operand, const
-from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.declaration.attributes import Ints, IntTuple, OneOf, int_tuple
 from parpass.relay.op.declaration.build import INJECTIVE, operator
 from parpass.relay.op.declaration.type_relations import (
     normal_axis,
@@ -23,6 +23,7 @@ from parpass.relay.op.declaration.type_relations import (
     require_shape,
     tensors,
 )
+from parpass.relay.op.transform.indexing import require_within
 
 __all__ = ["scatter_elements", "scatter_nd", "sparse_to_dense", "strided_set"]
 
@@ -46,7 +47,9 @@ def _scattered(data: Array, at: Any, updates: Array, mode: str) -> Array:
         total, count = data.copy(), np.ones(data.shape, data.dtype)
         np.add.at(total, at, updates)
         np.add.at(count, at, data.dtype.type(1))
-        result = (total // count) if data.dtype.kind in "iu" else total / count
+        if data.dtype.kind in "iu":
+            return total // count
+        return (total / count).astype(data.dtype, copy=False)  # one of bools, too
     else:
         _UPDATES[mode](result, at, updates)
     return result
@@ -61,7 +64,7 @@ class ScatterElementsAttrs(Attrs, frozen=True):
     """
 
     axis: int = 0
-    reduction: Annotated[str, one_of(*_MODES)] = "update"
+    reduction: Annotated[str, OneOf(*_MODES)] = "update"
 
 
 def _scatter_elements_relation(
@@ -72,7 +75,7 @@ def _scatter_elements_relation(
     require_same_dtype((data, updates))
     require_rank(indices, len(data.shape), "the indices")
     require_shape(updates, indices.shape, "the updates")
-    normal_axis(attrs.axis, len(data.shape))
+    require_within(indices, data, normal_axis(attrs.axis, len(data.shape)))
     return data
 
 
@@ -100,7 +103,7 @@ def scatter_elements(
 class ScatterNDAttrs(Attrs, frozen=True):
     """Attributes of `scatter_nd`; see `ScatterElementsAttrs.reduction`."""
 
-    mode: Annotated[str, one_of("update", *_UPDATES)] = "update"
+    mode: Annotated[str, OneOf("update", *_UPDATES)] = "update"
 
 
 def _scatter_nd_relation(types: Sequence[Type], _attrs: ScatterNDAttrs) -> TensorType:
@@ -144,8 +147,12 @@ def _sparse_to_dense_relation(
     require_integer(indices, "the indices")
     require_rank(default, 0, "the default value")
     rank = len(attrs.output_shape)
-    wanted = (indices.shape[0], rank)[: len(indices.shape)] if indices.shape else ()
-    require_shape(indices, wanted, "the indices")
+    count = indices.shape[:1]
+    if rank != 1 or len(indices.shape) > 1:
+        count = count or (UnknownDim(),)
+        require_shape(indices, (*count, rank), "the indices")
+    if values.shape:
+        require_shape(values, count or (1,), "the values")
     return TensorType(attrs.output_shape, values.dtype)
 
 

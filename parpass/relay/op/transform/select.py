@@ -10,11 +10,11 @@ import numpy as np
 
 from parpass.errors import IRTypeError
 from parpass.ir.attrs import Attrs
-from parpass.ir.op_table import Array, TypeRelationError
+from parpass.ir.op.op_table import Array, TypeRelationError
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import Dim, TensorType, Type
 from parpass.relay.expr import Call, Expr
-from parpass.relay.op.declaration.attributes import Ints, IntTuple, int_tuple, one_of
+from parpass.relay.op.declaration.attributes import Ints, IntTuple, OneOf, int_tuple
 from parpass.relay.op.declaration.build import BROADCAST, INJECTIVE, operator
 from parpass.relay.op.declaration.type_relations import (
     Shape,
@@ -28,7 +28,7 @@ from parpass.relay.op.declaration.type_relations import (
 __all__ = ["repeat", "reverse", "slice_like", "strided_slice", "tile"]
 
 
-SliceMode = Annotated[str, one_of("end", "size")]
+SliceMode = Annotated[str, OneOf("end", "size")]
 
 
 def _strides(value: Ints | None, what: str) -> tuple[int, ...]:
@@ -136,9 +136,11 @@ class SliceLikeAttrs(Attrs, frozen=True):
 
 
 def _slice_like_axes(attrs: SliceLikeAttrs, rank: int, like: int) -> tuple[int, ...]:
-    axes = tuple(range(like)) if attrs.axes is None else attrs.axes
-    normal_axes(axes, min(rank, like))
-    return normal_axes(axes, rank)
+    axes = range(like) if attrs.axes is None else attrs.axes
+    found = normal_axes(axes, rank)
+    if max(found, default=-1) >= like:
+        raise TypeRelationError(f"expected axes of both tensors, got {attrs.axes}")
+    return found
 
 
 def _slice_like_relation(types: Sequence[Type], attrs: SliceLikeAttrs) -> TensorType:

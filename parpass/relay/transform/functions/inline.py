@@ -35,7 +35,7 @@ _DEFAULT = 2**16  # about a second
 _GROWTH = 4  # times the nodes of a program, where that is more
 
 
-def max_copied_nodes(ctx: PassContext) -> int:
+def _max_copied_nodes(ctx: PassContext) -> int:
     """Return how many nodes one run of a pass may put in the place of calls."""
     limit: int = ctx.config.get(_OPTION, _DEFAULT)
     return limit
@@ -56,7 +56,7 @@ class CopyLimit:
         self, ctx: PassContext | None = None, program: Collection[Expr] = ()
     ) -> None:
         ctx = ctx or PassContext.current()
-        self._limit = max_copied_nodes(ctx)
+        self._limit = _max_copied_nodes(ctx)
         self._program = () if _OPTION in ctx.config else tuple(program)
         self._copied = 0
         self._sizes: dict[Function, int] = {}
@@ -322,6 +322,7 @@ class InlinePrimitives(FunctionPass):
     """
 
     pass_info = PassInfo(1, "InlinePrimitives")
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -8,15 +8,15 @@ from typing import cast
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order, reflection
 from parpass.ir.structural import structural_equal, structural_hash
-from parpass.ir.type_structure import type_vars_in
 from parpass.ir.types import Type, TypeVar
+from parpass.ir.types.type_structure import type_vars_in
 from parpass.relay.analysis import free_type_vars, free_vars
 from parpass.relay.binding import substitute
 from parpass.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.relay.transform.block_writer import is_opaque
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 
 CLOSURE = "Closure"  # marks a global function that takes what a closure captured

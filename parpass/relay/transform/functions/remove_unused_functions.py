@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from parpass.ir.module import IRModule
-from parpass.ir.reachability import extract_reachable
+from parpass.ir.module.reachability import extract_reachable
 from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 from parpass.transform.pass_info import checked_names
 

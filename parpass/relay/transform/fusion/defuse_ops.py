@@ -56,6 +56,7 @@ Tensor[(10, 20), float32] {
     """
 
     pass_info = PassInfo(3, "DefuseOps", required=("InferType",))
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

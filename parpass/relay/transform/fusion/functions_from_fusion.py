@@ -7,7 +7,7 @@ from typing import cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.structural import structural_digest
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, GlobalVar
@@ -18,7 +18,7 @@ from parpass.transform import ModulePass, PassContext, PassInfo, register_pass
 _LONGEST_NAME = 80
 
 
-@register_pass("relay._transform.FunctionsFromFusion")
+@register_pass("parpass.FunctionsFromFusion")
 @expects_single_bindings
 class FunctionsFromFusion(ModulePass):
     """Lift the primitive functions that FuseOps made to functions of the module.

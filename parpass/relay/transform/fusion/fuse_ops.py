@@ -7,17 +7,9 @@ from typing import TypeVar, cast
 
 from parpass.ir.module import IRModule
 from parpass.ir.node import children
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import Type
-from parpass.relay.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from parpass.relay.functor import ExprMutator
 from parpass.relay.transform.fusion.fusion_groups import (
     ForwardGraph,
@@ -25,7 +17,7 @@ from parpass.relay.transform.fusion.fusion_groups import (
     is_left_alone,
 )
 from parpass.relay.transform.fusion.fusion_remarks import remark_on_fusion
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 ExprT = TypeVar("ExprT", bound=Expr)
@@ -73,6 +65,7 @@ Tensor[(10, 20), float32] {
     """
 
     pass_info = PassInfo(0, "FuseOps", required=("InferType",))
+    cacheable = True
 
     def __init__(self, fuse_opt_level: int = -1) -> None:
         self.fuse_opt_level = fuse_opt_level

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from parpass.ir.node import children
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.ir.types import TensorType, TupleType
 from parpass.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.relay.expr import Call, Expr, Tuple
 from parpass.relay.transform.fusion.fusion_groups import (
     ForwardGraph,

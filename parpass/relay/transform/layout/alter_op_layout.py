@@ -8,8 +8,8 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_registration import op_attrs
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_registration import op_attrs
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
@@ -18,7 +18,7 @@ from parpass.relay.op.hooks import ALTER_OP_LAYOUT
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.relay.transform.layout.layout_rewriter import LayoutRewriter
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -131,7 +131,7 @@ kernel_layout="OIHW2i2o");
 
     Operators around it go on in the new layout where they can; elsewhere values are
     transformed. Without rules nothing changes. A current target has some, for the
-    convolutions that its vectors suit (`target_layouts.py`); those that are registered
+    convolutions that its vectors suit (`conv2d_for`); those that are registered
     take their place.
 
     A rule is a function of the call's attributes, its arguments, their types and the
@@ -141,6 +141,7 @@ kernel_layout="OIHW2i2o");
     """
 
     pass_info = PassInfo(3, "AlterOpLayout", required=("InferType",))
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

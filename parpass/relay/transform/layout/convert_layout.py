@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from parpass.errors import ArgumentError, IRError
 from parpass.ir.module import IRModule
-from parpass.ir.op_registration import op_attrs
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_registration import op_attrs
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op.declaration.layout import Layout
 from parpass.relay.op.hooks import CONVERT_OP_LAYOUT
 from parpass.relay.transform.layout.layout_rewriter import LayoutRewriter
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.runner import propagate
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -95,6 +95,7 @@ class ConvertLayout(FunctionPass):
     """
 
     pass_info = PassInfo(3, "ConvertLayout", required=("InferType", "CanonicalizeOps"))
+    cacheable = True
 
     def __init__(self, desired_layouts: Mapping[str, Sequence[str]]) -> None:
         self.desired_layouts = {

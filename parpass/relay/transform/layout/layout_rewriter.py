@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_registration import op_attrs
-from parpass.ir.op_table import Op, TypeRelationError
+from parpass.ir.op.op_registration import op_attrs
+from parpass.ir.op.op_table import Op, TypeRelationError
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from parpass.relay.functor import ExprMutator

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import replace
 
 from parpass.errors import IRTypeError
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.ir.types import TensorType, TupleType
 from parpass.relay.expr import Call
 from parpass.relay.op.declaration.layout import Layout

@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from parpass.errors import EvaluationError
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, Type
 from parpass.relay import op
 from parpass.relay.analysis.matchers import call_of

@@ -13,14 +13,14 @@ from msgspec import structs
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op, OpPattern
+from parpass.ir.op.op_table import Op, OpPattern
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.operator_names import has_operator, operators
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
 from parpass.relay.op import expand_dims
 from parpass.relay.span_filler import with_span
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 _CAST = Op.get("cast")
@@ -53,6 +53,7 @@ class CanonicalizeCast(FunctionPass):
     """
 
     pass_info = PassInfo(3, "CanonicalizeCast", required=("InferType",))
+    cacheable = True
     preserves = (operators,)
 
     def transform_function(
@@ -132,6 +133,7 @@ class CanonicalizeOps(FunctionPass):
     """
 
     pass_info = PassInfo(3, "CanonicalizeOps", required=("InferType",))
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

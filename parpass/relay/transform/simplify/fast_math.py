@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
@@ -41,6 +41,7 @@ class FastMath(FunctionPass):
     """
 
     pass_info = PassInfo(4, "FastMath", required=("InferType",))
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

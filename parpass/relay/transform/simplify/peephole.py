@@ -8,22 +8,20 @@ it would drop an effect, it does not apply.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
-
-from msgspec import structs
+from typing import cast
 
 from parpass.ir.module import IRModule
-from parpass.ir.node import children, post_order
-from parpass.ir.op_table import Op
+from parpass.ir.node import post_order, users_of
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType, Type
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.matchers import static_tensor
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.functor import ExprMutator
+from parpass.relay.span_filler import with_span_of
 from parpass.relay.transform.evaluator import Evaluator
-from parpass.relay.typing.built import BuiltTypes
+from parpass.relay.type_inference.built import BuiltTypes
 
 Rule = Callable[["Peephole", Call], Expr | None]
 """Returns what a call becomes, None where the rule does not apply."""
@@ -55,12 +53,11 @@ class Peephole(ExprMutator):
         self._effects = Effects(mod=mod)
         self._types = BuiltTypes()
         self._shared: set[Expr] = set()
-        self._users: Counter[Expr] = Counter()
+        self._users: Mapping[Expr, Sequence[Expr]] = {}
 
     def run(self, function: Function) -> Function:
         """Return the function rewritten."""
-        for node in cast("list[Expr]", post_order(function)):
-            self._users.update(children(node))
+        self._users = users_of(cast("list[Expr]", post_order(function)))
         return self.visit(function)
 
     def visit_default(self, expr: Expr) -> Expr:
@@ -71,8 +68,8 @@ class Peephole(ExprMutator):
         if isinstance(new, Call):
             result = self._simplified(new)
             if result is not new:
-                new = self._with_span(result, getattr(expr, "span", None))
-        if self._users[expr] > 1:
+                new = with_span_of(expr, result)
+        if len(self._users.get(expr, ())) > 1:
             self._shared.add(new)
         return new
 
@@ -88,11 +85,6 @@ class Peephole(ExprMutator):
             else:
                 break
         return result
-
-    def _with_span(self, expr: Expr, span: Any) -> Expr:
-        if span is None or not isinstance(expr, Call) or expr.span is not None:
-            return expr
-        return structs.replace(expr, span=span)
 
     def type_of(self, expr: Expr) -> Type | None:
         """Return the type of a node of the function, or of one that was made."""

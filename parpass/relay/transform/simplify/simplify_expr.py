@@ -10,16 +10,16 @@ from parpass.relay.expr import Function
 from parpass.relay.transform.evaluator import Evaluator
 from parpass.relay.transform.simplify import arithmetic, simplify_rules
 from parpass.relay.transform.simplify.peephole import Peephole, Rule
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
-_RULES = {
+RULES = {
     **simplify_rules.LIKE_RULES,
     **simplify_rules.SHAPE_RULES,
     **simplify_rules.CAST_RULES,
     **arithmetic.ARITHMETIC_RULES,
 }
-_ROUNDING_RULES = {**_RULES, **arithmetic.ROUNDING_RULES}
+_ROUNDING_RULES = {**RULES, **arithmetic.ROUNDING_RULES}
 
 
 @register_pass("relay._transform.SimplifyExpr")
@@ -57,6 +57,7 @@ class SimplifyExpr(FunctionPass):
     """
 
     pass_info = PassInfo(0, "SimplifyExpr", required=("InferType",))
+    cacheable = True
 
     def __init__(self, exact: bool = True) -> None:
         self.exact = exact
@@ -83,4 +84,4 @@ def simplify_expr(function: Function, *, exact: bool = True) -> Function:
 
 
 def _rules(*, exact: bool) -> Mapping[str, Sequence[Rule]]:
-    return _RULES if exact else _ROUNDING_RULES
+    return RULES if exact else _ROUNDING_RULES

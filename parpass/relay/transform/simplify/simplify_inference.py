@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from parpass.errors import IRTypeError
 from parpass.ir.module import IRModule
-from parpass.ir.op_table import Op
+from parpass.ir.op.op_table import Op
 from parpass.ir.types import TensorType
 from parpass.relay.analysis.effects import Effects
 from parpass.relay.analysis.operator_names import has_operator
@@ -18,7 +18,7 @@ from parpass.relay.op import expand_dims, maximum, mean, reshape, sqrt, variance
 from parpass.relay.op import sum as sum_of
 from parpass.relay.op.nn.norm import GroupNormAttrs, L2NormalizeAttrs, NormAttrs
 from parpass.relay.span_filler import with_span
-from parpass.relay.typing.infer import typed_function
+from parpass.relay.type_inference.infer import typed_function
 from parpass.runtime.dtypes import computed_in
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
@@ -51,8 +51,10 @@ class SimplifyInference(FunctionPass):
           add(%4, %7)
         }
 
-    Layer, instance and group normalisation and `nn.l2_normalize` are replaced too. Of
-    batch normalisation and dropout, the first field of the result is.
+    Layer, instance and group normalisation and `nn.l2_normalize` are replaced too, by
+    the formulas that they have. Of batch normalisation and dropout, the first field of
+    the result is; batch normalisation becomes a scale and a shift, which round
+    otherwise than its formula.
 
     Floats narrower than float32 are cast to float32 before the arithmetic, and its
     result back: the operators that are replaced compute so, and the squares of half
@@ -61,6 +63,7 @@ class SimplifyInference(FunctionPass):
     """
 
     pass_info = PassInfo(0, "SimplifyInference", required=("InferType",))
+    cacheable = True
 
     def transform_function(
         self, func: Function, mod: IRModule, ctx: PassContext

@@ -1,4 +1,4 @@
-"""The rules of the rewriting simplifier, by family, as lines that `rule_text` reads.
+"""The rules of the rewriting simplifier, by family, as lines of `rule_language.py`.
 
 All are about int32 and int64, of which arithmetic is taken not to overflow; those of
 `vectors` about vectors of anything. Constants stand on the right of `+` and `*`, and

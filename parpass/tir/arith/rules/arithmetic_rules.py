@@ -1,10 +1,7 @@
-"""Rules of sums and differences.
+"""Rewriting rules of sums, differences, products and divisions.
 
-Rules of products.
-
-Rules of divisions: rounded towards zero, and rounded down.
-
-Those rounded towards zero hold where dividends are not negative, if not exact.
+Divisions round towards zero or down. The rules of those rounded towards zero hold where
+dividends are not negative, unless the division is exact.
 """
 
 from __future__ import annotations

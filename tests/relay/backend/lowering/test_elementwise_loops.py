@@ -9,10 +9,10 @@ import pytest
 
 from parpass import relay, tir
 from parpass.relay.backend.lowering.kernel_builder import kernel
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.target import Target
 from parpass.tir.interpreter.evaluation import evaluate
-from tests.support.lowered import results_for
+from tests.support.relay.lowered import results_for
 
 # Of eight floats a vector.
 EIGHT = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mattr=+avx2")

@@ -19,17 +19,17 @@ from parpass.relay.expr import Call, const
 from parpass.relay.op import nn
 from parpass.runtime.dtypes import float_range, is_float_dtype, numpy_dtype
 from parpass.target.build_library import linked, lowering
-from tests.support.lowered import interpreted, lowered, results_for
-from tests.support.op_calls import Array, related
-from tests.support.op_dtypes import rounded, with_floats
-from tests.support.op_shapes import Built
-from tests.support.promised_sums import (
+from tests.relay.backend.lowering.promised_sums import (
     ALL,
     Promise,
     assert_as_promised,
     promise,
 )
-from tests.support.rules_of_lowering import by_machine, calls, meaning
+from tests.support.relay.lowered import interpreted, lowered, results_for
+from tests.support.relay.op.calls import Array, related
+from tests.support.relay.op.dtypes import rounded, with_floats
+from tests.support.relay.op.rules_of_lowering import by_machine, calls, meaning
+from tests.support.relay.op.shapes import Built
 
 DTYPES = ["bfloat16", "float16", "float32", "float64"]
 

@@ -16,13 +16,12 @@ from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Constant, const
 from parpass.relay.op import nn
 from parpass.relay.op.tensor import elementwise
-from tests.support.lowered import lowered
-from tests.support.op_calls import Array, floats
-from tests.support.op_dtypes import rounded, with_floats
-from tests.support.op_shapes import Built
-from tests.support.operators import GENERATED
 from tests.support.profiles import examples
-from tests.support.rules_of_lowering import (
+from tests.support.relay.lowered import interpreted, lowered
+from tests.support.relay.op.calls import Array, floats
+from tests.support.relay.op.dtypes import rounded, with_floats
+from tests.support.relay.op.operators import GENERATED
+from tests.support.relay.op.rules_of_lowering import (
     SUMS,
     TOLERANCE,
     WITH_RULE,
@@ -32,6 +31,7 @@ from tests.support.rules_of_lowering import (
     calls,
     meaning,
 )
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 
@@ -133,6 +133,34 @@ def test_no_number_and_infinity_are_what_they_are_for_numpy(name: str) -> None:
         parameters = inspect.signature(build).parameters.values()
         count = sum(one.default is one.empty for one in parameters)
         built = build(*[odd(40, seed=at) for at in range(count)])
+    assert_means_the_same(built)
+
+
+Run = Callable[[Built], list[Array]]
+
+# The sums of its rows are beyond all ints; some means have a rest of either sign.
+WIDE = [[2**63 - 1] * 2 + [-5], [-(2**63)] * 2 + [1], [-7, 0, 0], [7, 1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+def test_a_mean_of_wide_ints_does_not_overflow(dtype: str, run: Run) -> None:
+    wide = const(np.array(WIDE, "int64").astype(dtype))
+    assert_means_the_same(op.mean(wide, 1), run)
+
+
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+def test_an_unbiased_variance_of_one_is_a_quotient_by_0(run: Run) -> None:
+    data, around = (const(np.array(of, "float32")) for of in ([[1], [2]], [[1], [3]]))
+    built = op.variance(data, 1, unbiased=True, with_mean=around)
+    assert_means_the_same(built, run)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_groups_may_be_along_any_axis(axis: int) -> None:
+    shape = 4, 6, 2
+    gamma, beta = (floats(shape[axis], seed=seed) for seed in (1, 2))
+    built = nn.group_norm(floats(*shape), gamma, beta, 2, axis=axis)
     assert_means_the_same(built)
 
 

@@ -11,16 +11,16 @@ from parpass.errors import EvaluationError
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Call
 from parpass.relay.op import Op
-from tests.support.op_calls import array, value
-from tests.support.op_shapes import Built
-from tests.support.op_variants import in_dtypes
+from tests.relay.backend.lowering.op_variants import in_dtypes
 from tests.support.profiles import examples
-from tests.support.rules_of_lowering import (
+from tests.support.relay.op.calls import array, value
+from tests.support.relay.op.rules_of_lowering import (
     WITH_RULE,
     assert_means_the_same,
     by_machine,
     calls,
 )
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

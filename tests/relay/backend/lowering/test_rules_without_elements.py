@@ -13,12 +13,16 @@ from parpass.relay import op
 from parpass.relay.backend.lowering import NoRuleError
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, nn
-from tests.support.lowered import as_function, interpreted
-from tests.support.op_calls import floats, ints, type_of, value
-from tests.support.op_shapes import Built
-from tests.support.op_variants import without_elements
+from tests.relay.backend.lowering.op_variants import without_elements
 from tests.support.profiles import examples
-from tests.support.rules_of_lowering import WITH_RULE, assert_means_the_same, calls
+from tests.support.relay.lowered import as_function, interpreted
+from tests.support.relay.op.calls import floats, ints, type_of, value
+from tests.support.relay.op.rules_of_lowering import (
+    WITH_RULE,
+    assert_means_the_same,
+    calls,
+)
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 
@@ -40,6 +44,12 @@ EMPTY = [
     nn.pad(floats(0, 2), ((1, 1), (0, 0))),
     nn.batch_flatten(floats(0, 2, 2)),
     nn.conv2d_transpose(floats(1, 2, 0, 4), floats(2, 3, 3, 3)),
+    op.mean(floats(3, 0), 1),
+    op.variance(floats(3, 0), 1, with_mean=floats(3, 1)),
+    nn.cross_entropy(floats(0, 3), floats(0, 3)),
+    nn.layer_norm(floats(3, 0), floats(0), floats(0)),
+    nn.instance_norm(floats(3, 2, 0), floats(2), floats(2)),
+    nn.group_norm(floats(2, 4, 0), floats(4), floats(4), 2),
     # Of these a shape is no operand's.
     op.arange(const(3), const(3), dtype="int32"),
     op.broadcast_to(floats(1, 3), (0, 3)),

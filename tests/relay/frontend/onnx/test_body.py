@@ -13,7 +13,7 @@ from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsErr
 from parpass.ir.node import post_order
 from parpass.relay.expr import Call
 from parpass.relay.frontend.onnx import graph
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
     graph_model,
@@ -161,7 +161,7 @@ def test_a_node_for_which_onnx_can_make_no_body_is_malformed() -> None:
     )
     cases: list[tuple[dict[str, Any], str]] = [
         ({"body": mapped}, "a sequence type"),
-        ({}, "a graph"),
+        ({}, "'body' is missing"),
     ]
     for attributes, why in cases:
         node = helper.make_node("SequenceMap", ["x"], ["y"], **attributes)

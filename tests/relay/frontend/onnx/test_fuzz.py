@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples.real_networks import network_paths
 from parpass.errors import FrontendError
-from tests.support.onnx_models import imported
+from tests.support.onnx.models import imported
 from tests.support.profiles import examples
 
 SMALL = ("zfnet512", "bvlc_alexnet", "vgg19")

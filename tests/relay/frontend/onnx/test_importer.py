@@ -16,7 +16,8 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, Tuple
 from parpass.relay.transform import InferType
-from tests.support.onnx_models import evaluate, graph_model, imported, one_node, random
+from tests.support.cpu_time import cpu_limit
+from tests.support.onnx.models import evaluate, graph_model, imported, one_node, random
 
 
 def relu(name: str = "graph") -> onnx.ModelProto:
@@ -114,8 +115,10 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
         imported(model)
     assert str(caught.value) == (
         "main: node 1 (Conv 'y'): the shape of its input has to be known here, but it "
-        "is Tensor[(1, 1, ?, 3), float32]; give the open dimensions of the model's "
-        "inputs by shape={...}"
+        "is Tensor[(1, 1, ?, 3), float32] (inputs: x0: Tensor[(1, 1, ?, 3), float32], "
+        "x1: Tensor[(1, 1, 2, 2), float32]); open are 'x0' of (1, 1, height, 3); give "
+        "from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
+        "dim={'height': 1}"
     )
     assert not isinstance(caught.value, MalformedModelError)
 
@@ -123,7 +126,7 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
 def test_an_input_without_a_type_takes_shape_and_dtype() -> None:
     model = relu()
     model.graph.input[0].CopyFrom(helper.make_empty_tensor_value_info("x"))
-    with pytest.raises(FrontendError, match="input 'x' has no shape in the model"):
+    with pytest.raises(FrontendError, match="open are 'x' of no shape; give"):
         imported(model)
     for dtype in ("float64", {"x": "float64"}):
         (param,) = imported(model, shape={"x": (4,)}, dtype=dtype)["main"].params
@@ -197,7 +200,7 @@ def test_all_unsupported_operators_of_all_models_are_listed_with_their_counts() 
 def test_unsupported_operators_inside_of_subgraphs_are_counted() -> None:
     strange = helper.make_node("Strange", [], ["z"])
     inner = helper.make_graph([strange], "inner", [], [])
-    model = one_node("If", random(), then_branch=inner, else_branch=inner)
+    model = one_node("If", np.array(True), then_branch=inner, else_branch=inner)
     with pytest.raises(UnsupportedOpsError) as caught:
         imported(model)
     assert caught.value.counts == {"Strange": 2}
@@ -241,22 +244,24 @@ def test_types_that_do_not_fit_are_a_fault_that_names_the_node() -> None:
         imported(model)
 
 
-@pytest.mark.timeout(20)
 def test_sizes_that_no_memory_holds_are_a_fault_that_names_the_node() -> None:
     eye = helper.make_node("EyeLike", ["x"], ["y"])
     model = graph_model([eye], {"x": random(2, 2)}, ["y"])
     for dim in model.graph.input[0].type.tensor_type.shape.dim:
         dim.dim_value = 10**7
-    with pytest.raises(FrontendError, match=r"node 1 \(EyeLike.*no room in memory"):
+    with (
+        cpu_limit(20),
+        pytest.raises(FrontendError, match=r"node 1 \(EyeLike.*no room in memory"),
+    ):
         imported(model)
 
 
-@pytest.mark.timeout(20)
 def test_more_dimensions_than_any_tensor_has_are_a_fault() -> None:
     axes = np.arange(50_000)
     unsqueeze = helper.make_node("Unsqueeze", ["x", "axes"], ["y"])
     model = graph_model([unsqueeze], {"x": random(2)}, ["y"], known={"axes": axes})
-    with pytest.raises(MalformedModelError, match="at most 64 dimensions, got 50001"):
+    told = "at most 64 dimensions, got 50001"
+    with cpu_limit(20), pytest.raises(MalformedModelError, match=told):
         imported(model)
 
 

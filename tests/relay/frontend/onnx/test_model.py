@@ -16,7 +16,7 @@ from parpass.ir.node import post_order
 from parpass.relay.expr import Constant
 from parpass.relay.frontend import from_onnx
 from parpass.transform import PassContext
-from tests.support.onnx_models import graph_model, imported, one_node, random
+from tests.support.onnx.models import graph_model, imported, one_node, random
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SQUEEZENET = (LIGHT / "light_squeezenet.onnx").read_bytes()

@@ -12,10 +12,10 @@ from onnx.reference import ReferenceEvaluator
 
 from examples.real_networks import GIANTS, example_input, load, network_paths
 from parpass import relay
-from parpass.ir.function_codec import post_order
 from parpass.ir.types import FuncType, TensorType
+from parpass.ir.wire import post_order
 from parpass.relay.expr import Call
-from tests.support.onnx_models import evaluate, imported
+from tests.support.onnx.models import evaluate, imported
 
 NETWORKS = sorted(network_paths())
 

@@ -10,16 +10,16 @@ from parpass.ir.attrs import Attrs
 from parpass.relay.op.declaration.attributes import (
     NCHW,
     IntTuple,
+    OneOf,
     Pair,
     attr_fields,
-    one_of,
 )
 
 
 class OddAttrs(Attrs, frozen=True):
     pair: Pair = (1, 1)
     axes: IntTuple | None = None
-    mode: Annotated[str, one_of("a", "b")] = "a"
+    mode: Annotated[str, OneOf("a", "b")] = "a"
     layout: NCHW = "NCHW"
     flag: bool = False
     scale: float = 1.0

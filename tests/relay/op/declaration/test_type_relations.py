@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.op import Op, TypeRelationError
-from tests.support.dyn_strategies import DYNAMIC
-from tests.support.op_calls import (
+from tests.support.profiles import examples
+from tests.support.relay.op.calls import (
     argument_type,
     call_of,
     name_of,
@@ -19,9 +19,9 @@ from tests.support.op_calls import (
     type_of,
     value,
 )
-from tests.support.op_shapes import Built
-from tests.support.operators import GENERATED
-from tests.support.profiles import examples
+from tests.support.relay.op.dyn_strategies import DYNAMIC
+from tests.support.relay.op.operators import GENERATED
+from tests.support.relay.op.shapes import Built
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

@@ -14,7 +14,7 @@ from parpass.relay import op
 from parpass.relay.expr import Expr, TupleWrapper, const
 from parpass.relay.op import Op, TypeRelationError, dyn
 from parpass.relay.op.dyn.counterpart import COUNTERPARTS
-from tests.support.op_calls import array, bools, floats, related, value
+from tests.support.relay.op.calls import array, bools, floats, related, value
 
 X = floats(2, 3, 4)
 B = bools(2, 3)

@@ -7,7 +7,7 @@ import pytest
 
 from parpass.relay.expr import const
 from parpass.relay.op import image
-from tests.support.op_calls import value
+from tests.support.relay.op.calls import value
 
 
 @pytest.mark.parametrize("method", ["nearest_neighbor", "linear", "cubic"])

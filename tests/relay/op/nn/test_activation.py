@@ -6,8 +6,8 @@ import pytest
 from parpass.errors import IRTypeError
 from parpass.relay.expr import const
 from parpass.relay.op import TypeRelationError, nn
-from tests.support.onnx_reference import onnx_value
-from tests.support.op_calls import array, floats, ints, related, value
+from tests.relay.op.nn.onnx_reference import onnx_value
+from tests.support.relay.op.calls import array, floats, ints, related, value
 
 
 def test_relu_is_onnxs_and_keeps_integers() -> None:

@@ -14,9 +14,17 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
-from tests.support.onnx_reference import onnx_value
-from tests.support.op_calls import Array, array, floats, ints, related, type_of, value
+from tests.relay.op.nn.onnx_reference import onnx_value
 from tests.support.profiles import examples
+from tests.support.relay.op.calls import (
+    Array,
+    array,
+    floats,
+    ints,
+    related,
+    type_of,
+    value,
+)
 
 
 def plain_conv2d(data: Array, weight: Array, attrs: Any) -> Array:

@@ -8,7 +8,7 @@ from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
 from parpass.relay.op import Op, TypeRelationError, nn
-from tests.support.op_calls import array, floats, ints, related, type_of, value
+from tests.support.relay.op.calls import array, floats, ints, related, type_of, value
 
 ROW = const(np.full((1, 1), 200, "uint8"))
 SIGNED = const(np.full((1, 1), -100, "int8"))

@@ -6,8 +6,8 @@ import pytest
 from parpass.errors import IRTypeError
 from parpass.relay.expr import Call, TupleWrapper, const
 from parpass.relay.op import TypeRelationError, nn
-from tests.support.onnx_reference import onnx_value
-from tests.support.op_calls import array, floats, related, value
+from tests.relay.op.nn.onnx_reference import onnx_value
+from tests.support.relay.op.calls import array, floats, related, value
 
 GAMMA, BETA, MEAN = floats(3, seed=1), floats(3, seed=2), floats(3, seed=3)
 VARIANCE = const(np.array([0.5, 1.0, 2.0], "float32"))

@@ -10,7 +10,7 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
-from tests.support.op_calls import array, floats, ints, related, value
+from tests.support.relay.op.calls import array, floats, ints, related, value
 
 WIDTH = ((1, 2), (0, 1))
 

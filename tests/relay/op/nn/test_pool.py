@@ -11,9 +11,17 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay.expr import const
 from parpass.relay.op import Op, TypeRelationError, nn
-from tests.support.onnx_reference import onnx_value
-from tests.support.op_calls import array, bools, floats, ints, related, type_of, value
+from tests.relay.op.nn.onnx_reference import onnx_value
 from tests.support.profiles import examples
+from tests.support.relay.op.calls import (
+    array,
+    bools,
+    floats,
+    ints,
+    related,
+    type_of,
+    value,
+)
 
 GEOMETRIES: list[dict[str, Any]] = [
     {"kernel_shape": [2, 2]},

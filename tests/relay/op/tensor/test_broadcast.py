@@ -14,7 +14,8 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from tests.support.op_calls import (
+from tests.support.profiles import examples
+from tests.support.relay.op.calls import (
     Array,
     array,
     bools,
@@ -24,7 +25,6 @@ from tests.support.op_calls import (
     type_of,
     value,
 )
-from tests.support.profiles import examples
 
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": operator.add,

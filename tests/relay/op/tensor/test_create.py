@@ -8,7 +8,7 @@ from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Constant, const
 from parpass.runtime.ndarray import NDArray
-from tests.support.op_calls import floats, ints, related, value
+from tests.support.relay.op.calls import floats, ints, related, value
 
 UNIFORM: list[tuple[Call, float, tuple[int, ...], str]] = [
     (op.full(2.5, (2, 3)), 2.5, (2, 3), "float32"),

@@ -10,7 +10,7 @@ import pytest
 from parpass.errors import IRTypeError
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from tests.support.op_calls import array, bools, floats, ints, value
+from tests.support.relay.op.calls import array, bools, floats, ints, value
 
 MATH: dict[str, tuple[Callable[[float], float], float, float]] = {
     "exp": (math.exp, -3, 3),

@@ -12,8 +12,8 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay import op
 from parpass.relay.expr import Call, Tuple, TupleWrapper
-from tests.support.op_calls import array, floats, ints, related, type_of, value
 from tests.support.profiles import examples
+from tests.support.relay.op.calls import array, floats, ints, related, type_of, value
 
 UNKNOWN = UnknownDim()
 

@@ -13,7 +13,7 @@ from parpass.ir.types import Any as UnknownDim
 from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, const
-from tests.support.op_calls import array, floats, related, type_of, value
+from tests.support.relay.op.calls import array, floats, related, type_of, value
 
 DATA = floats(4, 5)
 VALUES = array(DATA)

@@ -14,8 +14,8 @@ from parpass.ir.types import TensorType
 from parpass.relay import op
 from parpass.relay.expr import Call, Function, var
 from parpass.runtime.devices import cpu
-from tests.support.op_calls import array, floats, related, type_of, value
 from tests.support.profiles import examples
+from tests.support.relay.op.calls import array, floats, related, type_of, value
 
 DATA = floats(2, 3, 4)
 VALUES = array(DATA)

@@ -13,17 +13,12 @@ from parpass.ir.node import post_order
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType
 from parpass.relay.expr import Expr, Function, GlobalVar, var
-from parpass.relay.transform import (
-    FuseOps,
-    Inline,
-    InlinePrimitives,
-    ToANormalForm,
-)
+from parpass.relay.transform import FuseOps, Inline, InlinePrimitives, ToANormalForm
 from parpass.transform import PassContext, Sequential
-from tests.support.deep import DEEPEST
 from tests.support.drawn import HIGHER_ORDER
-from tests.support.meaning import assert_keeps_meaning
 from tests.support.profiles import examples
+from tests.support.relay.deep import DEEPEST
+from tests.support.relay.meaning import assert_keeps_meaning
 
 VECTOR = TensorType((3,))
 x = var("x", VECTOR)

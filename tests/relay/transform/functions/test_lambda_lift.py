@@ -8,7 +8,15 @@ from parpass import relay
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Call, Expr, Function, Tuple
 from parpass.relay.transform import LambdaLift
-from tests.support.deep import DEEPEST, X, calls, function_of, ifs, let_values, lets
+from tests.support.relay.deep import (
+    DEEPEST,
+    X,
+    calls,
+    function_of,
+    ifs,
+    let_values,
+    lets,
+)
 
 
 def test_it_is_a_module_pass_of_level_1_7_13() -> None:

@@ -16,8 +16,8 @@ from parpass.relay.transform import (
 )
 from parpass.transform import Sequential
 from tests.support.drawn import HIGHER_ORDER
-from tests.support.meaning import assert_keeps_meaning
 from tests.support.profiles import examples
+from tests.support.relay.meaning import assert_keeps_meaning
 
 X = relay.var("x", shape=(10, 20))
 

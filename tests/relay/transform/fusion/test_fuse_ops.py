@@ -15,14 +15,14 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.transform import DefuseOps, FunctionsFromFusion, FuseOps, InferType
 from parpass.relay.transform.fusion.defuse_ops import defuse_ops
 from parpass.relay.transform.fusion.fuse_ops import fuse_ops
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.transform import PassContext
-from tests.support.case_files import read_cases
-from tests.support.deep import DEPTHS
+from tests.support.cases.files import read_cases
+from tests.support.cases.program_texts import read_program
 from tests.support.drawn import HIGHER_ORDER
-from tests.support.meaning import assert_keeps_meaning
 from tests.support.profiles import examples
-from tests.support.program_texts import read_program
+from tests.support.relay.deep import DEPTHS
+from tests.support.relay.meaning import assert_keeps_meaning
 
 FLAT = relay.var("x", shape=(10, 20))
 FILE = Path(__file__).parents[3] / "cases" / "relay" / "fuse_ops.txt"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass.ir.op_table import OpPattern
+from parpass.ir.op.op_table import OpPattern
 from parpass.relay.transform.fusion.fusion_groups import PostDominators
 from tests.support.profiles import examples
 

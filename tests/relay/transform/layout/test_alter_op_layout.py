@@ -12,15 +12,15 @@ import pytest
 
 from parpass import relay
 from parpass.ir.module import IRModule
-from parpass.ir.op_registration import TempOpAttr
+from parpass.ir.op.op_registration import TempOpAttr
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Expr, Function
 from parpass.relay.transform import AlterOpLayout, InferType
 from parpass.runner import Runner
 from parpass.target import Target
 from parpass.transform import PassContext
-from tests.support.meaning import assert_keeps_meaning
-from tests.support.pooled import POOLED
+from tests.support.relay.meaning import assert_keeps_meaning
+from tests.support.runner.pooled import POOLED
 
 AVX512 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
 AVX2 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")

@@ -13,7 +13,7 @@ from parpass import relay
 from parpass.errors import ArgumentError, IRError, IRTypeError, UnknownOpError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
-from parpass.ir.op_registration import TempOpAttr
+from parpass.ir.op.op_registration import TempOpAttr
 from parpass.ir.structural import assert_structural_equal
 from parpass.relay.analysis import free_vars
 from parpass.relay.expr import Call, Expr, Function, Tuple, const
@@ -27,8 +27,8 @@ from parpass.relay.transform.layout.alter_op_layout import conv2d_nchwc
 from parpass.relay.transform.layout.layout_rules import InferCorrectLayoutOutput
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
 from tests.support.profiles import examples
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
 
 pytestmark = pytest.mark.hunt  # properties are inside of tests
 

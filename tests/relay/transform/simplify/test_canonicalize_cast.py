@@ -6,7 +6,7 @@ from parpass import relay
 from parpass.ir.node import post_order
 from parpass.relay.expr import Expr
 from parpass.relay.transform.simplify.canonicalize import CastCanonicalizer
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 
 DEPTH = 20_000
 

@@ -5,7 +5,7 @@ import pytest
 from parpass import relay
 from parpass.relay.expr import Call, Expr
 from parpass.relay.transform.simplify.canonicalize import OpCanonicalizer
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 
 DEPTH = 20_000
 

@@ -8,7 +8,7 @@ from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.transform import FastMath
 from parpass.relay.transform.simplify.fast_math import FastMathReplacer
 from parpass.transform import PassContext, Sequential
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 x = relay.var("x", shape=(3,))
 grid = relay.var("grid", shape=(2, 5))

@@ -18,9 +18,9 @@ from parpass.relay.expr import Call, Expr, Function, Var
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import InferType, SimplifyExpr
 from parpass.relay.transform.simplify.simplify_expr import simplify_expr
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.runner import Runner
-from tests.support.meaning import assert_keeps_meaning, assert_parallel_is_serial
+from tests.support.relay.meaning import assert_keeps_meaning, assert_parallel_is_serial
 
 DEEP = 20_000
 

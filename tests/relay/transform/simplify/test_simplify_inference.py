@@ -13,9 +13,9 @@ from parpass.relay.expr import Call, Expr, Function, TupleWrapper
 from parpass.relay.interpreter.interpreter import evaluate
 from parpass.relay.transform import SimplifyInference
 from parpass.relay.transform.simplify.simplify_inference import simplify_inference
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.runtime.dtypes import numpy_dtype
-from tests.support.deep import DEPTHS
+from tests.support.relay.deep import DEPTHS
 
 
 def batch_norm(

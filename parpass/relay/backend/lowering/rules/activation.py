@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
-from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.index_maps import counted
 from parpass.relay.backend.lowering.loops import (
     accumulated,
     accumulated_together,
     allocated,
     nest,
+    quotient,
     scratch,
     zero,
 )
@@ -28,15 +29,13 @@ from parpass.relay.op.declaration.type_relations import normal_axis
 from parpass.relay.op.nn.activation import LeakyReluAttrs, PReluAttrs, SoftmaxAttrs
 from parpass.relay.op.nn.loss import NLLLossAttrs
 from parpass.tir import op
-from parpass.tir.buffer import BufferLoad
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import BufferLoad, PrimExpr, Select
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 
 @register_injective("nn.relu")
 def _relu(call: OpCall[Any], indices: Indices) -> PrimExpr:
-    return larger(call.sources[0].at(indices), zero(call.out.dtype))
+    return op.maximum(call.sources[0].at(indices), zero(call.out.dtype))
 
 
 @register_injective("nn.leaky_relu")
@@ -84,7 +83,7 @@ def _along_rows(
         return accumulated(
             lowest(out.dtype),
             (out.shape[axis],),
-            lambda known, k: larger(known, data.at(at(k))),
+            lambda known, k: op.maximum(known, data.at(at(k))),
             lambda largest: body(at, largest),
         )
 
@@ -151,8 +150,6 @@ def _register(name: str, *, is_logarithm: bool) -> None:
     @register_template(name)
     def template(call: OpCall[Any], store: Store) -> Stmt:
         predictions, targets = call.sources
-        if not predictions.shape[0]:
-            raise NoRuleError("the mean of no elements")
 
         def more(total: PrimExpr, k: Indices) -> PrimExpr:
             value = predictions.at(k)
@@ -160,8 +157,7 @@ def _register(name: str, *, is_logarithm: bool) -> None:
             return op.add(total, op.multiply(value, targets.at(k)))
 
         def done(total: PrimExpr) -> Stmt:
-            count = op.const(predictions.shape[0], call.out.dtype)
-            return store((), op.div(op.neg(total), count))
+            return store((), quotient(op.neg(total), predictions.shape[0]))
 
         return accumulated(zero(call.out.dtype), predictions.shape, more, done)
 

@@ -19,7 +19,7 @@ from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.op.nn.conv_transpose import ConvTransposeAttrs
 from parpass.tir import op
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr
 from parpass.tir.stmt import Stmt
 
 

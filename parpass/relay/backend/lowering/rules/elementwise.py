@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from parpass.ir.op_table import Op
-from parpass.relay.backend.lowering.extremes import clamped, larger, lesser
+from parpass.ir.op.op_table import Op
+from parpass.relay.backend.lowering.extremes import clamped
 from parpass.relay.backend.lowering.index_maps import broadcast_at
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
@@ -17,8 +17,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 from parpass.relay.op.tensor.elementwise import ClipAttrs, limit_of
 from parpass.tir import op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Select
-from parpass.tir.prim_expr import IntImm, PrimExpr
+from parpass.tir.expr import Call, IntImm, PrimExpr, Select
 
 Compute = Callable[[Any, Any], PrimExpr]
 
@@ -59,7 +58,8 @@ def _floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if not _is_float(a):
         return _of_ints(op.floormod, a, b)
     rest, _ = _floor_rest(a, b)
-    return rest
+    zero = op.const(0, a.dtype)
+    return Select(op.equal(rest, zero), op.copysign(zero, b), rest)
 
 
 def _floor_rest(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
@@ -75,19 +75,21 @@ def _floor_rest(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
 def _floor_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """Return a quotient rounded down, of floats as numpy has it.
 
-    It is worked out of the rest, which is exact where the quotient is rounded.
+    It is worked out of the rest, which is exact where the quotient is rounded. A 0 has
+    the sign of the quotient that is not rounded.
     """
     if not _is_float(a):
         return _of_ints(op.floordiv, a, b)
     dtype = a.dtype
     zero, one = op.const(0, dtype), op.const(1, dtype)
     _, is_other = _floor_rest(a, b)
-    quotient = op.div(op.subtract(a, op.fmod(a, b)), b)
+    exact, quotient = op.div(a, b), op.div(op.subtract(a, op.fmod(a, b)), b)
     quotient = Select(is_other, op.subtract(quotient, one), quotient)
     down = op.floor(quotient)
     is_less = op.subtract(quotient, down) > op.const(0.5, dtype)
     nearest = Select(is_less, op.add(down, one), down)
-    return Select(op.equal(b, zero), op.div(a, b), nearest)
+    signed = Select(op.equal(quotient, zero), op.copysign(zero, exact), nearest)
+    return Select(op.equal(b, zero), exact, signed)
 
 
 def _power(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -117,8 +119,8 @@ _binary("mod", _mod)
 _binary("floor_mod", _floor_mod)
 _binary("trunc_mod", _mod)
 _binary("power", _power)
-_binary("maximum", larger)
-_binary("minimum", lesser)
+_binary("maximum", op.maximum)
+_binary("minimum", op.minimum)
 _binary("logical_xor", op.not_equal)
 _binary("bitwise_and", _bitwise(op.bitwise_and, op.logical_and))
 _binary("bitwise_or", _bitwise(op.bitwise_or, op.logical_or))
@@ -148,8 +150,8 @@ def _negative(x: PrimExpr) -> PrimExpr:
 
 def _sign(x: PrimExpr) -> PrimExpr:
     zero, one = _zero(x), op.const(1, x.dtype)
-    # What is neither above nor below 0 is 0, or no number.
-    return Select(x > zero, one, Select(x < zero, op.subtract(zero, one), x))
+    # What is neither above nor below 0 is NaN, or becomes 0 when that is added to it.
+    return Select(x > zero, one, Select(x < zero, op.subtract(zero, one), x + zero))
 
 
 def _zero(x: PrimExpr) -> PrimExpr:

@@ -34,8 +34,7 @@ from parpass.relay.op.transform.select import (
 )
 from parpass.tir import op
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr, Select
 
 
 @register_injective("take")
@@ -124,8 +123,8 @@ def _reverse_sequence(call: OpCall[Any], indices: Indices) -> PrimExpr:
     rank = len(call.out.shape)
     axis = normal_axis(call.attrs.seq_axis, rank)
     batch = normal_axis(call.attrs.batch_axis, rank)
-    if lengths.dtype == "uint64" or axis == batch:
-        raise NoRuleError("lengths of uint64, or one axis for all")
+    if lengths.dtype == "uint64":
+        raise NoRuleError("lengths of uint64")
     dim = call.out.shape[axis]
     length = op.cast_to(lengths.at([indices[batch]]), "int64")
     # As of a slice in Python: a negative length counts from the end.

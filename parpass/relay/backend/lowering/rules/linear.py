@@ -24,8 +24,7 @@ from parpass.relay.op.transform.matrix import (
     einsum_terms,
 )
 from parpass.tir import op
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr, Select
 from parpass.tir.stmt import Stmt
 
 Factor = Callable[[Indices, PrimExpr], PrimExpr]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
-from parpass.relay.backend.lowering.extremes import larger
 from parpass.relay.backend.lowering.loops import (
     accumulated,
     allocated,
@@ -16,7 +15,6 @@ from parpass.relay.backend.lowering.loops import (
 )
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
-    NoRuleError,
     OpCall,
     Store,
     register_injective,
@@ -31,8 +29,7 @@ from parpass.relay.op.nn.norm import (
     NormAttrs,
 )
 from parpass.tir import op
-from parpass.tir.buffer import BufferLoad
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import BufferLoad, PrimExpr
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 
@@ -81,9 +78,8 @@ def _normalised(
     attrs, out = call.attrs, call.out
     data, gamma, beta = call.sources
     axis = normal_axis(attrs.axis, len(data.shape))
-    if 0 in inner:
-        raise NoRuleError("the mean of no elements")
-    count, epsilon = (op.const(x, out.dtype) for x in (math.prod(inner), attrs.epsilon))
+    many = max(math.prod(inner), 1)  # of no elements nobody asks the mean
+    count, epsilon = (op.const(x, out.dtype) for x in (many, attrs.epsilon))
 
     def part(which: Indices) -> Stmt:
         numbers = scratch((2,), out.dtype, "numbers")
@@ -154,21 +150,18 @@ def _instance_norm(call: OpCall[NormAttrs], store: Store) -> Stmt:
 
 
 @register_template("nn.group_norm")
-def _group_norm(call: OpCall[GroupNormAttrs], store: Store) -> Stmt | None:
+def _group_norm(call: OpCall[GroupNormAttrs], store: Store) -> Stmt:
     attrs, out = call.attrs, call.out
     axis = normal_axis(attrs.axis, len(out.shape))
-    if not axis:
-        raise NoRuleError("groups of the first axis")
     each = out.shape[axis] // attrs.num_groups
     others = [at for at in range(1, len(out.shape)) if at != axis]
 
     def join(which: Indices, k: Indices) -> list[PrimExpr]:
-        found = dict(zip((axis, *others), k, strict=True))
-        found[0] = which[0]
+        found = {0: which[0], **dict(zip((axis, *others), k, strict=True))}
         found[axis] = which[1] * each + k[0]
         return [found[at] for at in range(len(out.shape))]
 
-    outer = [out.shape[0], attrs.num_groups]
+    outer = [out.shape[0] if axis else 1, attrs.num_groups]
     inner = [each, *(out.shape[at] for at in others)]
     return _normalised(call, store, outer, inner, join)
 
@@ -214,7 +207,7 @@ def _l2_normalize(call: OpCall[L2NormalizeAttrs], store: Store) -> Stmt:
             return op.add(total, op.multiply(x, x))
 
         def done(total: PrimExpr) -> Stmt:
-            length = op.sqrt(larger(total, op.const(attrs.eps, out.dtype)))
+            length = op.sqrt(op.maximum(total, op.const(attrs.eps, out.dtype)))
 
             def quotient(k: Indices) -> Stmt:
                 place = join(which, k)

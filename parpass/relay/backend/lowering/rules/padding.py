@@ -12,8 +12,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 )
 from parpass.relay.op.nn.padding import MirrorPadAttrs, PadAttrs
 from parpass.tir import op
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr, Select
 
 
 @register_injective("nn.pad")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.index_maps import (
     WindowElement,
     axis_lengths,
@@ -31,7 +31,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.nn.pool import PoolAttrs
 from parpass.tir import op
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr
 from parpass.tir.stmt import Stmt
 
 
@@ -69,7 +69,7 @@ def _max_pool(call: OpCall[PoolAttrs], store: Store) -> Stmt:
 
     def more(indices: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
         value, place = windows.at(indices, k)
-        return larger(known, place.if_inside(value, start))
+        return op.maximum(known, place.if_inside(value, start))
 
     return reductions(call.out, call.attrs.pool_size, more, store, start)
 
@@ -163,7 +163,7 @@ def _register_whole(name: str, rank: int, is_max: bool) -> None:
     @register_template(name)
     def template(call: OpCall[Any], store: Store) -> Stmt:
         start = lowest(call.out.dtype) if is_max else zero(call.out.dtype)
-        step, finish = (larger, _without_count) if is_max else (op.add, op.div)
+        step, finish = (op.maximum, _without_count) if is_max else (op.add, op.div)
         return _pooled_whole(call, store, rank, start, step, finish)
 
 

@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from parpass.relay.backend.lowering.extremes import (
-    highest,
-    larger,
-    lesser,
-    lowest,
-)
+from parpass.relay.backend.lowering.extremes import highest, lowest
 from parpass.relay.backend.lowering.index_maps import broadcast_at, flat, unflat
 from parpass.relay.backend.lowering.loops import (
     accumulated_together,
     allocated,
     nest,
+    quotient,
     reductions,
     scratch,
     zero,
@@ -37,10 +33,8 @@ from parpass.relay.op.reduce import (
 )
 from parpass.relay.op.transform.scan import ScanopAttrs
 from parpass.tir import op
-from parpass.tir.buffer import BufferLoad
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import BufferLoad, PrimExpr, Select
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 
 Step = Callable[[Any, Any], PrimExpr]
@@ -99,8 +93,8 @@ def _register(
 _FALSE, _TRUE = op.const(False), op.const(True)
 _register("sum", zero, op.add)
 _register("prod", lambda dtype: op.const(1, dtype), op.multiply)
-_register("max", lowest, larger, (_FALSE, op.logical_or))
-_register("min", highest, lesser, (_TRUE, op.logical_and))
+_register("max", lowest, op.maximum, (_FALSE, op.logical_or))
+_register("min", highest, op.minimum, (_TRUE, op.logical_and))
 _register("all", lambda _: _TRUE, op.logical_and)
 _register("any", lambda _: _FALSE, op.logical_or)
 
@@ -111,33 +105,50 @@ def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
     kind = data_type(out.dtype)
     wide = out.dtype
     if kind.is_integral:
-        if kind.bits > 32 or not 0 < rows.count < 2**31:
+        if not 0 < rows.count < 2**31:
             raise NoRuleError(f"the mean of {rows.count} values of {out.dtype}")
+        if kind.bits > 32:
+            return _mean_of_wide_ints(call, store)
         wide = "int64"  # which has the sum of all
 
     def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
         return op.add(total, op.cast_to(rows.element(at, k), wide))
 
     def divided(at: Indices, total: PrimExpr) -> Stmt:
-        count = op.const(rows.count, wide)
-        return store(at, op.cast_to(_quotient(total, count), out.dtype))
+        return store(at, op.cast_to(quotient(total, rows.count), out.dtype))
 
     return reductions(out, rows.shape, more, divided, zero(wide))
 
 
-def _quotient(total: PrimExpr, count: PrimExpr) -> PrimExpr:
-    if data_type(total.dtype).is_integral:
-        return op.truncdiv(total, count)
-    if getattr(count, "value", 1) == 0:
-        raise NoRuleError("the mean of no elements")
-    return op.div(total, count)
+def _mean_of_wide_ints(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
+    """Return loops for means of ints whose sum may overflow: of quotients and rests."""
+    out, rows = call.out, _Rows(call)
+    nothing, count = zero(out.dtype), op.const(rows.count, out.dtype)
+
+    def element(at: Indices) -> Stmt:
+        def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
+            value = rows.element(at, k)
+            parts = op.floordiv(value, count), op.floormod(value, count)
+            return [op.add(*both) for both in zip(known, parts, strict=True)]
+
+        def joined(found: list[PrimExpr]) -> Stmt:
+            wholes, rests = found
+            down = op.add(wholes, op.floordiv(rests, count))
+            left = op.not_equal(op.floormod(rests, count), nothing)
+            is_below = op.logical_and(down < nothing, left)
+            # Towards zero, not down.
+            return store(at, op.add(down, op.cast_to(is_below, out.dtype)))
+
+        return accumulated_together([nothing, nothing], rows.shape, more, joined)
+
+    return nest(out.shape, element)
 
 
 @register_template("variance")
 def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     data, around = call.sources
     rows = _Rows(call)
-    count = op.const(rows.count - int(call.attrs.unbiased), call.out.dtype)
+    count = rows.count - int(call.attrs.unbiased)
 
     def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
         place = rows.at(at, k)
@@ -145,7 +156,7 @@ def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
         return op.add(total, op.multiply(off, off))
 
     def divided(at: Indices, total: PrimExpr) -> Stmt:
-        return store(at, _quotient(total, count))
+        return store(at, quotient(total, count))
 
     return reductions(call.out, rows.shape, more, divided)
 

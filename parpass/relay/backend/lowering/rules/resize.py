@@ -27,8 +27,7 @@ from parpass.relay.op.image.resize import NEAREST, ResizeAttrs
 from parpass.relay.op.nn.upsample import as_resize
 from parpass.runtime.dtypes import is_int_dtype
 from parpass.tir import op
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr, Select
 
 _WIDE = "float64"
 

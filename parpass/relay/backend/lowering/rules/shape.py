@@ -43,9 +43,7 @@ from parpass.relay.op.transform.shape import (
     TransposeAttrs,
 )
 from parpass.tir import op
-from parpass.tir.buffer import BufferLoad, decl_buffer
-from parpass.tir.expr import Select
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import BufferLoad, PrimExpr, Select, decl_buffer
 from parpass.tir.stmt import Evaluate, Stmt, stmt_seq
 
 

@@ -16,9 +16,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     vector,
 )
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Call, Load, Var
+from parpass.tir.expr import Broadcast, Call, Load, PrimExpr, Var
 from parpass.tir.op import add, const, less
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
 
 _LATENCY = 8  # products under way at once: two ports, four cycles each

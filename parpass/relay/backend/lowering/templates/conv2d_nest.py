@@ -19,7 +19,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     suits_vectors,
 )
 from parpass.target.vector_registers import VectorRegisters
-from parpass.tir.prim_expr import PrimExpr
+from parpass.tir.expr import PrimExpr
 from parpass.tir.stmt import Stmt
 
 

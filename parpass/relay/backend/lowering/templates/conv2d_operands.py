@@ -16,9 +16,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
 )
 from parpass.relay.op.declaration.layout import Layout, transformed_shape
 from parpass.relay.op.nn.windows import window_counts
-from parpass.tir.expr import Var
+from parpass.tir.expr import PrimExpr, Var
 from parpass.tir.op import add, const, multiply
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt, stmt_seq
 
 

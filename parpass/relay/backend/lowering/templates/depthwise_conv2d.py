@@ -9,10 +9,7 @@ from parpass.relay.backend.lowering.rule_registry import (
     Store,
     register_template,
 )
-from parpass.relay.backend.lowering.templates.accumulators import (
-    Tile,
-    best_tile,
-)
+from parpass.relay.backend.lowering.templates.accumulators import Tile, best_tile
 from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
 from parpass.relay.backend.lowering.templates.conv2d_operands import (
     Conv2DShape,
@@ -29,9 +26,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     ramp,
     vector,
 )
-from parpass.tir.expr import Load
+from parpass.tir.expr import Load, PrimExpr
 from parpass.tir.op import add
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt, stmt_seq
 
 

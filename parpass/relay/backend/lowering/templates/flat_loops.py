@@ -13,9 +13,8 @@ from typing import Any
 from parpass.ir.types import PointerType, PrimType
 from parpass.relay.backend.lowering.rule_registry import OpCall, Source
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Load, Ramp, Var
+from parpass.tir.expr import IntImm, Load, PrimExpr, Ramp, Var
 from parpass.tir.op import add, const, multiply
-from parpass.tir.prim_expr import IntImm, PrimExpr
 from parpass.tir.stmt import Allocate, For, ForKind, LetStmt, Stmt, Store, stmt_seq
 
 INDEX = "int64"

@@ -27,9 +27,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
 )
 from parpass.relay.op.nn.norm import LRNAttrs
 from parpass.target.vector_registers import VectorRegisters
-from parpass.tir.expr import Var
+from parpass.tir.expr import PrimExpr, Var
 from parpass.tir.op import add, const, div, maximum, minimum, multiply, power, subtract
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import For, ForKind, LetStmt, Stmt, stmt_seq
 
 

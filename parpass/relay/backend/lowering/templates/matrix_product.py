@@ -33,9 +33,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     suits_vectors,
 )
 from parpass.target.vector_registers import VectorRegisters
-from parpass.tir.expr import Load
+from parpass.tir.expr import Load, PrimExpr
 from parpass.tir.op import add, floordiv, floormod, multiply
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt, stmt_seq
 
 

@@ -31,9 +31,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
 )
-from parpass.tir.expr import Load
+from parpass.tir.expr import Load, PrimExpr
 from parpass.tir.op import add, multiply
-from parpass.tir.prim_expr import PrimExpr
 from parpass.tir.stmt import Stmt, stmt_seq
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from parpass.relay.backend.lowering.extremes import larger, lowest
+from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.rule_registry import (
     OpCall,
     Result,
@@ -35,7 +35,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.tir.expr import Cast, Var
+from parpass.tir.expr import Cast, PrimExpr, Var
 from parpass.tir.op import (
     add,
     const,
@@ -46,8 +46,7 @@ from parpass.tir.op import (
     multiply,
     subtract,
 )
-from parpass.tir.prim_expr import PrimExpr
-from parpass.tir.stmt import For, ForKind, LetStmt, Stmt, stmt_seq
+from parpass.tir.stmt import For, ForKind, Stmt, stmt_seq
 
 Pair = tuple[int, int]
 
@@ -179,9 +178,7 @@ class _Pooling:
         known = self._sums[0]
         if not self._is_max:
             return self._sums.set(0, add(known, value))
-        # By a name, as it stands there more than once.
-        name = Var("value", value.dtype)
-        return LetStmt(name, value, self._sums.set(0, larger(known, name)))
+        return self._sums.set(0, maximum(known, value))
 
     def _divided(self, height: PrimExpr, width: PrimExpr) -> list[Stmt]:
         """Return what makes a mean of a sum."""

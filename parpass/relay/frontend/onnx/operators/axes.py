@@ -87,8 +87,12 @@ def shape_of(node: OnnxNode, data: Expr) -> Expr:
 
 
 def whole(node: OnnxNode, index: int) -> Expr:
-    """Return an input that only the running model knows, as a vector of int64."""
-    given = node.input(index)
+    """Return an input that only the running model knows, a vector, as int64.
+
+    Raises:
+        MalformedModelError: It has other dimensions, or is of another dtype.
+    """
+    given = node.of_rank(1, node.input(index), f"input number {index + 1}")
     if not is_int_dtype(node.dtype(given)):
         raise node.fault(f"expected whole numbers, got {node.dtype(given)}")
     return op.cast(given, "int64")

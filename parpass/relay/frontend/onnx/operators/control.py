@@ -5,43 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from parpass.relay import op
-from parpass.relay.expr import Expr, If, Tuple, TupleWrapper
+from parpass.relay.expr import Expr, If, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.axes import element, normal_axis
 
 
 def _if(node: OnnxNode) -> Expr | TupleWrapper:
     """A condition that is known leaves one of the graphs, which alone is converted."""
-    known = node.known_or_none(0)
+    known = _condition(node, node.input(0))
     if known is not None:
-        if known.size != 1:
-            raise node.fault(f"expected one bool for its condition, got {known.size}")
-        name, other = ("then_branch", "else_branch")[:: 1 if known.all() else -1]
+        name, other = ("then_branch", "else_branch")[:: 1 if known else -1]
         results = node.graph(name)(())
         node.drop(other)
         return _packed(results)
     cond = op.reshape(node.input(0), ())
-    then, other = node.graph("then_branch")(()), node.graph("else_branch")(())
+    graphs = node.graph("then_branch"), node.graph("else_branch")
+    then, other = (graph(()) for graph in graphs)
     if len(then) != len(other):
         raise node.fault(f"its graphs give {len(then)} and {len(other)} values")
     for at, pair in enumerate(zip(then, other, strict=True)):
-        then[at], other[at] = _alike(node, *pair)
+        then[at], other[at] = _alike(node, cond, *pair)
     if len(then) == 1:
         return If(cond, then[0], other[0])
     return TupleWrapper(If(cond, Tuple(tuple(then)), Tuple(tuple(other))), len(then))
 
 
-def _alike(node: OnnxNode, one: Expr, other: Expr) -> tuple[Expr, Expr]:
+def _alike(node: OnnxNode, cond: Expr, one: Expr, other: Expr) -> tuple[Expr, Expr]:
     """Return values of one type: lengths in which they differ are unknown."""
     types = node.type(one), node.type(other)
     if types[0] == types[1]:
         return one, other
     ranks = {len(found.shape) for found in types}
     if len(ranks) > 1 or types[0].dtype != types[1].dtype:
-        raise node.refusal(
-            f"graphs that give {types[0]} or {types[1]} are not supported"
+        what = (
+            f"graphs that give {types[0]} or {types[1]} are not supported: the choice"
         )
+        raise node.unknown(cond, what)
     return _reshaped_to_itself(one), _reshaped_to_itself(other)
 
 
@@ -144,4 +146,50 @@ def _scan_of_batches(node: OnnxNode, count: int) -> Expr | TupleWrapper:
     return _packed([op.stack(list(one), 0) for one in zip(*batches, strict=True)])
 
 
-CONTROL: dict[str, Converter] = {"If": _if, "Scan": _scan}
+def _loop(node: OnnxNode) -> Expr | TupleWrapper:
+    """The steps are written out, as far as the condition is known to hold.
+
+    Without a trip count, and with one as large as integers are, it is the condition
+    that ends the loop.
+    """
+    count = None
+    if node.optional(0) is not None:
+        count = int(node.known_number(0, "trip count"))
+    condition = node.optional(1)
+    goes_on = condition is None or _holds(node, condition)
+    body = node.graph("body")
+    states = [node.input(at) for at in range(2, node.input_count)]
+    carried, steps = len(states), 0
+    slices: list[list[Expr]] = []
+    while goes_on and (count is None or steps < count):
+        node.steps(steps + 1)
+        given = const(np.int64(steps)), const(np.bool_(True))
+        condition, *results = body([*given, *states])
+        goes_on = _holds(node, condition)
+        states = results[:carried]
+        slices.append(results[carried:])
+        steps += 1
+    if not slices and node.output_count > carried:
+        raise node.refusal("loops without a step are not supported")
+    stacked = [op.stack(list(one), 0) for one in zip(*slices, strict=True)]
+    return _packed([*states, *stacked])
+
+
+def _holds(node: OnnxNode, condition: Expr) -> bool:
+    known = _condition(node, condition)
+    if known is None:
+        raise node.unknown(condition, "the condition of the loop")
+    return known
+
+
+def _condition(node: OnnxNode, expr: Expr) -> bool | None:
+    """Return the value of a condition; None if it depends on the model's inputs."""
+    found = node.type(expr)
+    dims = [dim for dim in found.shape if isinstance(dim, int)]
+    if found.dtype != "bool" or any(dim != 1 for dim in dims):
+        raise node.fault(f"expected one bool for its condition, got {found}")
+    value = node.value(expr)
+    return None if value is None else bool(value.all())
+
+
+CONTROL: dict[str, Converter] = {"If": _if, "Loop": _loop, "Scan": _scan}

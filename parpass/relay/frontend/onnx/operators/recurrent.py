@@ -144,18 +144,23 @@ class _Layer:
             node.integer(one, 0) for one in ("input_forget", "linear_before_reset")
         )
         self._is_variant = any([*flags])
-        self._inputs = self._from_batches(node.input(0), (1, 0, 2))
+        data = node.of_rank(3, node.input(0), "X")
+        self._inputs = self._from_batches(data, (1, 0, 2))
         self._lengths = node.optional(4)
         given = [node.optional(5 + at) for at in range(count)]
         self._initial = [
-            None if one is None else self._from_batches(one, (1, 0, 2)) for one in given
+            one
+            and self._from_batches(node.of_rank(3, one, f"initial_{name}"), (1, 0, 2))
+            for one, name in zip(given, "hc", strict=False)
         ]
         self._direction = node.text("direction", "forward")
         if self._direction not in ("forward", "reverse", "bidirectional"):
             raise node.fault(
                 f"direction is '{self._direction}', which ONNX does not know"
             )
-        self._hidden = node.shape(node.input(2))[2]
+        self._weight = node.of_rank(3, node.input(1), "W")
+        self._recurrence = node.of_rank(3, node.input(2), "R")
+        self._hidden = node.shape(self._recurrence)[2]
         if node.integer("hidden_size", self._hidden) != self._hidden:
             raise node.fault(f"hidden_size is not that of the weights, {self._hidden}")
 
@@ -185,7 +190,7 @@ class _Layer:
         data = self._turned(self._inputs) if backwards else self._inputs
         length, batch, _ = self._node.shape(data)
         weights = self._weights(at, data, functions)
-        zeros = op.zeros((batch, self._hidden), self._node.dtype(data))
+        zeros = op.full(self._node.scalar(0, data), (batch, self._hidden))
         states = tuple(
             zeros if one is None else element(one, at) for one in self._initial
         )
@@ -212,7 +217,7 @@ class _Layer:
         node, width = self._node, self._gates * self._hidden
         length, batch, size = node.shape(data)
         product = op.nn.dense(
-            op.reshape(data, (length * batch, size)), element(node.input(1), at)
+            op.reshape(data, (length * batch, size)), element(self._weight, at)
         )
         bias, peepholes = node.optional(3), None
         if len(self._initial) == 2 and node.optional(7) is not None:
@@ -224,7 +229,7 @@ class _Layer:
         product = op.reshape(product, (length, batch, width))
         return _Weights(
             product,
-            element(node.input(2), at),
+            element(self._recurrence, at),
             biases,
             peepholes,
             functions,

@@ -53,6 +53,8 @@ def _bound(node: OnnxNode, index: int, dtype: str) -> Expr:
     known = node.known_or_none(index)
     if known is None:
         return op.reshape(node.input(index), ())
+    if known.size != 1:
+        raise node.fault(f"expected one number for each bound, got {known.size}")
     return const(known.reshape(()), dtype)
 
 
@@ -89,7 +91,7 @@ def _tile(node: OnnxNode) -> Expr:
 def _slice_dynamic(node: OnnxNode, data: Expr) -> Expr:
     """Bounds are for some axes; those of the others take all."""
     rank = node.rank(data)
-    (count,) = node.shape(node.input(1))
+    count = node.count(node.input(1), "starts")
     axes = const(np.arange(count)) if node.optional(3) is None else whole(node, 3)
     given = [
         const(np.ones(count, "int64")) if node.optional(at) is None else whole(node, at)
@@ -222,6 +224,9 @@ def _widths(node: OnnxNode, rank: int) -> Expr:
     return op.scatter_elements(const(np.zeros((rank, 2), "int64")), places, rows, 0)
 
 
+_END = 2**31  # no axis is longer
+
+
 def _wrapped(node: OnnxNode, data: Expr, widths: Expr) -> Expr:
     """Each axis takes its elements again and again, on both sides."""
     shape = shape_of(node, data)
@@ -234,34 +239,60 @@ def _wrapped(node: OnnxNode, data: Expr, widths: Expr) -> Expr:
 
 
 def _pad(node: OnnxNode) -> Expr:
+    """Pads below 0 cut off elements, before any are added."""
     data, mode = node.input(0), node.text("mode", "constant")
     rank = node.rank(data)
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise node.fault(f"mode is '{mode}', which ONNX does not know")
-    if node.opset >= 11 and not (node.is_known(1) and node.is_known(3)):
-        widths, given = _widths(node, rank), node.optional(2)
-        if mode == "wrap":
-            return _wrapped(node, data, widths)
-        value = node.scalar(0, data) if given is None else op.reshape(given, ())
-        return op.dyn.nn.pad(data, widths, value, mode)
     if node.opset < 11:
-        pads = node.integers("pads") or ()
-        value = node.scalar(node.number("value", 0.0), data)
+        value: Expr = node.scalar(node.number("value", 0.0), data)
     else:
-        pads = node.known_ints(1, "pads")
         given = node.optional(2)
         value = node.scalar(0, data) if given is None else op.reshape(given, ())
+    if node.opset >= 11 and not (node.is_known(1) and node.is_known(3)):
+        return _pad_dynamic(node, data, mode, value)
+    if node.opset < 11:
+        pads = node.integers("pads") or ()
+    else:
+        pads = node.known_ints(1, "pads")
     axes = range(rank)
     if node.opset >= 18 and node.optional(3) is not None:
         axes = [normal_axis(node, at, (0,) * rank) for at in node.known_ints(3, "axes")]
-    if len(pads) != 2 * len(axes) or min(pads, default=0) < 0:
-        raise node.refusal(f"expected two pads from 0 up for each axis, got {pads}")
+    if len(pads) != 2 * len(axes):
+        raise node.fault(f"expected two pads for each axis, got {pads}")
     widths = [(0, 0)] * rank
     for at, axis in enumerate(axes):
         widths[axis] = pads[at], pads[at + len(axes)]
+    if min(pads, default=0) < 0:
+        data = _cut(node, data, widths)
+        widths = [(max(before, 0), max(behind, 0)) for before, behind in widths]
     if mode == "wrap":
         return _wrapped(node, data, const(np.array(widths, "int64")))
     return op.nn.pad(data, widths, value, mode)
+
+
+def _cut(node: OnnxNode, data: Expr, widths: list[tuple[int, int]]) -> Expr:
+    """Return data without as many elements as there are pads below 0."""
+    for dim, (before, behind) in zip(node.dims(data), widths, strict=True):
+        off = max(-before, 0) + max(-behind, 0)
+        if isinstance(dim, int) and off > dim:
+            raise node.fault(f"its pads cut off {off} elements of {dim}")
+    begin = [max(-before, 0) for before, _ in widths]
+    end = [min(behind, 0) or _END for _, behind in widths]
+    return op.strided_slice(data, begin, end)
+
+
+def _pad_dynamic(node: OnnxNode, data: Expr, mode: str, value: Expr) -> Expr:
+    zero, widths = const(np.int64(0)), _widths(node, node.rank(data))
+    off = op.maximum(op.negative(widths), zero)
+    begin = element(off, 0, 1)
+    end = op.subtract(shape_of(node, data), element(off, 1, 1))
+    steps = const(np.ones(node.rank(data), "int64"))
+    data = op.dyn.strided_slice(data, begin, end, steps)
+    widths = op.maximum(widths, zero)
+    if mode == "wrap":
+        return _wrapped(node, data, widths)
+    return op.dyn.nn.pad(data, widths, value, mode)
 
 
 PAD: dict[str, Converter] = {"Pad": _pad}

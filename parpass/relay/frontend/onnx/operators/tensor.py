@@ -121,7 +121,7 @@ def _unsqueeze(node: OnnxNode) -> Expr:
 
 def _unsqueeze_dynamic(node: OnnxNode, data: Expr, axes: Expr) -> Expr:
     """The first axis of the result comes first, which moves no other one."""
-    (count,) = node.shape(axes)
+    count = node.count(axes, "axes")
     axes = op.sort(from_front(node, axes, node.rank(data) + count), 0)
     for at in range(count):
         data = op.dyn.expand_dims(data, element(axes, at))

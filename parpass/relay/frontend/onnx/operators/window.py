@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+import numpy as np
+
 from parpass.relay import op
-from parpass.relay.expr import Expr
+from parpass.relay.expr import Expr, Tuple, TupleWrapper, const
 from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
 from parpass.relay.frontend.onnx.operators.elementwise import in_wide_floats
+from parpass.runtime.dtypes import is_float_dtype
 
 Ints = tuple[int, ...]
 
@@ -20,15 +23,15 @@ class Window:
 
     Attributes:
         padding: The padding before each axis, then after each.
-        is_extended: Whether the padding is larger than that of the model, for the last
-            window of ceil_mode to fit in.
+        given_padding: That of the model. The padding is larger where the last window
+            of ceil_mode would not fit in.
     """
 
     kernel: Ints
     strides: Ints
     dilations: Ints
     padding: Ints
-    is_extended: bool = False
+    given_padding: Ints
 
     @classmethod
     def read(cls, node: OnnxNode, data: Expr, kernel: Ints) -> Window:
@@ -54,7 +57,7 @@ class Window:
         if pads is None or len(pads) != 2 * rank or min(pads) < 0:
             count = {1: "two", 2: "four", 3: "six"}[rank]
             raise node.refusal(f"expected {count} pads from 0 up, got {pads}")
-        return cls(kernel, strides, dilations, pads)
+        return cls(kernel, strides, dilations, pads, pads)
 
     def rounded_up(self, image: Ints) -> Window:
         """Return the window of ceil_mode, as more padding at the ends.
@@ -73,11 +76,7 @@ class Window:
             if (count - 1) * stride >= size:
                 count -= 1
             ends.append(max(0, (count - 1) * stride + covered - size))
-        padding = (*self.padding[:rank], *ends)
-        is_extended = any(
-            end > given for end, given in zip(ends, self.padding[rank:], strict=True)
-        )
-        return Window(self.kernel, self.strides, self.dilations, padding, is_extended)
+        return replace(self, padding=(*self.padding[:rank], *ends))
 
 
 def extent(kernel: int, dilation: int) -> int:
@@ -215,27 +214,72 @@ def _cut(
     return (*large, *small), longer
 
 
-def _max_pool(node: OnnxNode) -> Expr:
-    # The order of storage shows only in the second output, the indices.
-    if node.integer("storage_order", 0) != 0 and node.output_count > 1:
-        raise node.refusal("storage_order=1 is not supported")
+def _max_pool(node: OnnxNode) -> Expr | TupleWrapper:
+    by_columns = node.integer("storage_order", 0) != 0
     data, rank = _spatial(node)
     window = _pooling_window(node, data, rank)
-    return _MAX_POOL[rank](
+    largest = _MAX_POOL[rank](
         data,
         pool_size=window.kernel,
         strides=window.strides,
         dilation=window.dilations,
         padding=window.padding,
     )
+    if not node.is_read(1):
+        return largest
+    places = _places(node, data, largest, window, by_columns=by_columns)
+    return TupleWrapper(Tuple((largest, places)), 2)
+
+
+def _places(
+    node: OnnxNode, data: Expr, largest: Expr, window: Window, *, by_columns: bool
+) -> Expr:
+    """Return where the first largest element of each window is in the flat data.
+
+    Args:
+        node: The node.
+        data: The data.
+        largest: The largest elements.
+        window: The window.
+        by_columns: Whether the first axis of an image is counted through first, not
+            the last one.
+    """
+    batch, channels, *image = node.shape(data)
+    counts, rank = node.shape(largest)[2:], len(image)
+    order = "F" if by_columns else "C"
+    flat = np.arange(prod(image)).reshape(image, order=order)
+    widths = [*zip(window.padding[:rank], window.padding[rank:], strict=True)]
+    flat = np.pad(flat, widths, constant_values=-1)  # which no element has
+    padded = _padded(data, window.padding)
+    found: Expr = const(np.full(counts, -1))
+    for step in reversed([*np.ndindex(*window.kernel)]):
+        begin = [k * d for k, d in zip(step, window.dilations, strict=True)]
+        triples = zip(begin, counts, window.strides, strict=True)
+        end = [first + (count - 1) * stride + 1 for first, count, stride in triples]
+        read = zip(begin, end, window.strides, strict=True)
+        place = flat[tuple(slice(*one) for one in read)]
+        axes = range(2, rank + 2)
+        value = op.strided_slice(padded, begin, end, window.strides, axes)
+        is_largest = op.equal(value, largest)
+        if is_float_dtype(node.dtype(data)):
+            is_largest = op.logical_or(is_largest, op.isnan(value))
+        is_first = op.logical_and(is_largest, const(place >= 0))
+        found = op.where(is_first, const(place), found)
+    planes = np.arange(batch * channels).reshape(batch, channels, *(1,) * rank)
+    return op.add(found, const(planes * prod(image)))
 
 
 def _average_pool(node: OnnxNode) -> Expr:
     data, rank = _spatial(node)
     count_include_pad = node.integer("count_include_pad", 0) != 0
     window = _pooling_window(node, data, rank)
-    if count_include_pad and window.is_extended:
-        raise node.refusal("ceil_mode=1 with count_include_pad=1 is not supported")
+    if count_include_pad:
+        # Padding counts, what ceil_mode adds behind it does not.
+        own = tuple(map(min, window.padding, window.given_padding))
+        if own != window.padding:
+            rest = tuple(n - one for n, one in zip(window.padding, own, strict=True))
+            data = _padded(data, own)
+            window, count_include_pad = replace(window, padding=rest), False
     return _AVG_POOL[rank](
         data,
         pool_size=window.kernel,
@@ -244,6 +288,12 @@ def _average_pool(node: OnnxNode) -> Expr:
         padding=window.padding,
         count_include_pad=count_include_pad,
     )
+
+
+def _padded(data: Expr, padding: Ints) -> Expr:
+    rank = len(padding) // 2
+    widths = [(0, 0), (0, 0), *zip(padding[:rank], padding[rank:], strict=True)]
+    return op.nn.pad(data, widths)
 
 
 def _lp_pool(node: OnnxNode) -> Expr:

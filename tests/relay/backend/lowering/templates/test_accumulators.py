@@ -9,7 +9,7 @@ import pytest
 from parpass import IRModule, relay
 from parpass.relay.backend.lowering.kernel_builder import kernel
 from parpass.relay.backend.lowering.templates.accumulators import best_tile
-from parpass.relay.typing.infer import infer_type
+from parpass.relay.type_inference.infer import infer_type
 from parpass.target import Target
 from parpass.target.build_library import lowering
 from parpass.target.code_gen import LARGE_TEXT

@@ -12,8 +12,11 @@ from parpass import tir
 from parpass.relay.backend.lowering.templates.blocked_conv2d import blocked_conv2d
 from parpass.relay.op.declaration.layout import transformed_shape
 from parpass.relay.op.nn.conv import Conv2DAttrs
+from tests.relay.backend.lowering.templates.template_kernels import (
+    TARGETS,
+    TemplateKernel,
+)
 from tests.support.profiles import examples
-from tests.support.template_kernels import TARGETS, TemplateKernel
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
 NAME = "nn.contrib_conv2d_NCHWc"

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from parpass.relay.backend.lowering.templates.depthwise_conv2d import depthwise_conv2d
 from parpass.relay.op.nn.conv import Conv2DAttrs
+from tests.relay.backend.lowering.templates.template_kernels import (
+    TARGETS,
+    TemplateKernel,
+)
 from tests.support.profiles import examples
-from tests.support.template_kernels import TARGETS, TemplateKernel
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
 NAME = "nn.contrib_depthwise_conv2d_NCHWc"

@@ -10,7 +10,7 @@ from parpass.relay.backend.lowering.templates.local_response_norm import (
     local_response_norm,
 )
 from parpass.relay.op.nn.norm import LRNAttrs
-from tests.support.template_kernels import TemplateKernel
+from tests.relay.backend.lowering.templates.template_kernels import TemplateKernel
 
 
 def kernel(attrs: LRNAttrs, *shape: int, dtype: str = "float32") -> TemplateKernel:

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from parpass.ir.attrs import Attrs
 from parpass.relay.backend.lowering.templates.matrix_product import matrix_product
 from parpass.relay.op.nn.linear import BatchMatmulAttrs, DenseAttrs, MatmulAttrs
+from tests.relay.backend.lowering.templates.template_kernels import (
+    TARGETS,
+    TemplateKernel,
+)
 from tests.support.profiles import examples
-from tests.support.template_kernels import TARGETS, TemplateKernel
 
 
 def kernel(

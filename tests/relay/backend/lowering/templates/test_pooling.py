@@ -10,7 +10,7 @@ import pytest
 from parpass.ir.attrs import Attrs
 from parpass.relay.backend.lowering.templates.pooling import avg_pool2d, max_pool2d
 from parpass.relay.op.nn.pool import AvgPool2DAttrs, GlobalPool2DAttrs, MaxPool2DAttrs
-from tests.support.template_kernels import TemplateKernel
+from tests.relay.backend.lowering.templates.template_kernels import TemplateKernel
 
 SLIDING: dict[str, Any] = {
     "pool_size": (3, 2),

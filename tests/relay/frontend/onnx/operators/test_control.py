@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
-from parpass.errors import FrontendError, MalformedModelError
+from parpass.errors import FrontendError, MalformedModelError, UnsupportedOpsError
 from parpass.relay.expr import Call, If
+from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.transform import InferType
-from tests.support.onnx_models import evaluate, graph_model, imported, random
+from tests.support.onnx.models import evaluate, graph_model, imported, random, reference
 
 X = random(2, 3)
 
@@ -132,3 +133,142 @@ def test_a_graph_of_another_number_of_inputs_is_a_fault() -> None:
         MalformedModelError, match="expected a graph of 2 inputs, got 1"
     ):
         imported(model)
+
+
+def test_the_other_graph_may_have_operators_that_nobody_knows() -> None:
+    unknown = branch(helper.make_node("Unheard", ["x"], ["o"], domain="of.others"))
+    mod = imported(choice(branch(unary("Neg")), unknown, known=True))
+    assert evaluate(mod, X).tolist() == (-X).tolist()
+    with pytest.raises(UnsupportedOpsError, match=r"of\.others::Unheard \(1 x\)"):
+        imported(choice(branch(unary("Neg")), unknown))
+
+
+def test_a_condition_that_a_fixed_input_tells_leaves_one_graph() -> None:
+    other = branch(helper.make_node("ReduceSum", ["x"], ["o"], keepdims=0))
+    model = choice(branch(unary("Neg")), other)
+    with pytest.raises(FrontendError, match=r"the choice depends on 'c'; .* const="):
+        imported(model)
+    mod = imported(model, const={"c": False})
+    np.testing.assert_allclose(evaluate(mod, X), X.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("cond", [np.array(1.0, "f"), np.array([True, False])])
+def test_a_condition_is_one_bool(cond: Any) -> None:
+    model = choice(branch(unary("Neg")), branch(unary("Abs")))
+    model.graph.input[1].CopyFrom(
+        helper.make_tensor_value_info(
+            "c", helper.np_dtype_to_tensor_dtype(cond.dtype), cond.shape
+        )
+    )
+    with pytest.raises(MalformedModelError, match="expected one bool for its cond"):
+        imported(model)
+
+
+def test_what_is_wrong_in_a_graph_inside_is_told_with_both_nodes() -> None:
+    lstm = helper.make_node("LSTM", ["x", "w", "w"], ["", "o"], name="cell")
+    model = choice(branch(lstm), branch(unary("Abs")), known=True)
+    weight = numpy_helper.from_array(random(1, 8, 2), "w")
+    model.graph.initializer.append(weight)
+    with pytest.raises(MalformedModelError) as caught:
+        imported(model)
+    assert str(caught.value) == (
+        "main: node 1 (If 'y'): LSTM 'cell': expected 3 dimensions for its X, got 2 "
+        "(inputs: x: Tensor[(2, 3), float32], w: Tensor[(1, 8, 2), float32], w: "
+        "Tensor[(1, 8, 2), float32])"
+    )
+
+
+def loop(
+    *,
+    count: int | None = 3,
+    condition: bool | None = None,
+    goes_on: str = "more",
+    outputs: tuple[str, ...] = ("s", "y"),
+) -> onnx.ModelProto:
+    """Return a model that doubles `x` and adds the number of the step, each time.
+
+    Args:
+        count: How often; None if that is left out.
+        condition: Whether it begins; None if that is left out.
+        goes_on: What the body gives as the next condition.
+        outputs: The last value, and those on the way.
+    """
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["s", "s"], ["double"]),
+            helper.make_node("Cast", ["i"], ["step"], to=onnx.TensorProto.FLOAT),
+            helper.make_node("Add", ["double", "step"], ["next"]),
+            helper.make_node("Less", ["i", "last"], ["early"]),
+            helper.make_node("ReduceMax", ["next"], ["largest"], keepdims=0),
+            helper.make_node("Less", ["largest", "bound"], ["small"]),
+            helper.make_node("Identity", ["next"], ["seen"]),
+        ],
+        "body",
+        [helper.make_empty_tensor_value_info(name) for name in ("i", "more", "s")],
+        [helper.make_empty_tensor_value_info(n) for n in (goes_on, "next", "seen")],
+    )
+    given = {"count": count, "condition": condition}
+    names = ["" if value is None else name for name, value in given.items()]
+    known = {name: np.array(value) for name, value in given.items() if name in names}
+    known |= {"last": np.array(1), "bound": np.array(9, "f")}
+    node = helper.make_node("Loop", [*names, "x"], [*outputs], body=body)
+    return graph_model([node], {"x": X}, [one for one in outputs if one], known=known)
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, 3),
+        ({"condition": True}, 3),
+        ({"goes_on": "early"}, 2),
+        ({"count": None, "condition": True, "goes_on": "early"}, 2),
+        ({"count": 2**63 - 1, "condition": True, "goes_on": "early"}, 2),
+    ],
+    ids=str,
+)
+def test_a_loop_of_a_known_trip_count_is_written_out(
+    settings: dict[str, Any], steps: int
+) -> None:
+    model = loop(**settings)
+    last, seen = create_executor("debug", mod=imported(model)).evaluate()(X)
+    wanted = [X]
+    for step in range(steps):
+        wanted.append(2 * wanted[-1] + step)
+    np.testing.assert_allclose(last.numpy(), wanted[-1], rtol=1e-5)
+    np.testing.assert_allclose(seen.numpy(), np.stack(wanted[1:]), rtol=1e-5)
+
+
+def test_a_loop_agrees_with_onnxs_evaluator() -> None:
+    model = loop(condition=True, outputs=("s",))
+    np.testing.assert_allclose(evaluate(imported(model), X), reference(model, X))
+
+
+@pytest.mark.parametrize("settings", [{"count": 0}, {"condition": False}], ids=str)
+def test_a_loop_without_a_step_gives_what_it_was_given(
+    settings: dict[str, Any],
+) -> None:
+    model = loop(**settings, outputs=("s",))
+    assert evaluate(imported(model), X).tolist() == X.tolist()
+    with pytest.raises(FrontendError, match="loops without a step are not supported"):
+        imported(loop(**settings))
+
+
+def test_a_loop_whose_end_depends_on_data_is_refused() -> None:
+    with pytest.raises(FrontendError, match="the condition of the loop depends on 'x'"):
+        imported(loop(goes_on="small"))
+    model = loop()
+    (count,) = [one for one in model.graph.initializer if one.name == "count"]
+    model.graph.initializer.remove(count)
+    model.graph.input.append(
+        helper.make_tensor_value_info("count", count.data_type, [])
+    )
+    with pytest.raises(FrontendError, match="its trip count depends on 'count'; exp"):
+        imported(model)
+    mod = InferType()(imported(model, const={"count": 2}))
+    assert "Tensor[(2, 2, 3), float32]" in str(mod["main"].ret_type)
+
+
+def test_a_loop_of_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("parpass.relay.frontend.onnx.onnx_node._MOST_STEPS", 5)
+    with pytest.raises(FrontendError, match=r"expected up to 5 steps, .* got 6"):
+        imported(loop(count=2**63 - 1, outputs=("s",)))

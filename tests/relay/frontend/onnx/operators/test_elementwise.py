@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import FrontendError
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
     imported,

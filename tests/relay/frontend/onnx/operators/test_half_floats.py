@@ -11,8 +11,8 @@ from onnx import TensorProto, helper
 
 from parpass.relay.frontend.onnx import from_onnx
 from parpass.relay.interpreter.interpreter import create_executor
-from tests.support.onnx_models import evaluate, imported, one_node
-from tests.support.op_calls import Array
+from tests.support.onnx.models import evaluate, imported, one_node
+from tests.support.relay.op.calls import Array
 
 FAR = [[40000, 40000, 40000, 100], [65504, -65504, 100, 0], [1024, 1025, 1025, 1025]]
 LAST_DIGIT = 2.0**-10

@@ -9,7 +9,7 @@ from onnx import helper
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.interpreter.interpreter import create_executor
 from parpass.relay.transform import InferType
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
     graph_model,
@@ -173,11 +173,11 @@ def test_stacks_of_matrices_may_be_of_open_length(
 
 
 def test_an_output_that_nobody_computes_is_refused_where_it_is_read() -> None:
-    data = random(2, 3, 4, 4)
-    node = helper.make_node("MaxPool", ["x"], ["y", "where"], kernel_shape=[2, 2])
-    assert imported(graph_model([node], {"x": data}, ["y"]))
-    with pytest.raises(FrontendError, match=r"only its first output .* not 'where'"):
-        imported(graph_model([node], {"x": data}, ["y", "where"]))
+    data, known = random(2, 3, 4, 4), {name: np.ones(3, "float32") for name in "abcd"}
+    node = helper.make_node("BatchNormalization", ["x", *known], ["y", "mean"])
+    assert imported(graph_model([node], {"x": data}, ["y"], known=known))
+    with pytest.raises(FrontendError, match=r"only its first output .* not 'mean'"):
+        imported(graph_model([node], {"x": data}, ["y", "mean"], known=known))
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1, 2])

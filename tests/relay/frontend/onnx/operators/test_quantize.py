@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     Array,
     assert_agrees,
     evaluate,

@@ -10,7 +10,7 @@ from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
 from parpass.relay.interpreter.interpreter import create_executor
-from tests.support.onnx_models import Array, graph_model, imported, random
+from tests.support.onnx.models import Array, graph_model, imported, one_node, random
 
 LENGTH, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -173,3 +173,15 @@ def test_too_many_steps_are_refused() -> None:
     data = np.broadcast_to(np.float32(0), (10_001, 1, SIZE))
     with pytest.raises(FrontendError, match=r"up to 10000 steps, .* got 10001"):
         imported(layer("RNN", data))
+
+
+@pytest.mark.parametrize("op_type", ["GRU", "LSTM", "RNN"])
+@pytest.mark.parametrize("shape", [(1, 2), (1, 1, 1, 2)])
+def test_data_of_another_rank_is_a_fault_that_names_it(
+    op_type: str, shape: tuple[int, ...]
+) -> None:
+    known = [random(1, 2 * GATES[op_type], 2) for _ in range(2)]
+    model = one_node(op_type, random(*shape), *known, known=(1, 2), hidden_size=2)
+    message = f"{op_type} 'y'.: expected 3 dimensions for its X, got {len(shape)} .inpu"
+    with pytest.raises(MalformedModelError, match=message):
+        imported(model)

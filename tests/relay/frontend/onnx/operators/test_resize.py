@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import FrontendError, MalformedModelError
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     Array,
     assert_agrees,
     evaluate,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parpass.errors import MalformedModelError
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
     imported,

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from parpass.errors import FrontendError, MalformedModelError
-from tests.support.onnx_models import (
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
     graph_model,

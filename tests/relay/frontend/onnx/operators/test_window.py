@@ -3,17 +3,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from parpass.errors import FrontendError, MalformedModelError
-from tests.support.onnx_models import (
+from parpass.relay.interpreter.interpreter import create_executor
+from tests.support.onnx.models import (
     assert_agrees,
     evaluate,
+    graph_model,
     imported,
     one_node,
     random,
+    reference,
 )
 
 
@@ -144,6 +150,123 @@ def test_ceil_mode_leaves_out_a_window_that_starts_in_the_padding() -> None:
     assert evaluate(imported(model), data).shape == (1, 1, 1, 1)
 
 
+def padded_windows(
+    data: np.ndarray[Any, Any], pads: list[int], attributes: dict[str, Any]
+) -> list[Any]:
+    """Return what is in each window of the last two axes, and of its padding, in order.
+
+    What lies behind the padding, where ceil_mode lets a window end, is left out.
+    """
+    padded = np.pad(data, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+    sizes = padded.shape[2:]
+    starts: list[list[int]] = []
+    for axis in range(2):
+        kernel, stride = attributes["kernel_shape"][axis], attributes["strides"][axis]
+        count = -(-(sizes[axis] - kernel) // stride) + 1
+        starts.append([at * stride for at in range(count)])
+        starts[-1] = [at for at in starts[-1] if at < sizes[axis] - pads[axis + 2]]
+    high, wide = attributes["kernel_shape"]
+    return [[padded[:, :, y : y + high, x : x + wide] for x in starts[1]]
+            for y in starts[0]]  # fmt: skip
+
+
+@pytest.mark.slow
+@given(poolings())
+def test_an_average_with_ceil_mode_counts_the_padding_that_the_model_gives(
+    attributes: dict[str, Any],
+) -> None:
+    data = random(1, 2, 7, 6)
+    given: dict[str, Any] = {"ceil_mode": 1, "count_include_pad": 1, **attributes}
+    wanted = np.array(
+        [
+            [window.mean(axis=(2, 3)) for window in row]
+            for row in padded_windows(data, attributes["pads"], attributes)
+        ]
+    ).transpose(2, 3, 0, 1)
+    found = evaluate(imported(one_node("AveragePool", data, **given)), data)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [4, 5, 6])
+def test_an_average_with_ceil_mode_that_counts_padding_agrees(size: int) -> None:
+    data = random(1, 2, size, size + 1)
+    assert_agrees(
+        "AveragePool",
+        data,
+        kernel_shape=[3, 3],
+        strides=[2, 2],
+        pads=[1, 0, 1, 1],
+        ceil_mode=1,
+        count_include_pad=1,
+    )
+
+
+def pooled(
+    data: np.ndarray[Any, Any], **attributes: Any
+) -> tuple[onnx.ModelProto, list[Any]]:
+    """Return a model of MaxPool with both its results, and these."""
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], **attributes)
+    model = graph_model([node], {"x": data}, ["y", "places"])
+    found = create_executor("debug", mod=imported(model)).evaluate()(data)
+    return model, [one.numpy() for one in found]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"strides": [2, 1]},
+        {"strides": [2, 2], "pads": [1, 2, 1, 0]},
+        {"strides": [3, 2], "ceil_mode": 1},
+        {"strides": [1, 2], "dilations": [2, 1]},
+    ],
+    ids=["strides", "pads", "ceil_mode", "dilations"],
+)
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_places_of_the_largest_agree(
+    attributes: dict[str, Any], storage_order: int, dtype: str
+) -> None:
+    data = (random(2, 3, 6, 7) * 3).round().astype(dtype)  # with equal ones
+    window = {"kernel_shape": [2, 3], "storage_order": storage_order}
+    model, found = pooled(data, **window, **attributes)
+    evaluator: Any = ReferenceEvaluator(model)
+    for one, wanted in zip(found, evaluator.run(None, {"x": data}), strict=True):
+        assert (one.dtype, one.tolist()) == (wanted.dtype, wanted.tolist())
+
+
+def test_places_of_the_largest_are_never_in_the_padding() -> None:
+    data = np.full((1, 1, 2, 2), -np.inf, "float32")
+    data[0, 0, 1, 1] = np.nan
+    _, (largest, places) = pooled(data, kernel_shape=[2, 2], pads=[1, 1, 0, 0])
+    assert str(largest.tolist()) == "[[[[-inf, -inf], [-inf, nan]]]]"
+    assert places.tolist() == [[[[0, 0], [0, 3]]]]
+
+
+def test_places_that_nobody_reads_may_be_open() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "places"], kernel_shape=[2, 2])
+    model = graph_model([node], {"x": random(1, 1, 4, 4)}, ["y"])
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+    assert evaluate(imported(model), random(1, 1, 5, 4)).shape == (1, 1, 4, 3)
+    model.graph.output.append(helper.make_empty_tensor_value_info("places"))
+    with pytest.raises(FrontendError, match=r"open are 'x' of .1, 1, height, 4."):
+        imported(model)
+
+
+def test_a_window_with_nan_gives_nan() -> None:
+    """ONNX's evaluator passes over it, as the page for TVM's users says."""
+    data = np.array([[[1, np.nan, 3, 4, 5]]], "float32")
+    model = one_node("MaxPool", data, kernel_shape=[2])
+    assert str(evaluate(imported(model), data).tolist()) == "[[[nan, nan, 4.0, 5.0]]]"
+    assert reference(model, data).tolist() == [[[1, 3, 4, 5]]]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_places_of_the_largest_are_found_in_signals_and_volumes(rank: int) -> None:
+    data = random(2, 2, *(4,) * rank)
+    _, (largest, places) = pooled(data, kernel_shape=[2] * rank, strides=[2] * rank)
+    assert data.reshape(-1)[places].tolist() == largest.tolist()
+
+
 @pytest.mark.parametrize("op_type", ["GlobalAveragePool", "GlobalMaxPool"])
 def test_global_pools_agree(op_type: str) -> None:
     assert_agrees(op_type, random(2, 3, 4, 5))
@@ -155,11 +278,6 @@ def test_global_pools_agree(op_type: str) -> None:
         ("MaxPool", {"pads": [0, 0, -1, 0]}, "expected four pads from 0 up"),
         ("MaxPool", {"strides": [0, 1]}, "two numbers from 1 up for strides"),
         ("MaxPool", {"auto_pad": "SAME"}, "auto_pad is 'SAME', which ONNX does not"),
-        (
-            "AveragePool",
-            {"ceil_mode": 1, "count_include_pad": 1, "strides": [2, 2]},
-            "ceil_mode=1 with count_include_pad=1 is not supported",
-        ),
     ],
 )
 def test_what_is_not_supported_is_refused(

@@ -1,0 +1,1 @@
+"""The options of subcommands: how they are declared, and those that several share."""

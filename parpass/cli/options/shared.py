@@ -1,0 +1,394 @@
+"""Options that several subcommands share: fields of their structs, and groups."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parpass.cli.files.reading import ModelOptions
+from parpass.cli.options import completion
+from parpass.cli.options.kinds import (
+    MODEL_WORDS,
+    ByteSize,
+    ExecutorURL,
+    InputShape,
+    Length,
+    NamedValue,
+)
+from parpass.cli.options.structs import (
+    argument,
+    group,
+    option_struct,
+    running,
+    showing,
+    writing,
+)
+from parpass.cli.output.failure import InputError
+from parpass.limits import LIMITS, Limit
+
+PASSES_HELP = (
+    "The passes, separated by commas; options in braces, separated by blanks: "
+    "'DeadCodeElimination{inline-once=true}'; passes in passes as "
+    "'sequential{name=clean}(...)'."
+)
+
+
+def program(metavar: str = "INPUT") -> Any:
+    """Declare the argument for a program that is read, or - for standard input."""
+    return argument(
+        metavar=metavar,
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    )
+
+
+def reproducer() -> Any:
+    """Declare the argument for the file of a reproducer."""
+    return argument(type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+def check_standard_input(paths: Sequence[Path]) -> None:
+    """Check that standard input, which can be read once, is named once at most.
+
+    Raises:
+        click.UsageError: It is named more than once.
+    """
+    if paths.count(Path("-")) > 1:
+        raise click.UsageError("expected '-' at most once: standard input is read once")
+
+
+def passes(*, required: bool = False, more_help: str = "") -> Any:
+    """Declare the option for a pipeline as text."""
+    return running(
+        "-p",
+        "--passes",
+        "--pass-pipeline",
+        metavar="PASSES",
+        required=required,
+        shell_complete=completion.pipelines,
+        help=PASSES_HELP + more_help,
+    )
+
+
+def config() -> Any:
+    """Declare the option for options of the context, each as KEY=VALUE."""
+    return running(
+        "--config",
+        metavar="KEY=VALUE",
+        multiple=True,
+        shell_complete=completion.config_keys,
+        help="Set an option of the context; may be given again. See --list-configs.",
+    )
+
+
+def level(
+    default: int = 2,
+    text: str = "The optimization level, -O0 to -O4: passes of a higher one do not "
+    "run.",
+) -> Any:
+    """Declare the option for the optimization level."""
+    return running(
+        "-O",
+        metavar="LEVEL",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help=text,
+    )
+
+
+def ir() -> Any:
+    """Declare the option for the IR of the input."""
+    return running(
+        "--ir",
+        metavar="NAME",
+        shell_complete=completion.irs,
+        help="The IR that the input is in, one that an adapter registers; by default "
+        "its suffix tells.",
+    )
+
+
+def written(*flags: str, may_be_shown: bool = False, **attrs: Any) -> Any:
+    """Declare an option for a file to be written; `-` may be for showing it instead."""
+    kind = click.Path(dir_okay=False, writable=True, allow_dash=may_be_shown)
+    return writing(*flags, type=kind, **attrs)
+
+
+def output(text: str, *, may_be_shown: bool = False, required: bool = False) -> Any:
+    """Declare the option for the file of a result."""
+    default = {"default": "-", "show_default": True} if may_be_shown else {}
+    return written(
+        *("-o", "--output"),
+        metavar="OUT",
+        may_be_shown=may_be_shown,
+        required=required,
+        help=text,
+        **default,
+    )
+
+
+def numbers(flag: str, text: str) -> Any:
+    """Declare an option for numbers of passes, as a table, JSON or CSV."""
+    return showing(
+        flag,
+        metavar="[=FORMAT]",
+        multiple=True,
+        type=click.Choice(["", "text", "json", "csv"]),
+        help=text,
+    )
+
+
+def jobs() -> Any:
+    """Declare the option for how many processes there are."""
+    return running(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=click.IntRange(min=0),
+        show_default="every core",
+        help="How many processes at most; 0 stays in one.",
+    )
+
+
+def dask() -> Any:
+    """Declare the option for the scheduler of a Dask cluster."""
+    return running(
+        "--dask",
+        metavar="ADDRESS",
+        help="Have the workers of a Dask cluster run function passes: the address of "
+        "its scheduler, as in tcp://HOST:8786.",
+    )
+
+
+def isolate() -> Any:
+    """Declare the option for function passes in workers alone."""
+    return running(
+        "--isolate",
+        is_flag=True,
+        help="Run every function pass in a worker, small ones too, so that a crash "
+        "names its pass and function.",
+    )
+
+
+def traceback() -> Any:
+    """Declare the option for tracebacks of failing passes."""
+    return showing(
+        "--traceback", is_flag=True, help="Show where a failing pass failed."
+    )
+
+
+def explain_speed() -> Any:
+    """Declare the option for the report on where the time went."""
+    return showing(
+        "--explain-speed",
+        is_flag=True,
+        help="Show where the time went, what the workers did, and what would make the "
+        "run faster.",
+    )
+
+
+def _load(
+    _ctx: click.Context, _param: click.Parameter, names: Sequence[str]
+) -> Sequence[str]:
+    if names:
+        from parpass.cli.files.irs import load_plugin
+        from parpass.errors import ReproducerError
+
+        for name in names:
+            try:
+                load_plugin(name)
+            except ReproducerError as error:
+                raise InputError(error) from None
+    return names
+
+
+def load() -> Any:
+    """Declare the option for modules that are imported before all else is read."""
+    return running(
+        "--load",
+        metavar="MODULE",
+        multiple=True,
+        is_eager=True,
+        callback=_load,
+        help="Import a module that registers passes, or an IR, or run a file, "
+        "PASSES.py; may be given again.",
+    )
+
+
+@option_struct
+class WorkerOptions:
+    """The options for where function passes run."""
+
+    jobs: int | None = jobs()
+    executor: str | None = running(
+        "--executor",
+        metavar="URL",
+        type=ExecutorURL(),
+        help="Where function passes run instead of processes of this machine, as in "
+        "SCHEME://HOST:PORT.",
+    )
+
+    def check(self, *, dask: str | None = None, isolate: bool = False) -> None:
+        """Check that where jobs run is said once, and that an isolated run has workers.
+
+        Args:
+            dask: What `--dask` gives.
+            isolate: Whether `--isolate` is given.
+
+        Raises:
+            click.UsageError: It is said twice, or how many there are is given beside
+                it; or the run is isolated and may have no workers.
+        """
+        if self.executor is not None and dask is not None:
+            raise click.UsageError("expected one of --executor and --dask, got both")
+        if self.jobs is not None and (self.executor is not None or dask is not None):
+            raise click.BadParameter(
+                "how many jobs run at once is the executor's to say: leave out -j",
+                param_hint="'--executor'" if dask is None else "'--dask'",
+            )
+        if isolate and self.jobs == 0:
+            raise click.BadParameter(
+                "an isolated run has its passes in workers, and -j0 is for none",
+                param_hint="'--isolate'",
+            )
+
+
+class LimitOptions:
+    """The limits of a pass on one function; each is an option of the context."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the limits by their names; None for those not given."""
+        return {one.name: getattr(self, one.name) for one in LIMITS}
+
+
+def limit_flags() -> Any:
+    """Declare the flags of the limits, as a field of `LimitOptions`."""
+    return group(_LIMIT_FLAGS)
+
+
+def _flag(limit: Limit) -> Any:
+    is_time = limit.unit == "seconds"
+    return running(
+        limit.flag,
+        metavar=limit.unit.upper(),
+        type=click.FloatRange(min=0, min_open=True) if is_time else ByteSize(),
+        help=limit.flag_help,
+    )
+
+
+_LIMIT_FLAGS = dataclasses.make_dataclass(
+    "_LIMIT_FLAGS",
+    [(one.name, Any, _flag(one)) for one in LIMITS],
+    bases=(LimitOptions,),
+    kw_only=True,
+    frozen=True,
+)
+
+
+def _may_be_cache(path: str) -> bool:
+    """Return whether a path is for a cache: a folder of one, or nothing so far.
+
+    A file, or a folder of other files, is what the command is to work on.
+    """
+    from parpass.object_table import file_of
+
+    try:
+        return not os.listdir(path) or file_of(Path(path)).exists()
+    except OSError:
+        return not os.path.exists(path)
+
+
+@option_struct
+class CacheOptions:
+    """The options for where results of passes are kept."""
+
+    cache: str | None = running(
+        "--cache",
+        metavar="[=DIR]",
+        takes_next=_may_be_cache,
+        help="Keep what passes gave for each function, and run them only on those that "
+        "changed: in the folder of parpass cache, or in DIR.",
+    )
+    cache_from: Sequence[str] = running(
+        "--cache-from",
+        metavar="DIR_OR_URL",
+        multiple=True,
+        help="Take what is not there from another cache, which is only read: its "
+        "folder, or a server that has one. May be given several times: the first is "
+        "asked first.",
+    )
+    cache_to: Sequence[str] = running(
+        "--cache-to",
+        metavar="URL",
+        multiple=True,
+        help="Take what is not there from a server, and put there what was run.",
+    )
+    verify_cache: float | None = running(
+        "--verify-cache",
+        metavar="SHARE",
+        type=click.FloatRange(min=0, max=1),
+        help="Run passes on so large a share of what the cache has, such as 0.01, and "
+        "compare. What differs names the pass, and is dropped.",
+    )
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether there is a function cache, or a layer of one."""
+        return self.cache is not None or bool(self.cache_from or self.cache_to)
+
+    def check(self) -> None:
+        """Check that there is a cache if it is to be verified.
+
+        Raises:
+            click.BadParameter: There is none.
+        """
+        if self.verify_cache is not None and not self.is_cached:
+            raise click.BadParameter(
+                "there is no cache to verify; give --cache, too",
+                param_hint="'--verify-cache'",
+            )
+
+
+@option_struct
+class ModelInputOptions:
+    """The options for the inputs of ONNX models."""
+
+    shapes: Sequence[tuple[str, Sequence[Any]]] = running(
+        "--shape",
+        metavar="NAME:1,3,...",
+        type=InputShape(),
+        multiple=True,
+        help="The shape of an input of an ONNX model, ? for a dimension of any length; "
+        "may be given again.",
+    )
+    dims: Sequence[tuple[str, int]] = running(
+        "--dim",
+        metavar="NAME=LENGTH",
+        type=Length(),
+        multiple=True,
+        help="The length of a dimension that an ONNX model names and leaves open, "
+        "wherever it occurs; '*=1' is for all others that are open; may be given "
+        "again.",
+    )
+    constants: Sequence[tuple[str, Any]] = running(
+        "--const",
+        metavar="NAME=VALUE",
+        type=NamedValue(),
+        multiple=True,
+        help="Fix an input of an ONNX model to a value: the path of a .npy file, or a "
+        "number or nested list as JSON; may be given again.",
+    )
+
+    @property
+    def by_name(self) -> ModelOptions:
+        """The settings as what reads models takes them."""
+        return ModelOptions(dict(self.shapes), dict(self.dims), dict(self.constants))
+
+    @staticmethod
+    def as_written() -> Sequence[str]:
+        """Return the options of the command that runs, as they were written."""
+        return click.get_current_context().meta.get(MODEL_WORDS, ())

@@ -1,0 +1,154 @@
+"""The syntax of options: sections of help, aliases, optional values as `[=NAMES]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from parpass.cli.output.failure import ARGUMENTS
+from parpass.errors import UnreadFunctionError
+
+# Names that people know from mlir-opt, and what they are here.
+ALIASES = {
+    "--disable-threading": "--jobs=0",
+    "--mlir-disable-threading": "--jobs=0",
+    "--mlir-output-format": "--timing",
+    "--mlir-pass-statistics": "--statistics",
+    "--mlir-print-ir-after": "--print-ir-after",
+    "--mlir-print-ir-after-all": "--print-ir-after-all",
+    "--mlir-print-ir-after-change": "--print-ir-after-change",
+    "--mlir-print-ir-before": "--print-ir-before",
+    "--mlir-print-ir-before-all": "--print-ir-before-all",
+    "--mlir-print-ir-tree-dir": "--dump-ir",
+    "--mlir-timing": "--timing",
+    "--pass-statistics": "--statistics",
+}
+
+
+def _pass_for_option(option: str) -> str | None:
+    """Return the pass for an option that mlir-opt would take as a pass."""
+    from parpass.cli.options.listing import described_passes  # which loads all passes
+
+    plain = option.replace("-", "").lower()
+    names = (name for name, _ in described_passes())
+    return next((name for name in names if name.lower() == plain), None)
+
+
+class Option(click.Option):
+    """An option in a section of the help text.
+
+    A metavar such as `[=NAMES]` makes its value optional: without `=` it is the empty
+    string, and the next argument is not taken for it, unless `takes_next` says so.
+
+    Args:
+        args: The arguments of `click.Option`.
+        section: The section of the help text.
+        takes_next: Returns whether the next argument is the value, which may be left
+            out; None if it never is.
+        attrs: The other arguments of `click.Option`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        section: str,
+        takes_next: Callable[[str], bool] | None = None,
+        **attrs: Any,
+    ) -> None:
+        super().__init__(*args, **attrs)
+        self.section = section
+        self.takes_next = takes_next
+
+    @property
+    def value_is_optional(self) -> bool:
+        """Whether the option may stand without a value."""
+        return (self.metavar or "").startswith("[=")
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the line of the help text, with `--name[=VALUE]` in one piece."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(" [=", "[="), record[1])
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what is shown in brackets; of a range its help text tells."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+class Command(click.Command):
+    """A command whose options are shown by section, those of click at the end."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; input that cannot be read is reported uniformly."""
+        try:
+            return super().invoke(ctx)
+        except UnreadFunctionError as error:
+            from parpass.cli.files.reading import parse_failure  # for this alone
+
+            raise parse_failure(str(error)) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, after aliases and options without their values were spelled out."""
+        ctx.meta[ARGUMENTS] = (str(ctx.info_name), *args)
+        end = args.index("--") if "--" in args else len(args)
+        spelled = self._spelled_out(args[:end])
+        try:
+            return super().parse_args(ctx, [*spelled, *args[end:]])
+        except click.NoSuchOption as error:
+            name = _pass_for_option(error.option_name)
+            if name is None or "passes" not in {one.name for one in self.params}:
+                raise
+            message = f"no such option: {error.option_name}; passes go to -p {name}"
+            raise click.UsageError(message, ctx) from None
+
+    def _spelled_out(self, arguments: Sequence[str]) -> list[str]:
+        optional = {
+            spelling: param
+            for param in self.params
+            if isinstance(param, Option) and param.value_is_optional
+            for spelling in param.opts
+        }
+        found: list[str] = []
+        waiting = list(arguments[::-1])
+        while waiting:
+            argument = self._without_alias(waiting.pop())
+            if argument in optional:
+                takes = optional[argument].takes_next
+                is_next = waiting and not waiting[-1].startswith("-")
+                value = ""
+                if is_next and takes is not None and takes(waiting[-1]):
+                    value = waiting.pop()
+                argument = f"{argument}={value}"
+            found.append(argument)
+        return found
+
+    def _without_alias(self, argument: str) -> str:
+        name, equals, value = argument.partition("=")
+        if f"-{name}" in self._long_names():  # mlir-opt takes one dash as well
+            name = f"-{name}"
+        return ALIASES.get(name, name) + equals + value
+
+    def _long_names(self) -> set[str]:
+        spelled = {name for param in self.params for name in param.opts}
+        return {name for name in spelled | ALIASES.keys() if name.startswith("--")}
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options of each section under its heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        others: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None or isinstance(param, click.Argument):
+                continue  # arguments are in the text above
+            if isinstance(param, Option):
+                sections.setdefault(param.section, []).append(record)
+            else:
+                others.append(record)
+        for heading, records in [*sections.items(), ("Other", others)]:
+            with formatter.section(heading):
+                formatter.write_dl(records)

@@ -1,0 +1,326 @@
+"""The client's side of a run: the content sent to workers, and that received from them.
+
+`ClientRun` reads a run's directory on the client; `ClientRuns` has those of an
+executor, sends large values ahead of jobs, and the functions that workers request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from parpass.integrations.dask.dask_connection import DaskConnection
+from parpass.integrations.dask.dask_messages import (
+    BlobChunk,
+    BlobRef,
+    StageFunctions,
+    StageInfo,
+    digest_of,
+)
+from parpass.integrations.dask.worker_calls import (
+    forget_run_on_worker,
+    put_blob_on_worker,
+    put_functions_on_worker,
+)
+from parpass.spi import (
+    FAULT_PREFIX,
+    BatchFile,
+    EncodedFunction,
+    Extent,
+    FunctionIndex,
+    Job,
+    SharedDirectory,
+    StatusSlot,
+    StorageError,
+    WorkerBlobStore,
+    encode_message,
+    function_file_name,
+    index_file_name,
+    spec_file_name,
+)
+
+# Slots are keyed by numbers above any process id.
+_numbers = itertools.count(1 << 30)
+
+# Bytes up to which a value is a part of a job. A larger one is sent ahead of it, by
+# itself, as a worker keeps only so many bytes of parts.
+_MAX_PART_BYTES = 1 << 18
+
+
+class RemoteJob(NamedTuple):
+    """A job in the form for another machine.
+
+    Attributes:
+        message: The job with its functions.
+        stage: Description of its stage.
+        values: Large values that are sent with it.
+        ahead: Larger ones, which are sent ahead of it.
+    """
+
+    message: bytes
+    stage: StageInfo
+    values: Sequence[BlobRef]
+    ahead: Sequence[BlobRef]
+
+    @property
+    def digests(self) -> list[str]:
+        """The digests of all parts."""
+        return [self.stage.spec, *(one.digest for one in self.values)]
+
+
+class ClientRun:
+    """A run, by its directory on the client.
+
+    Args:
+        path: The directory.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._folder = SharedDirectory(path)
+        self._stages: dict[int, _ClientStage] = {}
+        self._slots: list[MirroredSlot] = []
+        self._free: list[MirroredSlot] = []  # not in use
+        self._values = WorkerBlobStore(self._folder, f"{next(_numbers)}-cluster")
+        self._digests: dict[Extent, str] = {}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its directory is gone."""
+        return not os.path.isdir(self.path)
+
+    def to_remote(self, job: Job) -> RemoteJob:
+        """Convert a job to the form for another machine.
+
+        Raises:
+            OSError: The run is over.
+        """
+        stage = self._stage(job.stage, job)
+        missing = [at for at in job.functions if at not in job.attached]
+        attached = {**stage.encoded(missing), **job.attached}
+        message = encode_message(replace(job, folder="", attached=attached, spec=None))
+        values, ahead = list[BlobRef](), list[BlobRef]()
+        for value in self.values_of(attached.values()):
+            is_part = value.ref.length <= _MAX_PART_BYTES
+            (values if is_part else ahead).append(value)
+        info = StageInfo(self.path, job.stage, len(stage.slots), stage.spec_digest)
+        return RemoteJob(message, info, values, ahead)
+
+    def values_of(self, functions: Iterable[EncodedFunction]) -> list[BlobRef]:
+        """Return references to the large values of functions.
+
+        Raises:
+            OSError: A value is not available.
+        """
+        refs = {ref: None for one in functions for ref in one.batch.blobs}
+        return [self.value(ref) for ref in refs]
+
+    def value(self, ref: Extent) -> BlobRef:
+        """Return a reference to a large value that is valid on all machines.
+
+        Raises:
+            OSError: The value is not available.
+        """
+        if ref not in self._digests:
+            self._digests[ref] = digest_of(self.content(ref))
+        return BlobRef(ref, self._digests[ref])
+
+    def content(self, ref: Extent) -> bytes:
+        """Return a large value.
+
+        Raises:
+            OSError: The value is not available.
+        """
+        return bytes(self._values.fetch(ref))
+
+    def part(self, job: RemoteJob, digest: str) -> bytes:
+        """Return a part of a job, by its digest.
+
+        Raises:
+            OSError: The part is not available.
+        """
+        if digest == job.stage.spec:
+            return self._stage(job.stage.number).spec
+        return self.content(next(one.ref for one in job.values if one.digest == digest))
+
+    def store_chunks(self, chunks: Iterable[BlobChunk]) -> None:
+        """Write large values made by workers to the run's directory.
+
+        Raises:
+            StorageError: There is no room.
+        """
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        for name, at, content in chunks:
+            try:
+                fd = os.open(Path(self.path, name), flags, 0o600)
+                with open(fd, "wb") as file:
+                    file.seek(at)
+                    file.write(content)
+            except OSError as error:
+                raise StorageError(f"{name}: {error.strerror}") from error
+
+    def stage_functions(self, number: int) -> tuple[StageFunctions, list[BlobRef]]:
+        """Return all functions of a stage, and their large values.
+
+        It waits until they are written.
+
+        Raises:
+            OSError: The stage is over.
+        """
+        stage = self._stage(number)
+        found = [stage.slots.wait_for(at) for at in range(len(stage.slots))]
+        content = Path(self.path, function_file_name(number)).read_bytes()
+        values = self.values_of(stage.encoded(range(len(found))).values())
+        return StageFunctions(found, content), values
+
+    def acquire_slot(self) -> MirroredSlot:
+        """Return a status slot for a remote process."""
+        if self._free:
+            return self._free.pop()
+        self._slots.append(MirroredSlot(self._folder))
+        return self._slots[-1]
+
+    def release_slot(self, slot: MirroredSlot, *, reuse: bool) -> None:
+        """Release the slot of a job that is done, or was cancelled.
+
+        The slot of a cancelled job is not reused: its process is taken to be dead.
+        """
+        slot.idle()
+        if reuse:
+            self._free.append(slot)
+
+    def _stage(self, number: int, job: Job | None = None) -> _ClientStage:
+        if number not in self._stages:
+            self._stages = {number: _ClientStage(self._folder, number, job)}
+        return self._stages[number]
+
+    def close(self) -> None:
+        """Close all open files."""
+        self._values.close()
+        for slot in self._slots:
+            slot.close()
+
+
+class _ClientStage:
+    def __init__(self, folder: SharedDirectory, number: int, job: Job | None) -> None:
+        """Read what the files of a stage say, or a job that has all of it."""
+        if job is not None and job.spec is not None:
+            spec = job.spec
+            self.slots = FunctionIndex.private(len(job.attached))
+        else:
+            spec = folder.read(spec_file_name(number))
+            if spec is None:
+                raise FileNotFoundError(spec_file_name(number))
+            self.slots = FunctionIndex.open(folder, index_file_name(number))
+        self.spec, self.spec_digest = spec, digest_of(spec)
+        open_file = functools.partial(folder.open_reader, function_file_name(number))
+        self._file = BatchFile(open_file)
+
+    def encoded(self, functions: Sequence[int]) -> dict[int, EncodedFunction]:
+        return {at: self._file.read(self.slots[at]) for at in functions}
+
+
+class MirroredSlot(StatusSlot):
+    """Local status slot that mirrors the activity of a remote process.
+
+    Attributes:
+        number: Stands for a process id.
+    """
+
+    def __init__(self, folder: SharedDirectory) -> None:
+        self.number = next(_numbers)
+        owner = f"{self.number}-{os.urandom(4).hex()}"
+        super().__init__(folder, owner)
+        self._path = Path(folder.path, f"{FAULT_PREFIX}{owner}")
+
+    def mirror_traceback(self, text: str) -> None:
+        """Write the traceback of the process."""
+        self._path.write_text(text)
+
+
+class ClientRuns:
+    """The runs of an executor; sends their large values and functions to workers.
+
+    Args:
+        cluster: The connection.
+    """
+
+    def __init__(self, cluster: DaskConnection) -> None:
+        self._cluster, self._name = cluster, cluster.name
+        self._runs: dict[str, ClientRun] = {}
+        # Apart from dispatch: waiting for encoded functions must not delay jobs.
+        self._thread = ThreadPoolExecutor(1, "parpass-push")
+
+    def of(self, path: str) -> ClientRun:
+        """Return a run by its directory; workers release those that have ended."""
+        if path not in self._runs:
+            for ended in [one for one in self._runs.values() if one.has_ended]:
+                del self._runs[ended.path]
+                ended.close()
+                self._cluster.call_all(forget_run_on_worker, self._name, ended.path)
+            self._runs[path] = ClientRun(path)
+        return self._runs[path]
+
+    def send_values(
+        self, run: ClientRun, worker: str, values: Iterable[BlobRef]
+    ) -> None:
+        """Send large values to a worker; the content of those that it lacks.
+
+        Args:
+            run: The run.
+            worker: The address of the worker.
+            values: The values.
+
+        Raises:
+            StorageError: There is no room for one there.
+            Exception: The worker or the cluster is gone.
+        """
+        send = functools.partial(
+            self._cluster.call, put_blob_on_worker, self._name, run.path, at=worker
+        )
+        for value in values:
+            reply = send(value, None)
+            if reply is False:
+                reply = send(value, run.content(value.ref))
+            if isinstance(reply, Exception):
+                raise reply
+
+    def push_functions(self, worker: str, path: str, number: int) -> None:
+        """Enqueue a push of all functions of a stage to a worker, as it requested.
+
+        Args:
+            worker: The address of the worker.
+            path: The run.
+            number: The number of the stage.
+        """
+        run = self._runs.get(path)
+        with contextlib.suppress(RuntimeError):  # it is closed
+            if run is not None:
+                self._thread.submit(self._push_functions, run, worker, number)
+
+    def close(self) -> None:
+        """Close all runs."""
+        self._thread.shutdown()
+        for run in self._runs.values():
+            run.close()
+
+    def _push_functions(self, run: ClientRun, worker: str, number: int) -> None:
+        with contextlib.suppress(Exception):  # it is over
+            functions, values = run.stage_functions(number)
+            self.send_values(run, worker, values)
+            self._cluster.call(
+                put_functions_on_worker,
+                self._name,
+                run.path,
+                number,
+                functions,
+                at=worker,
+            )

@@ -1,1 +1,0 @@
-"""Parts of programs that other compilers take ("bring your own codegen")."""

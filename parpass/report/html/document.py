@@ -1,0 +1,203 @@
+"""The HTML file: its data, packed into it, and the parts that it is put together from.
+
+The data is JSON. The texts of functions and loops are most of it: they are in chunks,
+each deflated (RFC 1950) and in base64, which the page unpacks when a function of one is
+looked at. Style, scripts and charts are in the file, so it needs no network.
+"""
+
+from __future__ import annotations
+
+import base64
+import string
+import zlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
+
+
+class TimeRow(msgspec.Struct, frozen=True):
+    """An activity of the run, its seconds, and a remark."""
+
+    what: str
+    seconds: float
+    remark: str
+
+
+class PassRow(msgspec.Struct, frozen=True):
+    """A pass: its seconds over all functions, and what it did.
+
+    Attributes:
+        name: Its name.
+        seconds: The seconds over all functions and processes.
+        functions: How many functions it ran on; None if that was not recorded.
+        changed: How many it changed; None if that was not recorded.
+        remarks: How many remarks it made.
+    """
+
+    name: str
+    seconds: float
+    functions: int | None
+    changed: int | None
+    remarks: int
+
+
+class Version(msgspec.Struct, frozen=True):
+    """The text of a function after a pass that changed it; `None` for the first."""
+
+    after: str | None = msgspec.field(name="pass")
+    text: str
+
+
+class FunctionRow(msgspec.Struct, frozen=True):
+    """A function: the seconds of all passes on it, and how much there is to see."""
+
+    name: str
+    seconds: float
+    versions: int
+    remarks: int
+
+
+class RemarkRow(msgspec.Struct, frozen=True):
+    """A remark; `source` and `line` are where its line is shown."""
+
+    kind: str
+    by: str = msgspec.field(name="pass")
+    function: str | None
+    message: str
+    place: str | None = None
+    source: str | None = None
+    line: int | None = None
+
+
+class ChainPart(msgspec.Struct, frozen=True):
+    """A part of a compiled function, such as an operator, and the place it comes from.
+
+    Attributes:
+        name: Its name.
+        place: The source, and the line in it; empty for what a pass made.
+        line: The text of the line.
+    """
+
+    name: str
+    place: str
+    line: str
+
+
+class ChainCall(msgspec.Struct, frozen=True):
+    """A call of a compiled function: its number among all calls, and its parts."""
+
+    number: int
+    parts: Sequence[ChainPart]
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    """The way from the source to a compiled function: calls, function, loops, code.
+
+    Attributes:
+        function: The name of the function.
+        symbol: Its symbol in the library; empty if it has none.
+        code: Where its machine code is, or what computes it instead.
+        outline: The lines of an outline of its loops.
+        text: The text of its loops; empty if it is not known.
+        calls: Its calls.
+    """
+
+    function: str
+    symbol: str
+    code: str
+    outline: Sequence[str]
+    text: str
+    calls: Sequence[ChainCall]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the page.
+
+    Attributes:
+        title: The title.
+        headline: The time of the run, and its speedup, in a line.
+        failure: The error that ended the run, or that it was cancelled.
+        facts: The numbers of stages, jobs, functions and bytes, and notes, a line each.
+        advice: What would help, the most helpful first.
+        times: Where the time went.
+        workers: What the workers did meanwhile.
+        passes: The passes, in the order in which they ran.
+        functions: The functions, in module order.
+        versions: The versions of each function, in that order, the first one first.
+        remarks: The remarks, in serial order.
+        sources: Source texts by name, which remarks are shown in.
+        chains: How compiled functions came from the source; none of other runs than a
+            build's.
+        timeline: The chart of the timeline, as `chart` returns it; None if there is
+            none.
+        without_timeline: Why there is none, and how to get one.
+        charts: The script that draws the timeline, if there is one.
+    """
+
+    title: str
+    headline: str
+    failure: str | None
+    facts: Sequence[str]
+    advice: Sequence[str]
+    times: Sequence[TimeRow]
+    workers: Sequence[TimeRow]
+    passes: Sequence[PassRow]
+    functions: Sequence[FunctionRow]
+    versions: Sequence[Sequence[Version]]
+    remarks: Sequence[RemarkRow]
+    sources: Mapping[str, str]
+    chains: Sequence[Chain] = ()
+    timeline: Any = None
+    without_timeline: str = ""
+    charts: str = ""
+
+    def to_html(self) -> str:
+        """Return the file."""
+        script = "\n".join(map(_part, ("graph.js", "chains.js", "page.js")))
+        return string.Template(_part("page.html")).substitute(
+            title=escape(self.title),
+            style=_part("page.css"),
+            data=_json(self),
+            charts=_in_script(self.charts),
+            script=script,
+        )
+
+
+def _part(name: str) -> str:
+    return (
+        resources.files("parpass.report.html")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )
+
+
+def _json(document: Document) -> str:
+    shown = msgspec.structs.asdict(document)
+    del shown["charts"], shown["versions"]
+    shown["chains"] = [msgspec.structs.replace(one, text="") for one in document.chains]
+    shown["chunks"] = _chunks(document.versions)
+    shown["loop_chunks"] = _chunks([one.text for one in document.chains])
+    made = msgspec.json.encode({**shown, "chunk_size": CHUNK_SIZE})
+    # A script ends at "</script", whatever it holds, and "<!--" begins a comment.
+    return made.decode().replace("<", "\\u003c")
+
+
+def _chunks(items: Sequence[Any]) -> list[str | None]:
+    starts = range(0, len(items), CHUNK_SIZE)
+    return [_packed(items[at : at + CHUNK_SIZE]) for at in starts]
+
+
+def _packed(items: Sequence[Any]) -> str | None:
+    if not any(items):
+        return None
+    return base64.b64encode(zlib.compress(msgspec.json.encode(items))).decode()
+
+
+def _in_script(text: str) -> str:
+    """Return a script as it may stand in a page; in its strings `<` is escaped."""
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -1,0 +1,422 @@
+"use strict";
+// The report of a run. What is shown follows from the address after "#":
+//   #overview  #timeline  #passes  #functions  #function/NAME/VERSION/VIEW
+// and what chains.js shows.
+// Versions of functions are in chunks, deflated, and unpacked when one is looked at.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const main = document.querySelector("main");
+const nav = document.querySelector("nav");
+const chart = document.getElementById("chart"); // of the timeline; it is drawn once, and kept
+const PARTS = { overview: "Overview", timeline: "Timeline", passes: "Passes", functions: "Functions", remarks: "Remarks" };
+if (data.chains.length) PARTS.kernels = "Kernels";
+const SHOWN_ROWS = 200; // of a table at once
+const SHOWN_LINES = 5000; // of a text
+const indexOf = new Map(data.functions.map((one, at) => [one.name, at]));
+const state = { query: "", order: "seconds", remark: "", kernel: "", view: "diff" };
+
+// ---------------------------------------------------------------- elements
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null));
+  return made;
+}
+
+function shortTime(seconds) {
+  if (seconds >= 1) return `${seconds.toFixed(2)} s`;
+  if (seconds >= 1e-3) return `${(seconds * 1e3).toFixed(1)} ms`;
+  return `${(seconds * 1e6).toFixed(0)} µs`;
+}
+
+function table(heads, rows) {
+  const head = heads.map(([text, kind]) => element("th", { class: kind }, text));
+  const made = element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+  return element("div", { class: "scroll" }, made);
+}
+
+function row(cells, heads, href) {
+  const made = cells.map((cell, at) => element("td", { class: heads[at][1] }, cell));
+  if (!href) return element("tr", {}, made);
+  return element(
+    "tr",
+    {
+      "data-href": href,
+      tabindex: 0,
+      onclick: () => { location.hash = href; },
+      onkeydown: (event) => { if (event.key === "Enter") location.hash = href; },
+    },
+    made,
+  );
+}
+
+function bar(part, whole) {
+  return element("span", { class: "bar", style: `width:${whole ? (100 * part) / whole : 0}%` });
+}
+
+function address(name, version, view) {
+  return ["#function", encodeURIComponent(name), version, view].join("/");
+}
+
+function more(count, what) {
+  return element("p", { class: "dim" }, `… and ${count.toLocaleString("en")} more ${what}`);
+}
+
+// ---------------------------------------------------------------- parts
+
+function overview() {
+  const made = [];
+  if (data.advice.length) {
+    made.push(element("h2", {}, "What would help"), element("ul", {}, data.advice.map((text) => element("li", {}, text))));
+  }
+  made.push(element("h2", {}, "Where the time went"), timesTable(data.times));
+  if (data.workers.length) made.push(element("h2", {}, "What the workers did"), timesTable(data.workers));
+  made.push(
+    ...data.facts.map((text) => element("p", { class: "dim" }, text)),
+    element(
+      "p",
+      { class: "dim" },
+      "Keys: ", element("kbd", {}, "/"), " search, ", element("kbd", {}, "1"), "–", element("kbd", {}, Object.keys(PARTS).length),
+      " parts; in a function ", element("kbd", {}, "j"), " ", element("kbd", {}, "k"), " next and previous version, ",
+      element("kbd", {}, "n"), " ", element("kbd", {}, "p"), " next and previous function, ",
+      element("kbd", {}, "d"), " ", element("kbd", {}, "t"), " ", element("kbd", {}, "g"), " ", element("kbd", {}, "r"), " diff, text, graph, remarks.",
+    ),
+  );
+  return made;
+}
+
+function timesTable(rows) {
+  const heads = [["", "name"], ["time", "number"], ["", "bars"], ["", ""]];
+  const most = Math.max(...rows.map((one) => one.seconds), 0);
+  return table(heads, rows.map((one) => row([one.what, shortTime(one.seconds), bar(one.seconds, most), one.remark], heads)));
+}
+
+function timeline() {
+  if (!data.timeline) return [element("p", { class: "dim" }, data.without_timeline)];
+  const legend = data.timeline.legend.map((one) => element("li", {}, element("span", { style: `background:${one.colour}` }), one.name));
+  return [
+    element("p", { class: "dim" }, "A track for this process and one for each worker; a colour for each pass. Drag and zoom; a click on a slice opens its function."),
+    element("ul", { class: "legend" }, legend),
+  ];
+}
+
+function passes() {
+  const heads = [["pass", "name"], ["time", "number"], ["", "bars"], ["functions", "number"], ["changed", "number"], ["remarks", "number"]];
+  const most = Math.max(...data.passes.map((one) => one.seconds), 0);
+  return [
+    table(heads, data.passes.map((one) => row(
+      [one.name, shortTime(one.seconds), bar(one.seconds, most), one.functions ?? "", one.changed ?? "", one.remarks], heads))),
+  ];
+}
+
+const ORDERS = {
+  seconds: ["time", (one) => -one.seconds],
+  changes: ["changes", (one) => -one.versions],
+  remarks: ["remarks", (one) => -one.remarks],
+  module: ["order in the module", null],
+};
+
+function functions() {
+  const found = element("div", { id: "found" });
+  const search = element("input", {
+    type: "search", id: "search", placeholder: "name of a function", "aria-label": "search functions", value: state.query,
+    oninput: (event) => { state.query = event.target.value; fill(); },
+    onkeydown: (event) => {
+      const first = found.querySelector("tr[data-href]");
+      if (event.key === "Enter" && first) location.hash = first.dataset.href;
+    },
+  });
+  const order = element(
+    "select",
+    { "aria-label": "order", onchange: (event) => { state.order = event.target.value; fill(); } },
+    Object.entries(ORDERS).map(([name, [text]]) => element("option", { value: name, selected: name === state.order ? "" : null }, `by ${text}`)),
+  );
+  const heads = [["function", "name"], ["time", "number"], ["", "bars"], ["changes", "number"], ["remarks", "number"]];
+  const most = Math.max(...data.functions.map((one) => one.seconds), 0);
+  function fill() {
+    const query = state.query.toLowerCase();
+    let chosen = data.functions.filter((one) => one.name.toLowerCase().includes(query));
+    const key = ORDERS[state.order][1];
+    if (key) chosen = chosen.map((one, at) => [key(one), at, one]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((one) => one[2]);
+    const rows = chosen.slice(0, SHOWN_ROWS).map((one) => row(
+      [one.name, shortTime(one.seconds), bar(one.seconds, most), Math.max(0, one.versions - 1), one.remarks],
+      heads, address(one.name, "last", state.view)));
+    found.replaceChildren(
+      chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No function has such a name."),
+      ...(chosen.length > SHOWN_ROWS ? [more(chosen.length - SHOWN_ROWS, "functions")] : []),
+    );
+  }
+  fill();
+  return [element("div", { class: "controls" }, search, order), found];
+}
+
+function shownRemark(one, withFunction) {
+  const place = one.place ? element("span", { class: "dim" }, ` ${one.place}`) : null;
+  const name = withFunction && one.function
+    ? element("a", { href: address(one.function, "last", "remarks") }, one.function) : null;
+  return element(
+    "div", { class: `remark ${one.kind}` },
+    element("b", {}, one.kind), ` ${one.pass}`, name ? " in " : null, name, ": ", one.message, place,
+  );
+}
+
+function remarks() {
+  if (!data.remarks.length) return [element("p", { class: "dim" }, "No pass remarked on anything.")];
+  const found = element("div", {});
+  const search = element("input", {
+    type: "search", id: "search", placeholder: "pass, function, or words", "aria-label": "search remarks", value: state.remark,
+    oninput: (event) => { state.remark = event.target.value; fill(); },
+  });
+  function fill() {
+    const query = state.remark.toLowerCase();
+    const chosen = data.remarks.filter((one) =>
+      [one.kind, one.pass, one.function, one.message].some((text) => (text || "").toLowerCase().includes(query)));
+    found.replaceChildren(
+      ...chosen.slice(0, SHOWN_ROWS).map((one) => shownRemark(one, true)),
+      ...(chosen.length > SHOWN_ROWS ? [more(chosen.length - SHOWN_ROWS, "remarks")] : []),
+    );
+  }
+  fill();
+  return [element("div", { class: "controls" }, search), found];
+}
+
+// ---------------------------------------------------------------- one function
+
+const unpacked = new Map(); // chunks, by what they are of and their number
+
+// The item at an index of what is in chunks; null if its chunk is empty.
+async function itemOf(which, at) {
+  const number = Math.floor(at / data.chunk_size);
+  const chunk = data[which][number];
+  if (!chunk) return null;
+  const key = `${which}/${number}`;
+  if (!unpacked.has(key)) {
+    const bytes = Uint8Array.from(atob(chunk), (char) => char.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    unpacked.set(key, JSON.parse(await new Response(stream).text()));
+  }
+  return unpacked.get(key)[at % data.chunk_size];
+}
+
+const VIEWS = { diff: "Diff", text: "Text", graph: "Graph", remarks: "Remarks" };
+
+async function oneFunction(name, wanted, view) {
+  const at = indexOf.get(name);
+  if (at === undefined) return [element("p", {}, `There is no function named ${name}.`)];
+  const versions = (await itemOf("chunks", at)) ?? [];
+  const version = wanted === "last" ? versions.length - 1 : Math.min(Number(wanted) || 0, versions.length - 1);
+  const own = data.remarks.filter((one) => one.function === name);
+  state.view = view;
+  const list = versions.map((one, index) => element(
+    "li", {}, element(
+      "a", { href: address(name, index, view), "aria-current": index === version ? "true" : null },
+      index ? `${index}. ${one.pass}` : "0. before all passes")));
+  const buttons = Object.entries(VIEWS).map(([kind, text]) => element(
+    "button",
+    { type: "button", "aria-pressed": String(kind === view), onclick: () => { location.hash = address(name, version, kind); } },
+    kind === "remarks" ? `${text} (${own.length})` : text));
+  let shown;
+  if (view === "remarks") shown = besideSource(own);
+  else if (!versions.length) shown = element("p", { class: "dim" }, "Its text was not recorded.");
+  else if (view === "graph") shown = graphOf(versions[version].text);
+  else if (view === "text" || version <= 0) shown = textOf(versions[version].text);
+  else shown = diffOf(versions[version - 1].text, versions[version].text);
+  const changes = Math.max(0, versions.length - 1);
+  const count = changes ? `changed by ${changes} ${changes > 1 ? "passes" : "pass"}` : "not changed";
+  return [
+    element("h2", {}, name, " ", element("span", { class: "dim" }, `${shortTime(data.functions[at].seconds)}, ${count}`)),
+    ...(chainAt(name) === undefined ? [] : [element("p", {}, element("a", { href: kernelAddress(name) }, "where it comes from"))]),
+    element("div", { class: "columns" },
+      element("ol", { class: "versions", "aria-label": "versions" }, list),
+      element("div", {}, element("div", { class: "controls" }, buttons), shown)),
+  ];
+}
+
+function textOf(text) {
+  const lines = text.split("\n");
+  const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", {}, line));
+  const cut = lines.length > SHOWN_LINES ? more(lines.length - SHOWN_LINES, "lines") : null;
+  return element("div", {}, element("pre", { tabindex: 0 }, shown), cut);
+}
+
+// Lines of the source, each with the remarks on it below.
+function besideSource(own) {
+  if (!own.length) return element("p", { class: "dim" }, "No pass remarked on this function.");
+  const made = [];
+  const placed = new Map(); // remarks by source, then by line
+  for (const one of own) {
+    if (!one.line || !data.sources[one.source]) made.push(shownRemark(one, false));
+    else {
+      if (!placed.has(one.source)) placed.set(one.source, new Map());
+      const lines = placed.get(one.source);
+      lines.set(one.line, [...(lines.get(one.line) || []), one]);
+    }
+  }
+  for (const [source, lines] of placed) {
+    const text = data.sources[source].split("\n");
+    const pre = element("pre", { tabindex: 0 });
+    let last = 0;
+    for (const line of [...lines.keys()].sort((a, b) => a - b)) {
+      const from = Math.max(last + 1, line - 2);
+      if (from > last + 1) pre.append(element("span", { class: "hunk" }, "…"));
+      for (let at = from; at <= line; at += 1) {
+        pre.append(element("span", { class: at === line ? "note" : null }, `${String(at).padStart(5)}  ${text[at - 1] ?? ""}`));
+      }
+      for (const one of lines.get(line)) pre.append(shownRemark(one, false));
+      last = line;
+    }
+    made.push(element("p", { class: "dim" }, source), pre);
+  }
+  return element("div", {}, made);
+}
+
+// ---------------------------------------------------------------- diff
+
+const CONTEXT = 3; // lines around a change
+const MOST_EDITS = 500; // beyond them a block is shown as replaced whole
+
+// Myers' greedy algorithm (1986): the shortest script of deletions and insertions.
+function edits(before, after) {
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
+  let tail = 0;
+  const most = Math.min(before.length, after.length) - head;
+  while (tail < most && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
+  const old = before.slice(head, before.length - tail);
+  const young = after.slice(head, after.length - tail);
+  return [
+    ...before.slice(0, head).map((line) => [" ", line]),
+    ...middle(old, young),
+    ...before.slice(before.length - tail).map((line) => [" ", line]),
+  ];
+}
+
+function middle(old, young) {
+  const replaced = () => [...old.map((line) => ["-", line]), ...young.map((line) => ["+", line])];
+  if (!old.length || !young.length) return replaced();
+  const reach = new Map([[1, 0]]);
+  const trace = [];
+  for (let steps = 0; steps <= Math.min(MOST_EDITS, old.length + young.length); steps += 1) {
+    trace.push(new Map(reach));
+    for (let k = -steps; k <= steps; k += 2) {
+      const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
+      let x = down ? reach.get(k + 1) : reach.get(k - 1) + 1;
+      while (x < old.length && x - k < young.length && old[x] === young[x - k]) x += 1;
+      reach.set(k, x);
+      if (x >= old.length && x - k >= young.length) return walkedBack(old, young, trace);
+    }
+  }
+  return replaced();
+}
+
+function walkedBack(old, young, trace) {
+  const script = [];
+  let x = old.length;
+  let y = young.length;
+  for (let steps = trace.length - 1; steps >= 0; steps -= 1) {
+    const reach = trace[steps];
+    const k = x - y;
+    const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
+    const beforeK = down ? k + 1 : k - 1;
+    const beforeX = reach.get(beforeK);
+    const beforeY = beforeX - beforeK;
+    while (x > beforeX && y > beforeY && x > 0 && y > 0) { x -= 1; y -= 1; script.push([" ", old[x]]); }
+    if (steps > 0) script.push(down ? ["+", young[--y]] : ["-", old[--x]]);
+  }
+  return script.reverse();
+}
+
+const CLASSES = { "+": "added", "-": "removed" };
+
+function diffOf(before, after) {
+  const script = edits(before.split("\n"), after.split("\n"));
+  const near = new Set();
+  script.forEach(([mark], at) => {
+    if (mark !== " ") for (let one = at - CONTEXT; one <= at + CONTEXT; one += 1) near.add(one);
+  });
+  const pre = element("pre", { tabindex: 0 });
+  let left = 0;
+  let shown = 0;
+  script.forEach(([mark, line], at) => {
+    if (!near.has(at) || shown >= SHOWN_LINES) { left += 1; return; }
+    if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
+    left = 0;
+    shown += 1;
+    pre.append(element("span", { class: CLASSES[mark] }, `${mark} ${line}`));
+  });
+  if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
+  return pre;
+}
+
+// ---------------------------------------------------------------- addresses and keys
+
+function current() {
+  return location.hash.slice(1).split("/");
+}
+
+async function show() {
+  const [part, name, version, view] = current();
+  const isFunction = part === "function";
+  const isKernel = part === "kernel";
+  const chosen = isFunction ? "functions" : isKernel ? "kernels" : part in PARTS ? part : "overview";
+  for (const link of nav.children) {
+    if (link.dataset.part === chosen) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const builders = { overview, timeline, passes, functions, remarks, kernels };
+  const made = isFunction
+    ? await oneFunction(decodeURIComponent(name), version, view in VIEWS ? view : "diff")
+    : isKernel ? await oneKernel(decodeURIComponent(name)) : builders[chosen]();
+  main.replaceChildren(...made);
+  chart.classList.toggle("away", chosen !== "timeline");
+  const link = main.querySelector(".versions [aria-current]");
+  if (link) link.scrollIntoView({ block: "nearest" });
+  document.body.dataset.shown = location.hash;
+}
+
+function moved(key) {
+  const [part, name, version, view] = current();
+  if (part !== "function") return;
+  const known = data.functions[indexOf.get(decodeURIComponent(name))];
+  const last = Math.max(0, known.versions - 1);
+  const at = version === "last" ? last : Number(version);
+  const other = (step) => data.functions[indexOf.get(known.name) + step]?.name ?? known.name;
+  const targets = {
+    j: () => [known.name, Math.min(at + 1, last), view],
+    k: () => [known.name, Math.max(at - 1, 0), view],
+    n: () => [other(1), "last", view],
+    p: () => [other(-1), "last", view],
+    d: () => [known.name, version, "diff"],
+    t: () => [known.name, version, "text"],
+    g: () => [known.name, version, "graph"],
+    r: () => [known.name, version, "remarks"],
+  };
+  if (key in targets) location.hash = address(...targets[key]());
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select")) return;
+  const part = Object.keys(PARTS)[Number(event.key) - 1];
+  if (part) location.hash = part;
+  else if (event.key === "/") {
+    event.preventDefault();
+    if (!document.getElementById("search")) { location.hash = "functions"; setTimeout(() => document.getElementById("search")?.focus(), 50); }
+    document.getElementById("search")?.focus();
+  } else moved(event.key);
+});
+document.addEventListener("parpass:function", (event) => { location.hash = address(event.detail, "last", state.view); });
+window.addEventListener("hashchange", show);
+
+const headline = document.getElementById("headline");
+if (data.failure) headline.append(element("div", { class: "failed" }, data.failure));
+headline.append(data.headline);
+for (const [part, text] of Object.entries(PARTS)) {
+  nav.append(element("a", { href: `#${part}`, "data-part": part }, text));
+}
+show();
+// Drawing takes longer than a click may, so it is done when the page is there.
+if (data.timeline) requestAnimationFrame(() => setTimeout(() => Bokeh.embed.embed_item(data.timeline.item, "chart")));

@@ -1,0 +1,188 @@
+"""Profiles: seconds, memory and statistics of runs, by pass and by function.
+
+A profile is a file of JSON that `parpass opt --profile` writes and `parpass compare`
+reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from parpass.errors import ArgumentError
+from parpass.report.timeline import Category, Recorded, function_calls
+from parpass.transform import PassContext
+from parpass.transform.capture.pass_memory import PassMemory
+
+VERSION = 2  # of the format; the first one had no memory
+
+# Counters by name.
+Counts = dict[str, int]
+
+
+class RunProfile(msgspec.Struct):
+    """The numbers of one run of a pipeline, or of a run on each of several programs.
+
+    Attributes:
+        seconds: The time of the run.
+        passes: The seconds of each pass, on all functions and cores, by its name.
+        functions: The seconds of all passes on each function, by its name.
+        statistics: The counters of each pass.
+        function_statistics: The counters of each function, by pass, then function.
+        failure: The error that ended the run, as text; None if it succeeded.
+        memory: The memory of passes; None unless it was measured.
+    """
+
+    seconds: float = 0.0
+    passes: dict[str, float] = msgspec.field(default_factory=dict[str, float])
+    functions: dict[str, float] = msgspec.field(default_factory=dict[str, float])
+    statistics: dict[str, Counts] = msgspec.field(default_factory=dict[str, Counts])
+    function_statistics: dict[str, dict[str, Counts]] = msgspec.field(
+        default_factory=dict[str, dict[str, Counts]]
+    )
+    failure: str | None = None
+    memory: PassMemory | None = None
+
+    def add(self, other: RunProfile) -> None:
+        """Add the numbers of a run on another program; of memory the larger stays."""
+        self.seconds += other.seconds
+        for name, seconds in other.passes.items():
+            _add_seconds(self.passes, name, seconds)
+        for name, seconds in other.functions.items():
+            _add_seconds(self.functions, name, seconds)
+        for name, counts in other.statistics.items():
+            _add_counts(self.statistics.setdefault(name, {}), counts)
+        for name, functions in other.function_statistics.items():
+            known = self.function_statistics.setdefault(name, {})
+            for function, counts in functions.items():
+                _add_counts(known.setdefault(function, {}), counts)
+        if other.memory is not None:
+            self.memory = self.memory or PassMemory()
+            self.memory.merge(other.memory)
+        self.failure = self.failure or other.failure
+
+
+class Profile(msgspec.Struct, kw_only=True):
+    """Runs of one pipeline, as they are in a file.
+
+    Attributes:
+        kind: Tells such files from others.
+        version: The version of the format.
+        parpass: The version of parpass.
+        pipeline: The pipeline, as text.
+        jobs: The number of worker processes that was asked for; None for one per core.
+        runs: The runs, in order.
+    """
+
+    kind: Literal["parpass profile"] = "parpass profile"
+    version: int = VERSION
+    parpass: str
+    pipeline: str
+    jobs: int | None
+    runs: list[RunProfile]
+
+    def encoded(self) -> bytes:
+        """Return the content of the file."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+class _Header(msgspec.Struct):
+    kind: Literal["parpass profile"]
+    version: int
+
+
+def decoded_profile(content: bytes, name: str) -> Profile:
+    """Return the profile that a file has.
+
+    Args:
+        content: The content of the file.
+        name: The name of the file, for errors.
+
+    Raises:
+        ArgumentError: It is no profile, or one of another version of the format.
+    """
+    try:
+        header = msgspec.json.decode(content, type=_Header)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(
+            f"'{name}' is no profile; expected what 'parpass opt --profile' writes: "
+            f"{error}"
+        ) from None
+    if not 1 <= header.version <= VERSION:
+        raise ArgumentError(
+            f"expected a profile of version 1 to {VERSION}, got version "
+            f"{header.version} in '{name}'; write it anew by 'parpass opt "
+            "--profile' of this version"
+        )
+    try:
+        return msgspec.json.decode(content, type=Profile)
+    except msgspec.DecodeError as error:
+        raise ArgumentError(f"the profile '{name}' is damaged: {error}") from None
+
+
+class ProfileRecorder:
+    """Measures runs under one context.
+
+    Args:
+        context: The context; it keeps the counters of functions apart from now on.
+
+    Attributes:
+        profile: What was measured so far.
+    """
+
+    def __init__(self, context: PassContext) -> None:
+        context.keep_function_statistics()
+        self.profile = RunProfile()
+        self._context = context
+        self._before = {key: Counter(it) for key, it in context.statistics.items()}
+        self._functions_before = {
+            key: {name: Counter(it) for name, it in functions.items()}
+            for key, functions in (context.function_statistics or {}).items()
+        }
+
+    def add_slices(self, recorded: Recorded) -> None:
+        """Add the times of a track; a sink of `Tracing`."""
+        passes, functions = self.profile.passes, self.profile.functions
+        slices = recorded.ordered_slices
+        for one in slices:
+            if one.category is Category.MODULE_PASS:
+                _add_seconds(passes, one.name, one.ended - one.began)
+            elif one.category is Category.RUN:
+                self.profile.seconds += one.ended - one.began
+        for pass_name, call in function_calls(slices):
+            _add_seconds(passes, pass_name, call.ended - call.began)
+            _add_seconds(functions, call.name, call.ended - call.began)
+
+    def end(self) -> None:
+        """Take what was counted since the beginning."""
+        profile, context = self.profile, self._context
+        profile.statistics = _since(context.statistics, self._before)
+        for name, functions in (context.function_statistics or {}).items():
+            before = self._functions_before.get(name, {})
+            if counted := _since(functions, before):
+                profile.function_statistics[name] = counted
+
+
+def _add_seconds(seconds: dict[str, float], name: str, more: float) -> None:
+    seconds[name] = seconds.get(name, 0.0) + more
+
+
+def _add_counts(counts: Counts, more: Mapping[str, int]) -> None:
+    for counter, amount in more.items():
+        counts[counter] = counts.get(counter, 0) + amount
+
+
+def _since(
+    now: Mapping[str, Counter[str]], before: Mapping[str, Counter[str]]
+) -> dict[str, Counts]:
+    """Return the counters that have changed, by key, less their former amounts."""
+    found: dict[str, Counts] = {}
+    for name, counters in now.items():
+        old = before.get(name, Counter())
+        counts = {one: n - old[one] for one, n in counters.items() if n != old[one]}
+        if counts:
+            found[name] = counts
+    return found

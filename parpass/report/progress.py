@@ -1,0 +1,86 @@
+"""Progress of a run, for display only; it never affects results.
+
+This module is apart so that `watching_progress`, which is called on event loops, does
+not import what runs need.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from typing import NamedTuple
+
+
+class WorkerActivity(NamedTuple):
+    """The activity of a worker, or of this process.
+
+    Attributes:
+        worker: The process id of the worker; None for the process of the caller.
+        pass_name: The pass; None where that is not known, or none runs, as while a
+            worker starts or a function is encoded.
+        function: The name of the function; None in a module pass, and at the start.
+        seconds: How long it has been at that function, through all passes of the stage.
+    """
+
+    worker: int | None
+    pass_name: str | None
+    function: str | None
+    seconds: float
+
+
+class Progress(NamedTuple):
+    """The progress of a run.
+
+    Attributes:
+        stage: The number of the stage, from 1: passes that go through the functions
+            together. In the process of the caller each pass may be one of its own, and
+            each module pass is.
+        passes: The names of the passes of the stage.
+        done: How many functions are finished.
+        functions: How many functions there are; 0 for a module pass.
+        seconds: The time since the stage began.
+        eta: The estimated seconds to the end of the stage; None until a function is
+            finished.
+        workers: The activity of each worker that is not idle.
+        slow: Those of them that are at a function for more than 3 seconds, and more
+            than ten times the median of the functions that are finished.
+        longest: The name of the finished function of the stage that took longest, and
+            its seconds; None before the first one.
+        is_last: Whether the run has ended, however that was.
+    """
+
+    stage: int
+    passes: tuple[str, ...]
+    done: int
+    functions: int
+    seconds: float
+    eta: float | None
+    workers: tuple[WorkerActivity, ...]
+    slow: tuple[WorkerActivity, ...]
+    longest: tuple[str, float] | None
+    is_last: bool
+
+
+ProgressCallback = Callable[[Progress], object]
+
+
+PROGRESS_CALLBACK: ContextVar[ProgressCallback | None] = ContextVar(
+    "parpass_progress", default=None
+)
+
+
+@contextlib.contextmanager
+def watching_progress(callback: ProgressCallback) -> Generator[None]:
+    """Tell a callback how far runs in the block are that have no `progress=` argument.
+
+    See `run_pipeline` for when it is called.
+
+    Args:
+        callback: The callback.
+    """
+    token = PROGRESS_CALLBACK.set(callback)
+    try:
+        yield
+    finally:
+        PROGRESS_CALLBACK.reset(token)

@@ -1,0 +1,310 @@
+"""The progress tracker of a run: notes how far it is, and tells the callback.
+
+The run notes where it is in a few attributes. A thread reads them at intervals, with
+what workers wrote to the status board, and has the callback called where the caller
+waits: on its event loop, or else in that thread. Neither waits for the other. A run
+without a callback has no tracker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from parpass.errors import ProgressWarning
+from parpass.errors.warning import warn
+from parpass.report.progress import Progress, ProgressCallback, WorkerActivity
+from parpass.runner.ipc.messages import FunctionOutcome, JobResult
+from parpass.runner.ipc.status_board import Phase, StatusBoard
+from parpass.runner.observers import Post, RunObserver
+from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.plan.commands import StepRecord
+from parpass.transform.plan.serial import ends_stage
+
+_INTERVAL_SECONDS = 0.2  # between two calls of the callback
+_SLOW_SECONDS = 3.0  # that a function takes at least to be called slow
+_SLOW_FACTOR = 10  # of the median, likewise
+_MAX_SAMPLES = 999  # times of functions, of which the median is taken
+_NANOSECONDS = 1e9
+
+
+class _Here(NamedTuple):
+    """The activity of this process: a function, or a module pass, and its start."""
+
+    function: str | None
+    outcome: FunctionOutcome | None  # that is being made; None where there is one pass
+    since: int  # nanoseconds of the system's monotonic clock
+
+
+class _Stage:
+    """One stage: written by the run, read by the thread of the tracker.
+
+    Args:
+        number: Its number.
+        passes: The names of its passes.
+        names: The names of all functions.
+        outcomes: Its outcomes; None for a pass in this process.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        passes: Sequence[str],
+        names: Sequence[str],
+        outcomes: StageOutcomes | None = None,
+    ) -> None:
+        self.number, self.passes, self.names = number, tuple(passes), names
+        self.outcomes = outcomes
+        self.began = time.monotonic_ns()
+        self.own_done = 0
+        self.first_done = self.done
+        self.here: _Here | None = None
+        self.board: StatusBoard | None = None
+        self.longest: tuple[str, float] | None = None
+        self._samples: list[float] = []
+        self._sampled = 0
+        self._seen: dict[str, tuple[int, int]] = {}  # function and time, by worker
+
+    @property
+    def done(self) -> int:
+        """How many functions are finished."""
+        return self.own_done if self.outcomes is None else self.outcomes.done
+
+    def enter(
+        self, function: str | None, outcome: FunctionOutcome | None = None
+    ) -> None:
+        """Note that a function, or a module pass, begins in this process."""
+        self.here = _Here(function, outcome, time.monotonic_ns())
+
+    def finish(self, function: str, seconds: float) -> None:
+        """Note that a function is finished."""
+        if len(self._samples) < _MAX_SAMPLES:
+            self._samples.append(seconds)
+        else:
+            self._samples[self._sampled % _MAX_SAMPLES] = seconds
+        self._sampled += 1
+        if self.longest is None or seconds > self.longest[1]:
+            self.longest = function, seconds
+
+    def progress(self, *, is_last: bool) -> Progress:
+        """Return how far it is now."""
+        now, done = time.monotonic_ns(), self.done
+        seconds = (now - self.began) / _NANOSECONDS
+        since_first, eta = done - self.first_done, None
+        if since_first > 0:
+            eta = seconds * max(0, len(self.names) - done) / since_first
+        workers = () if is_last else tuple(self._activities(now))
+        samples = sorted(self._samples)
+        slow: tuple[WorkerActivity, ...] = ()
+        if samples:
+            limit = max(_SLOW_SECONDS, _SLOW_FACTOR * samples[len(samples) // 2])
+            at_functions = [one for one in workers if one.function is not None]
+            slow = tuple(one for one in at_functions if one.seconds > limit)
+        return Progress(
+            self.number,
+            self.passes,
+            done,
+            len(self.names),
+            seconds,
+            eta,
+            workers,
+            slow,
+            self.longest,
+            is_last,
+        )
+
+    def _activities(self, now: int) -> list[WorkerActivity]:
+        found: list[WorkerActivity] = []
+        here = self.here
+        if here is not None:
+            step = 0 if here.outcome is None else len(here.outcome.seconds)
+            found.append(
+                WorkerActivity(
+                    None,
+                    self.passes[step] if step < len(self.passes) else None,
+                    here.function,
+                    (now - here.since) / _NANOSECONDS,
+                )
+            )
+        board = self.board
+        if board is None:
+            return found
+        with contextlib.suppress(OSError):  # the run has just removed it
+            for work in sorted(board.read(), key=lambda work: work.owner):
+                first = self._seen.get(work.owner)
+                if first is None or first[0] != work.function:
+                    first = work.function, work.since or now
+                    self._seen[work.owner] = first
+                is_named = work.phase != Phase.START and work.function < len(self.names)
+                in_pass = work.phase == Phase.PASS and work.step < len(self.passes)
+                found.append(
+                    WorkerActivity(
+                        work.process,
+                        self.passes[work.step] if in_pass else None,
+                        self.names[work.function] if is_named else None,
+                        max(0, now - first[1]) / _NANOSECONDS,
+                    )
+                )
+        return found
+
+
+class ProgressTracker(RunObserver):
+    """Tells a callback how far a run is, at most five times a second, and at its end.
+
+    A callback that raises is called no more, and the run goes on; its caller gets a
+    `ProgressWarning`.
+
+    Args:
+        callback: The callback; it is called in the contextvars context of the caller,
+            on its event loop, or in the tracker's own thread where the caller blocks.
+    """
+
+    watches_functions = True
+
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._callback = callback
+        self._context = contextvars.copy_context()
+        self._post: Post | None = None
+        self._walk: tuple[Sequence[str], Sequence[str]] | None = None
+        self._stage: _Stage | None = None
+        self._number = 0
+        self._is_pending = self._has_ended = False
+        self._error: Exception | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def run_began(self, workers: int, post: Post | None) -> None:
+        """Note where the caller waits."""
+        self._post = post
+
+    def walk_began(self, steps: Sequence[Any], names: Sequence[str]) -> None:
+        """Note the passes, each of which is a stage."""
+        self._walk, self._stage = (_names_of(steps), names), None
+
+    def stage_began(self, steps: Sequence[Any], outcomes: StageOutcomes) -> None:
+        """Begin a stage whose functions get outcomes, in any order."""
+        self._walk = None
+        self._next(_names_of(steps), outcomes.names, outcomes)
+
+    def module_pass_began(self, name: str) -> None:
+        """Begin a stage of a module pass."""
+        self._next([name], ()).enter(None)
+
+    def function_began(
+        self, step: int, function: int, outcome: FunctionOutcome | None
+    ) -> None:
+        """Note at which function this process is."""
+        stage = self._stage
+        if self._walk is not None and (function == 0 or stage is None):
+            passes, names = self._walk
+            stage = self._next([passes[step]], names)
+        if stage is not None:
+            stage.own_done = function
+            stage.enter(stage.names[function], outcome)
+
+    def function_ended(
+        self, step: int, function: int, outcome: FunctionOutcome | None
+    ) -> None:
+        """Note how long the function took."""
+        stage = self._stage
+        if stage is None or stage.here is None:
+            return
+        seconds = (time.monotonic_ns() - stage.here.since) / _NANOSECONDS
+        if outcome is not None:
+            seconds = sum(outcome.seconds)
+        stage.finish(stage.names[function], seconds)
+
+    def board_opened(self, board: StatusBoard) -> None:
+        """Look at what workers write."""
+        if self._stage is not None:
+            self._stage.here, self._stage.board = None, board
+
+    def job_returned(self, size: int, result: JobResult) -> None:
+        """Note how long its functions took."""
+        if self._stage is not None:
+            for function, outcome in result.outcomes.items():
+                self._stage.finish(self._stage.names[function], sum(outcome.seconds))
+
+    def stage_returned(self, starting: float) -> None:
+        """Look no more at what workers write."""
+        if self._stage is not None:
+            self._stage.board = None
+
+    def stage_ended(
+        self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
+    ) -> None:
+        """Note that all functions are finished, if they are."""
+        stage = self._stage
+        if stage is not None:
+            stage.here = None
+            is_whole = not (records and ends_stage(records[-1]))
+            stage.own_done = len(stage.names) if is_whole else stage.own_done
+
+    def run_ended(self, error: BaseException | None, copying: float) -> None:
+        """Tell the callback for the last time; called where the caller waits."""
+        self._stopped.set()
+        if self._post is None and self._thread is not None:
+            self._thread.join()
+        self._has_ended = True
+        stage = self._stage
+        if stage is not None:
+            self._call(stage.progress(is_last=True))
+        if self._error is not None:
+            error, self._error = self._error, None
+            warn(
+                "the progress callback raised an error and was called no more; the run "
+                f"went on: {type(error).__name__}: {error}",
+                ProgressWarning,
+            )
+
+    def _next(
+        self,
+        passes: Sequence[str],
+        names: Sequence[str],
+        outcomes: StageOutcomes | None = None,
+    ) -> _Stage:
+        self._number += 1
+        stage = self._stage = _Stage(self._number, passes, names, outcomes)
+        if self._thread is None:  # not before, since a run may fail to begin
+            self._thread = threading.Thread(
+                target=self._tell_regularly, name="parpass-progress", daemon=True
+            )
+            self._thread.start()
+        return stage
+
+    def _tell_regularly(self) -> None:
+        while not self._stopped.wait(_INTERVAL_SECONDS):
+            stage = self._stage
+            if stage is None or self._is_pending:
+                continue
+            progress = stage.progress(is_last=False)
+            if self._post is None:
+                self._call(progress)
+                continue
+            self._is_pending = True
+            try:
+                self._post(functools.partial(self._deliver, progress))
+            except RuntimeError:  # the loop of the caller is closed
+                return
+
+    def _deliver(self, progress: Progress) -> None:
+        self._is_pending = False
+        if not self._has_ended:
+            self._call(progress)
+
+    def _call(self, progress: Progress) -> None:
+        if self._error is not None:
+            return
+        try:
+            self._context.run(self._callback, progress)
+        except Exception as error:  # noqa: BLE001 -- it is the caller's, and told there
+            self._error = error
+
+
+def _names_of(steps: Sequence[Any]) -> Sequence[str]:
+    return [one.info.name for one in steps]

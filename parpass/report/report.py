@@ -1,0 +1,195 @@
+"""The report of a run as text and as figures: `Runner.last_report`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from parpass.lazy_loader import load_module
+from parpass.report.advice import recommend
+from parpass.report.figures import RunFigures, ratio, time_text
+
+_MIN_TOLD_SHARE = 0.05  # of the time, that start-up is told of from
+_TOLD_COPYING = 0.01  # of the time, that copies are told of from
+_OF_START_UP = "imports, starting workers"
+
+
+class Line(NamedTuple):
+    """A line of the report: an activity, its seconds, and a remark."""
+
+    what: str
+    seconds: float
+    remark: str = ""
+
+
+class Sections(NamedTuple):
+    """The content of a report, which text, tables and pages show.
+
+    Attributes:
+        headline: The time, the speedup and its limits, in a line.
+        times: The time by activity.
+        facts: Counts and notes, a line each.
+        advice: The recommendations, the most helpful first.
+    """
+
+    headline: str
+    times: Sequence[Line]
+    facts: Sequence[str]
+    advice: Sequence[str]
+
+    @property
+    def closing(self) -> list[str]:
+        """The lines after the times."""
+        best, *others = self.advice
+        also = [f"Also: {text}" for text in others]
+        return [*self.facts, f"What would help most: {best}", *also]
+
+
+class RunReport(RunFigures, frozen=True, kw_only=True):
+    """The times of one run, and recommendations.
+
+    Its attributes are the figures, in seconds: see `RunFigures`. `str(report)` renders
+    it as text, `msgspec.json.encode(report)` as JSON.
+    """
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """The recommendations, by the time they would save, the largest first."""
+        return recommend(self)
+
+    def sections(self) -> Sections:
+        """Return all that is shown of the report."""
+        facts = (self.counts, *self.notes)
+        return Sections(self.headline, self.lines(), facts, self.advice)
+
+    @property
+    def headline(self) -> str:
+        """The time, the speedup and its limits, in a line."""
+        text = time_text(self.seconds)
+        is_told = self.start_up >= _MIN_TOLD_SHARE * self.seconds
+        if is_told:
+            text += f", {time_text(self.start_up)} of it start-up"
+        if self.speedup is not None and self.warm_speedup is not None:
+            about = self.warm_speedup if is_told else self.speedup
+            text += (
+                f": about {about:.1f} x serial"
+                + " with a core of its own" * self.lacks_cores
+            )
+            text += f", {self.speedup:.1f} x with the start-up" * is_told
+        if not self.workers:
+            return f"{text}, without workers"
+        if self.has_recalled:  # what workers could save is not known
+            return text
+        return (
+            f"{text}; at most {self.limit:.1f} x with {self.workers} workers"
+            f", as {self.serial_share:.0%} of the work is serial"
+            + (f" and the longest functions take {time_text(self.longest_path)}")
+            * (self.limit < self.ceiling)
+            + f"; the workers had {self.cores:.1f} cores" * self.lacks_cores
+        )
+
+    def lines(self) -> list[Line]:
+        """Return the time by activity; activities without time are left out."""
+        lines = [
+            Line("start-up, here", self.beforehand + self.loading, _OF_START_UP),
+            *_lines("module pass", self.module_passes),
+            *_lines("instrument", self.instruments),
+            *_lines("here", self.here),
+            Line("in the workers", self.in_workers, self._worker_text()),
+            Line("unpacking to look", self.looking),
+            Line("the rest", self.rest),
+        ]
+        return [line for line in lines if line.seconds > 0]
+
+    def to_html(self, title: str = "A run of parpass") -> str:
+        """Return the report as a page: one file of HTML, which needs no network.
+
+        `Runner.record` gives one with the timeline, the functions and the remarks.
+        """
+        # It shows reports, so it imports this.
+        page = load_module("parpass.report.html.page")
+        recording = page.Recording()
+        recording.report = self
+        return recording.to_html(title)
+
+    def _worker_text(self) -> str:
+        whole = self.workers * self.in_workers
+        parts = {
+            f"busy on {self.cores:.1f} cores": self.busy,
+            "starting": self.starting,
+            "waiting": self.waiting,
+            "idle at the end": self.idle_at_end,
+        }
+        return ", ".join(
+            f"{ratio(part, whole, none=0.0):.0%} {name}" for name, part in parts.items()
+        )
+
+    @property
+    def counts(self) -> str:
+        """The numbers of stages, jobs, functions and bytes, in a line."""
+        cached = ""
+        if self.cache is not None:
+            found, all_of = (
+                self.cache.recalled,
+                self.cache.recalled + self.cache.computed,
+            )
+            cached = f"; {found:,} of {_number(all_of, 'function')} from the cache"
+        return (
+            f"{_number(self.stages, 'stage')}, {_number(self.jobs, 'job')}, "
+            f"{_number(self.functions, 'function')} sent; "
+            f"{self.bytes_sent / 1e6:.1f} MB over, {self.bytes_received / 1e6:.1f} MB "
+            f"back; packed in {time_text(self.packing)}, unpacked beside the workers "
+            f"in {time_text(self.unpacking)}{cached}"
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on copies, and what a cache on disk does not have; mostly none."""
+        notes: list[str] = []
+        if self.copying >= _TOLD_COPYING * self.seconds:
+            notes.append(
+                f"Copies of functions that passes may change took "
+                f"{time_text(self.copying)}, summed over processes; state 'mutability' "
+                "in the adapter to spend less"
+            )
+        if self.cache is not None and self.cache.unwritten:
+            count = _number(self.cache.unwritten, "result")
+            notes.append(f"Not on disk: {count}; {self.cache.why_unwritten}")
+        return tuple(notes)
+
+    def __str__(self) -> str:
+        shown = self.sections()
+        width = max([len(line.what) for line in shown.times], default=0)
+        lines = [
+            f"  {what:<{width}}  {time_text(seconds):>9} "
+            f"{ratio(seconds, self.seconds):>4.0%}  {remark}".rstrip()
+            for what, seconds, remark in shown.times
+        ]
+        return "\n".join([shown.headline, *lines, *shown.closing])
+
+    def _repr_html_(self) -> str:
+        """Return the times as a table for a notebook."""
+        from parpass.notebook_html import table  # in notebooks alone
+
+        shown = self.sections()
+        rows = [
+            (what, time_text(spent), f"{ratio(spent, self.seconds):.0%}", remark)
+            for what, spent, remark in shown.times
+        ]
+        return table(shown.headline, rows, shown.closing)
+
+    def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
+        """Return text and table for a notebook."""
+        del kinds
+        from parpass.notebook_html import mime_bundle  # in notebooks alone
+
+        return mime_bundle(str(self), self._repr_html_())
+
+
+def _lines(kind: str, parts: Mapping[str, float]) -> list[Line]:
+    longest = sorted(parts.items(), key=lambda part: -part[1])
+    return [Line(f"{kind}: {name}", seconds) for name, seconds in longest]
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -1,0 +1,193 @@
+"""Digests of the code of this process: modules of the program, installed libraries.
+
+The program is each module whose file is neither the standard library's nor among the
+installed packages. Its digest has the bytes of its files, as they were when they were
+loaded: a file that may have changed since then counts for this process alone, and one
+that certainly has changed is an error. The digest of a library is that of the record
+that its installer left, which has a digest of each of its files. parpass itself is
+digested by all of its sources where it is not installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import psutil
+
+from parpass.program_modules import (
+    is_library_file,
+    library_folders,
+    parpass_folder,
+)
+
+_RECORDS = ".dist-info", ".egg-info"
+
+
+class UnknownProgramError(Exception):
+    """The code of a module cannot be known; the text says of which, and why."""
+
+
+class Loaded(NamedTuple):
+    """A module of the program, as it was loaded.
+
+    Attributes:
+        module: The module.
+        spec: What it was loaded by: another object after a reload.
+        stamp: What tells the version of its file.
+        digest: The digest of the file; None for a module without one.
+    """
+
+    module: ModuleType
+    spec: Any
+    stamp: tuple[int, ...] | None
+    digest: bytes | None
+
+
+_loaded: dict[str, Loaded] = {}  # by name
+_digests: dict[tuple[str, tuple[int, ...]], bytes] = {}  # of files, by path and stamp
+_token = os.urandom(16)
+
+
+def digests_of_sources(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, ...]]:
+    """Yield the name, the path and the digest of each module's file.
+
+    Raises:
+        UnknownProgramError: A file cannot be read, or has changed since it was loaded.
+    """
+    for name, module in modules.items():
+        file = _file_of(module)
+        stamp = None if file is None else _stamp_of(name, file)
+        spec = module.__dict__.get("__spec__")
+        known = _loaded.get(name)
+        if known is None or known.module is not module or known.spec is not spec:
+            digest = None
+            if file is not None and stamp is not None:
+                digest = _digest_of_file(file, stamp)
+                if _may_have_changed(stamp):
+                    digest += _token + os.urandom(16)
+            known = _loaded[name] = Loaded(module, spec, stamp, digest)
+        if known.stamp != stamp:
+            raise UnknownProgramError(
+                f"the file of module '{name}' has changed since it was loaded; reload "
+                "the module, or begin anew"
+            )
+        yield name, file or "", (known.digest or b"").hex()
+
+
+@functools.cache
+def digest_of_libraries() -> bytes:
+    """Return the digest of Python, of what is installed, and of parpass."""
+    state = hashlib.blake2b(digest_size=16)
+    about = sys.version, sys.flags, sys.prefix, platform.machine()
+    state.update(repr(about).encode(errors="surrogatepass"))
+    for folder in sorted({*library_folders(), *map(os.path.abspath, sys.path)}):
+        try:
+            names = sorted(os.listdir(folder))
+            stamp = _stamp(os.stat(folder))
+        except OSError:
+            continue
+        records = [one for one in names if one.endswith(_RECORDS)]
+        if not records:
+            continue
+        state.update(repr((folder, records)).encode(errors="surrogatepass"))
+        for one in records:
+            try:
+                state.update(Path(folder, one, "RECORD").read_bytes())
+            except OSError:  # the name has the version
+                continue
+        if _may_have_changed(stamp):  # while this process ran
+            state.update(_token)
+    if not is_library_file(parpass_folder()):
+        state.update(_digest_of_parpass())
+    return state.digest()
+
+
+def _digest_of_parpass() -> bytes:
+    """Return the digest of the sources of parpass, loaded or not."""
+    state = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(parpass_folder()).rglob("*.py")):
+        state.update(str(path).encode(errors="surrogatepass"))
+        state.update(path.read_bytes())
+        if _may_have_changed(_stamp(path.stat())):
+            state.update(_token)
+    return state.digest()
+
+
+def _file_of(module: ModuleType) -> str | None:
+    file = module.__dict__.get("__file__")
+    return os.path.abspath(file) if isinstance(file, str) else None
+
+
+def _stamp_of(name: str, file: str) -> tuple[int, ...]:
+    """Return what tells the version of the file of a module.
+
+    Raises:
+        UnknownProgramError: It is not there.
+    """
+    try:
+        return _stamp(os.stat(file))
+    except OSError as error:
+        raise UnknownProgramError(
+            f"the file of module '{name}' cannot be read ({error})"
+        ) from None
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _digest_of_file(file: str, stamp: tuple[int, ...]) -> bytes:
+    known = _digests.get((file, stamp))
+    if known is None:
+        content = Path(file).read_bytes()
+        known = hashlib.blake2b(content, digest_size=16).digest()
+        _digests[file, stamp] = known
+    return known
+
+
+def _may_have_changed(stamp: tuple[int, ...]) -> bool:
+    """Return whether a file may have changed since this process began to load it.
+
+    The time of a file's last change of any kind cannot be set to an earlier one.
+    """
+    return max(stamp[2:]) >= _began()
+
+
+@functools.cache
+def _began() -> int:
+    """Return when this process began, or the one that it was forked from, in ns."""
+    process = psutil.Process()
+    began, command = _began_at(process), process.cmdline()
+    try:
+        for one in process.parents():
+            if one.cmdline() != command:
+                break
+            began = min(began, _began_at(one))
+    except psutil.Error:
+        pass
+    return int(began * 1e9)
+
+
+def _began_at(process: psutil.Process) -> float:
+    """Return when a process began, in seconds of wall-clock time, or a little before.
+
+    Linux tells it in hundredths of a second since the machine was started, of which
+    psutil makes whole seconds.
+    """
+    try:
+        about = Path(f"/proc/{process.pid}/stat").read_text(errors="replace")
+        ticks = int(about.rpartition(")")[2].split()[19])
+        running = time.clock_gettime(time.CLOCK_BOOTTIME)
+        began = time.time() - running + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return process.create_time() - 1.0
+    return began - 0.02

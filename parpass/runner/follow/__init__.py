@@ -1,0 +1,1 @@
+"""The state of the program that workers take over: settings, modules, entries."""

@@ -1,0 +1,356 @@
+"""Workers have the modules of the program as the program has them (hot reload).
+
+A worker imports a module when it is first asked for, and keeps it. Whenever it imports
+one that the program has loaded, it is the same version, or an error: the file may have
+changed since. It then sets the plain values of the module, which the program may have
+set since (`plain_values`). What the program reloads, or removes and imports again, a
+worker that has loaded it before does, too: a new process would have new modules
+throughout, where the program still has old ones beside them.
+
+A module that no worker can import, such as one that was loaded by its path, is pickled
+by value, as `__main__` is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import msgspec
+from cloudpickle import (
+    list_registry_pickle_by_value,
+    register_pickle_by_value,
+    unregister_pickle_by_value,
+)
+
+from parpass.fork_safety import forks_wait
+from parpass.program_modules import is_found_by_name, is_of_program
+from parpass.replicated_tables import record_missing
+from parpass.runner.follow.plain_values import (
+    PlainValues,
+    encode_values,
+    sync_values,
+)
+
+_CHANGED = b"?"  # in place of the digest of a file that has changed since, or is gone
+
+
+class SourceStamp(NamedTuple):
+    """The version of a file when a module was loaded from it.
+
+    Attributes:
+        changed: The modification time, in nanoseconds.
+        size: The size, in bytes.
+        digest: The hash of the content, which identifies it on other machines; empty
+            until it is computed.
+    """
+
+    changed: int
+    size: int
+    digest: bytes = b""
+
+
+class Reload(NamedTuple):
+    """The reloads of a module.
+
+    Attributes:
+        times: How many times it was loaded again.
+        anew: Whether the last time made a new module object.
+    """
+
+    times: int
+    anew: bool
+
+
+class ModuleState(msgspec.Struct, frozen=True):
+    """The state of the modules of the program, for a worker.
+
+    Attributes:
+        reloads: The modules that were loaded again, in the order of loading.
+        sources: The versions of the files of all of them.
+        values: The plain values of all of them, and of the classes of the passes and
+            the adapter.
+    """
+
+    reloads: Mapping[str, Reload]
+    sources: Mapping[str, SourceStamp]
+    values: PlainValues
+
+
+class _TrackedModule:
+    def __init__(self, module: ModuleType) -> None:
+        self.reload = Reload(0, anew=False)
+        self.update(module)
+
+    def update(self, module: ModuleType) -> None:
+        self.module = module
+        self.spec = module.__spec__
+        self.source = _source(getattr(module, "__file__", None))
+
+    def digested_source(self) -> SourceStamp | None:
+        """Return the source with its digest, which is computed once."""
+        source = self.source
+        if source is not None and not source.digest:
+            path = getattr(self.module, "__file__", None)
+            # If it has changed since, no file has the content that was loaded.
+            digest = _digest(path) if _source(path) == source else _CHANGED
+            self.source = source._replace(digest=digest)
+        return self.source
+
+
+class ModuleTracker:
+    """Tracks which modules of the program are loaded in this process, and reloaded."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _TrackedModule] = {}
+        self._others: set[str] = set()
+        self._last_stamp = 0, ""
+        self._reloads: dict[str, Reload] = {}
+        self._sources: dict[str, SourceStamp] = {}
+        self._by_value = Counter[str]()  # how many threads pickle a module so
+        self._lock = threading.RLock()
+
+    def state_for(self, holders: Sequence[Any] = ()) -> ModuleState:
+        """Return the state of modules that workers need for passes and an adapter."""
+        with forks_wait(), self._lock:
+            self._update()
+            seen, modules = self._seen, sys.modules
+            here = {name: one.module for name, one in seen.items() if name in modules}
+            kinds = [kind for one in holders for kind in _classes_of(one)]
+            return ModuleState(
+                {name: one for name, one in self._reloads.items() if name in modules},
+                self._sources,
+                encode_values(here, [one for one in kinds if one.__module__ in here]),
+            )
+
+    @contextlib.contextmanager
+    def pickling(self) -> Generator[None]:
+        """Pickle by value, meanwhile, modules that no worker can import.
+
+        Several threads may be in here, each for the modules that there are by then.
+        """
+        with forks_wait(), self._lock:
+            self._update()
+            whole = list_registry_pickle_by_value() - self._by_value.keys()
+            modules = {
+                name: one.module
+                for name, one in self._seen.items()
+                if sys.modules.get(name) is one.module
+                and one.module.__name__ == name
+                and name not in whole
+                and not is_found_by_name(name)
+            }
+            for module in modules.values():
+                register_pickle_by_value(module)
+            self._by_value.update(modules.keys())
+        try:
+            yield
+        finally:
+            with forks_wait(), self._lock:
+                self._by_value.subtract(modules.keys())
+                for name, module in modules.items():
+                    if self._by_value[name] <= 0:
+                        del self._by_value[name]
+                        with contextlib.suppress(ValueError):  # the program has
+                            unregister_pickle_by_value(module)
+
+    def _update(self) -> None:
+        modules = sys.modules
+        again = False
+        for name, seen in self._seen.items():
+            module = modules.get(name)
+            if module is None:
+                continue  # it may be imported again
+            if module is not seen.module or module.__spec__ is not seen.spec:
+                anew = module is not seen.module
+                seen.update(module)
+                seen.reload = Reload(seen.reload.times + 1, anew)
+                again = True
+        stamp = len(modules), _last(modules)
+        if not again and stamp == self._last_stamp:
+            return
+        self._last_stamp = stamp
+        for name in modules.keys() - self._seen.keys() - self._others:
+            self._track(name, modules.get(name))
+        # Loading a module moves it to the end of `sys.modules`.
+        names = [name for name in tuple(modules) if name in self._seen]
+        found = {name: self._seen[name].reload for name in names}
+        self._reloads = {name: one for name, one in found.items() if one.times}
+        sources = {name: self._seen[name].digested_source() for name in names}
+        self._sources = {name: one for name, one in sources.items() if one is not None}
+
+    def _track(self, name: str, module: Any) -> None:
+        is_module = isinstance(module, ModuleType) and module.__spec__ is not None
+        if is_module and name != "__main__" and is_of_program(name):
+            self._seen[name] = _TrackedModule(module)
+        elif module is not None:
+            self._others.add(name)
+
+
+MODULE_TRACKER = ModuleTracker()
+
+
+class ChangedSourceError(Exception):
+    """The file of a module has changed since the coordinator loaded the module."""
+
+    def __str__(self) -> str:
+        return (
+            f"the file of module '{self.args[0]}' has changed since it was loaded; "
+            "reload it"
+        )
+
+
+class _ProgramFinder:
+    """Finds modules of the program in a worker, as other finders do, and checks them.
+
+    It comes first in `sys.meta_path`.
+    """
+
+    state = ModuleState({}, {}, {})
+
+    def __init__(self) -> None:
+        self._executing = _Executing()
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of the program; None for any other.
+
+        Raises:
+            ChangedSourceError: The file has changed since it was loaded.
+        """
+        if name not in self.state.values:
+            return None
+        others = [one for one in sys.meta_path if one is not self]
+        finders = [one for one in others if hasattr(one, "find_spec")]
+        specs = (one.find_spec(name, path, target) for one in finders)
+        spec = next((one for one in specs if one is not None), None)
+        if spec is None:
+            return None
+        source = self.state.sources.get(name)
+        if source is not None and not _is_from(spec.origin, source):
+            error = ChangedSourceError(name)
+            record_missing(f"the module '{name}'", str(error))  # a body may catch it
+            raise error
+        if hasattr(spec.loader, "exec_module"):
+            spec.loader = _FollowingLoader(
+                spec.loader, self.state.values, self._executing
+            )
+        return spec
+
+
+class _Executing(threading.local):
+    """The modules that a thread is executing, and those that these have imported."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.names: list[str] = []
+
+
+class _FollowingLoader(Loader):
+    """Executes a module with its own loader, and then sets its plain values.
+
+    That waits for the end of the outermost import: a module that computes values from
+    those of a module that it imports gets those that the import gave.
+    """
+
+    def __init__(self, loader: Any, values: PlainValues, executing: _Executing) -> None:
+        self._loader, self._values, self._executing = loader, values, executing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)  # such as `get_data`
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return the module that the loader creates."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        """Execute a module."""
+        module.__spec__.loader = module.__loader__ = self._loader
+        executing = self._executing
+        executing.depth += 1
+        executing.names.append(module.__name__)
+        try:
+            self._loader.exec_module(module)
+        finally:
+            executing.depth -= 1
+            if not executing.depth:
+                sync_values(self._values, executing.names)
+                executing.names = []
+
+
+_FINDER = _ProgramFinder()
+_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
+
+
+def follow_modules(state: ModuleState) -> None:
+    """Set the modules of this process, a worker, to those of the coordinator.
+
+    Raises:
+        Exception: A module raised it while it was loaded again.
+    """
+    _FINDER.state = state
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    for name, reload in state.reloads.items():
+        if _synced_reloads.get(name, 0) < reload.times:
+            module = sys.modules.get(name)
+            if module is not None and reload.anew:
+                del sys.modules[name]
+                importlib.import_module(name)
+            elif module is not None:
+                importlib.reload(module)
+            _synced_reloads[name] = reload.times
+    sync_values(state.values)
+
+
+def _classes_of(one: Any) -> list[type]:
+    inner: Any = getattr(one, "_inst", None)
+    return [*type(one).__mro__, *(type(inner).__mro__ if inner is not None else ())]
+
+
+def _last(modules: dict[str, ModuleType]) -> str:
+    try:
+        return next(reversed(modules))
+    except RuntimeError:  # another thread imports a module at this moment
+        return ""
+
+
+def _source(path: str | None) -> SourceStamp | None:
+    if path is None:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return SourceStamp(found.st_mtime_ns, found.st_size)
+
+
+def _is_from(path: str | None, source: SourceStamp) -> bool:
+    """Return whether a file is the version that a module was loaded from."""
+    found = _source(path)
+    if found is None or found.size != source.size:
+        return False
+    return found.changed == source.changed or _digest(path) == source.digest
+
+
+def _digest(path: str | None) -> bytes:
+    try:
+        content = Path(path or "").read_bytes()
+    except OSError:
+        return _CHANGED
+    return hashlib.blake2b(content, digest_size=16).digest()

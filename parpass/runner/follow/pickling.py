@@ -1,0 +1,167 @@
+"""Pickling of code by value, and its diagnostics.
+
+Code that a worker cannot import is pickled by value. What cannot be pickled is reported
+by its path, such as `my_pass.rewriter.lock`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any, Protocol, cast
+
+import cloudpickle
+
+from parpass.runner.follow.propagation import reduce_contextvar
+from parpass.transform.code_pickler import CodePickler
+
+_PROTOCOL = 5  # of pickle
+_MAX_DEPTH = 8  # attributes of attributes; deeper paths are of no help
+
+
+class Pickler(CodePickler):
+    """The pickler of cloudpickle, which also pickles registered contextvars."""
+
+    dispatch_table = CodePickler.dispatch_table.new_child(
+        {ContextVar: reduce_contextvar}
+    )
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return the reduce value of an object, as cloudpickle does but faster.
+
+        Cloudpickle searches tables in Python for each object, and modules for each
+        class and function.
+        """
+        # Not `isinstance`, as an object may claim to be of another class.
+        kind = cast("type[Any]", type(obj))
+        if issubclass(kind, (type, FunctionType)):
+            return obj.__qualname__ if _has_name(obj) else super().reducer_override(obj)
+        for table in self.dispatch_table.maps:
+            if kind in table:
+                return NotImplemented
+        reduced = obj.__reduce_ex__(_PROTOCOL)
+        if isinstance(reduced, str) and getattr(obj, "__module__", None) == "__main__":
+            raise pickle.PicklingError(
+                f"{reduced!r} is pickled by its name, and workers have no names of the "
+                "main script; define it in a module that they can import"
+            )
+        return reduced
+
+
+def _has_name(one: Any) -> bool:
+    """Return whether other processes surely find a class or function by its name.
+
+    Cloudpickle takes ten times as long to check that.
+    """
+    module = one.__module__
+    if module == "__main__" or cloudpickle.list_registry_pickle_by_value():
+        return False
+    names = getattr(sys.modules.get(module), "__dict__", {})
+    return names.get(one.__qualname__) is one
+
+
+def pickle_by_value(message: Any) -> bytes:
+    """Return an object as bytes, with all code that other processes cannot import.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    file = io.BytesIO()
+    Pickler(file, protocol=5).dump(message)
+    return file.getvalue()
+
+
+class TakenState(Protocol):
+    """A state of this process, as it was taken."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no part of it can change while the whole stays equal."""
+        ...
+
+
+class KeptEncoding:
+    """Encodes states of one kind; one that equals the last has the same bytes."""
+
+    def __init__(self) -> None:
+        self._last: tuple[TakenState, bytes] | None = None
+
+    def encode(self, state: TakenState) -> bytes:
+        """Return a state as bytes.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        last = self._last
+        if last is not None and last[0] == state:
+            return last[1]
+        encoded = pickle_by_value(state)
+        if state.is_plain:
+            self._last = state, encoded
+        return encoded
+
+
+def find_unpicklable(value: Any, name: str) -> str | None:
+    """Return the path and error of the part that cannot be pickled; None if all can."""
+    error = _pickle_error(value)
+    if error is None:
+        return None
+    path, error = _innermost(value, name, error)
+    return f"{path}: {type(error).__name__}: {error}"
+
+
+def _innermost(value: Any, path: str, error: Exception) -> tuple[str, Exception]:
+    """Return the path and error of the innermost part that cannot be pickled."""
+    for _ in range(_MAX_DEPTH):
+        for step, part in _parts(value):
+            part_error = _pickle_error(part)
+            if part_error is not None:
+                value, path, error = part, path + step, part_error
+                break
+        else:
+            break
+    return path, error
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, part in cast("Mapping[Any, Any]", value).items():
+            yield f"[{key!r}]", part
+    elif isinstance(value, list | tuple | set | frozenset):
+        for at, part in enumerate(cast("Sequence[Any]", value)):
+            yield f"[{at}]", part
+    else:
+        yield from ((f".{name}", part) for name, part in _state(value).items())
+        yield from _closure(value)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    fields: Sequence[str] = getattr(value, "__struct_fields__", ())
+    state = {name: getattr(value, name) for name in fields}
+    return state | dict(getattr(value, "__dict__", {}))
+
+
+def _closure(value: Any) -> Iterator[tuple[str, Any]]:
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return
+    cells: Sequence[Any] = value.__closure__ or ()
+    for name, cell in zip(code.co_freevars, cells, strict=True):
+        with contextlib.suppress(ValueError):  # a cell without a value
+            yield f" (its variable '{name}')", cell.cell_contents
+    for name in code.co_names:
+        if name in value.__globals__:
+            yield f" (the global '{name}')", value.__globals__[name]
+
+
+def _pickle_error(value: Any) -> Exception | None:
+    try:
+        pickle_by_value(value)
+    except Exception as error:  # noqa: BLE001 -- __reduce__ may raise anything
+        return error
+    return None

@@ -1,0 +1,321 @@
+"""Observers of a run: what it notifies them of.
+
+A run has a tuple of them. The driver says what happens; metrics, traces and progress
+listen, and it asks none of them. With an empty tuple none of this takes time.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import msgspec
+
+if TYPE_CHECKING:
+    from parpass.runner.ipc.messages import FunctionOutcome, JobResult
+    from parpass.runner.ipc.status_board import StatusBoard
+    from parpass.runner.stage.outcomes import StageOutcomes
+    from parpass.transform import Pass
+    from parpass.transform.plan.commands import StepRecord
+
+# Has a function called.
+Post = Callable[[Callable[[], object]], object]
+
+
+class LocalReason(enum.StrEnum):
+    """The reason why function passes ran in the coordinator's process."""
+
+    NO_WORKERS = "without workers"
+    ONE_FUNCTION = "a single function"
+    SMALL = "small work"
+    STARTING = "until workers were ready"
+    UNSENDABLE = "what cannot be sent"
+    UNLOADABLE = "what workers cannot load"
+    NO_ROOM = "no room to share bytes"
+    WORKERS_SLOWER = "workers that were behind"
+    REVALIDATED = "functions whose callee changed its type, again"
+    NO_PROCESSES = "no processes to be had"
+
+
+class CacheFigures(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """The use that a run made of a function cache.
+
+    Attributes:
+        recalled: The functions that stages took from the cache, summed over stages.
+        computed: The functions on which passes were run.
+        uncached: The passes whose results are not kept, and why.
+        unwritten: The results that are kept in memory alone, in a run with a store.
+        why_unwritten: Why, and what to do.
+    """
+
+    recalled: int
+    computed: int
+    uncached: Mapping[str, str]
+    unwritten: int = 0
+    why_unwritten: str = ""
+
+
+class Activity(enum.Enum):
+    """The activities of the process of the caller that are timed."""
+
+    MODULE_PASS = "module pass"
+    INSTRUMENT = "instrument"  # a hook
+    READING_INSTRUMENT = "instrument that reads the module"
+    HERE = "here"  # function passes, by a `LocalReason`
+    LOOKING = "looking"  # decoding functions that are read here
+    LOADING = "loading"  # what sends functions to workers, and starting them
+    PACKING = "packing"  # encoding functions, beside the workers
+    UNPACKING = "unpacking"  # decoding them, beside the workers
+
+
+class Span(NamedTuple):
+    """The time of one activity, by `time.perf_counter()`."""
+
+    activity: Activity
+    name: str
+    began: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        """The time that it took."""
+        return self.ended - self.began
+
+
+class SentStage(NamedTuple):
+    """A stage whose functions are sent to workers.
+
+    Attributes:
+        steps: The passes.
+        names: The names of all functions of the module.
+        functions: How many of them are sent.
+        workers: How many workers there are at most.
+        was_warm: Whether there were any when the stage began.
+        began: When it was sent, by `time.perf_counter()`.
+    """
+
+    steps: Sequence[Pass]
+    names: Sequence[str]
+    functions: int
+    workers: int
+    was_warm: bool
+    began: float
+
+
+class WorkerEnd(NamedTuple):
+    """The end of a worker that died, or was killed.
+
+    Attributes:
+        what: How it ended.
+        process: Its process ID.
+        since: The start of its last activity, by `time.perf_counter()`; 0 if not known.
+        during: That activity: pass and function.
+    """
+
+    what: str
+    process: int
+    since: float = 0.0
+    during: str = ""
+
+
+class RunObserver:
+    """Notified of the events of one run; a subclass has the methods that it needs.
+
+    The driver calls them where the events are, in its own threads, and waits: they are
+    short. They do not raise, and no result depends on them. Methods for packing,
+    unpacking and jobs may be called at the same time in two threads.
+
+    Attributes:
+        watches_functions: Whether it is notified of each function that passes run on in
+            this process.
+        traces_calls: Whether workers record the calls of passes on functions.
+    """
+
+    watches_functions = False
+    traces_calls = False
+
+    def run_began(self, workers: int, post: Post | None) -> None:
+        """A run begins.
+
+        Args:
+            workers: How many workers it may use.
+            post: Has a function called on the event loop of the caller, from any
+                thread; None where the caller has none, or blocks it.
+        """
+
+    def run_ended(self, error: BaseException | None, copying: float) -> None:
+        """The run is over.
+
+        Args:
+            error: What ended it; None if it succeeded.
+            copying: The seconds spent on copies of functions in this process.
+        """
+
+    def span_ended(self, span: Span) -> None:
+        """This process has ended an activity."""
+
+    def module_pass_began(self, name: str) -> None:
+        """A module pass begins."""
+
+    def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
+        """Passes begin that run here one after the other, each on all functions."""
+
+    def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
+        """A stage begins whose functions get outcomes in any order, here or there."""
+
+    def stage_ended(
+        self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
+    ) -> None:
+        """A stage is over.
+
+        Args:
+            records: The records of its passes.
+            outcomes: Those of its functions; None for a walk.
+        """
+
+    def function_began(
+        self, step: int, function: int, outcome: FunctionOutcome | None
+    ) -> None:
+        """A function begins a pass in this process; for `watches_functions`.
+
+        Args:
+            step: The index of the pass.
+            function: The index of the function.
+            outcome: What is being made, if it goes on to the next passes.
+        """
+
+    def function_ended(
+        self, step: int, function: int, outcome: FunctionOutcome | None
+    ) -> None:
+        """A function has ended the passes from `step` on, or that one in a walk."""
+
+    def workers_started(self, seconds: float, contended: float) -> None:
+        """Workers were started in the last span of passes here.
+
+        Args:
+            seconds: The part of it in which they were started, and no pass ran.
+            contended: What the passes took longer because of it.
+        """
+
+    def stage_sent(self, stage: SentStage) -> None:
+        """The functions of a stage are about to be sent to workers."""
+
+    def board_opened(self, board: StatusBoard) -> None:
+        """The workers write to a status board what they run, until the stage ends."""
+
+    def bytes_sent(self, size: int) -> None:
+        """The passes of a stage, or some of its functions, were encoded and shared."""
+
+    def job_sent(self, size: int) -> None:
+        """A job was sent, of so many bytes."""
+
+    def job_returned(self, size: int, result: JobResult) -> None:
+        """The result of a job arrived, of so many bytes."""
+
+    def function_retried(self, function: str) -> None:
+        """A function is run again because of `on_failure="retry"`."""
+
+    def worker_ended(self, end: WorkerEnd) -> None:
+        """A worker died, or was killed."""
+
+    def noted(self, what: str) -> None:
+        """The coordinator did something that is worth a mark in a trace."""
+
+    def stage_returned(self, starting: float) -> None:
+        """The workers are done with a stage, or it failed.
+
+        Args:
+            starting: The seconds that all workers together took until each had its
+                first job; 0 where they were warm.
+        """
+
+    def stage_compared(self, here: float | None, there: float) -> None:
+        """Functions ran in workers whose time in this process was estimated.
+
+        Args:
+            here: The estimated seconds in this process; None if they are not known.
+            there: The seconds of passes on them in the workers.
+        """
+
+    def pass_unsendable(self, pass_name: str, reason: str) -> None:
+        """A pass cannot be sent to workers."""
+
+    def cache_used(self, figures: CacheFigures) -> None:
+        """The results of a run were kept in a cache."""
+
+
+class timing:  # noqa: N801 -- used like a function, as contextlib's own
+    """Notify observers of the time of a block, however it ends.
+
+    Attributes:
+        name: The name of the span; may be set until the block ends.
+        seconds: The time of the block, when it has ended.
+    """
+
+    __slots__ = ("_activity", "_began", "_observers", "name", "seconds")
+
+    def __init__(
+        self, observers: Sequence[RunObserver], activity: Activity, name: str = ""
+    ) -> None:
+        self._observers, self._activity, self.name = observers, activity, name
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        span = Span(self._activity, self.name, self._began, time.perf_counter())
+        self.seconds = span.seconds
+        for one in self._observers:
+            one.span_ended(span)
+
+
+class Walk:
+    """A walk of passes, one after the other, over all functions in this process.
+
+    It is the checkpoint that they call before each function.
+
+    Args:
+        observers: Those that watch functions.
+        steps: The passes.
+        names: The names of the functions.
+        proceed: The checkpoint that is called otherwise, and whose value counts.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[RunObserver],
+        steps: Sequence[Pass],
+        names: Sequence[str],
+        proceed: Callable[[int, Any], object] | None,
+    ) -> None:
+        self._observers, self._proceed = observers, proceed
+        self._step, self._function, self._is_inside = 0, -1, False
+        for one in observers:
+            one.walk_began(steps, names)
+
+    def __call__(self, at: int, function: Any) -> object:
+        """Notify of the end of one function and the start of the next."""
+        self.end()
+        proceeds = None if self._proceed is None else self._proceed(at, function)
+        if proceeds is not False:
+            self._step += at <= self._function
+            self._function, self._is_inside = at, True
+            for one in self._observers:
+                one.function_began(self._step, at, None)
+        return proceeds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Notify of the end of the last function."""
+        if self._is_inside:
+            self._is_inside = False
+            for one in self._observers:
+                one.function_ended(self._step, self._function, None)

@@ -1,0 +1,63 @@
+"""The options of runs and of runners, and what one call asks for.
+
+The public functions list them as arguments, which `help`, notebooks and the
+documentation show; all else has them as one record.
+
+The surface, which loads nothing, makes these; the session that it loads reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from parpass.runner.cache.function_cache import FunctionCache
+    from parpass.runner.executor import Executor
+    from parpass.runner.observers import RunObserver
+    from parpass.transform import Pass, PassContext
+
+FailurePolicy = Literal["fail", "skip", "retry"]
+
+
+class RunnerOptions(NamedTuple):
+    """The options of a runner, checked; see `open_runner`."""
+
+    workers: int | None
+    executor: Executor | str | None
+    isolated: bool
+    cache: FunctionCache | None
+
+
+class RunOptions(NamedTuple):
+    """The options of one run; see `run_pipeline`.
+
+    Attributes:
+        context: The context.
+        limits: Those of `parpass.limits` that were given, and `on_failure`, by name.
+    """
+
+    context: PassContext | None
+    limits: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, context: PassContext | None, **limits: Any) -> RunOptions:
+        """Return the options, without the limits that are None."""
+        given = {name: one for name, one in limits.items() if one is not None}
+        return cls(context, given)
+
+
+class RunRequest(NamedTuple):
+    """One call of `Runner.run` or `Runner.run_sync`.
+
+    Attributes:
+        mod: The module, or what an adapter lifts to one.
+        pipeline: A pass, a sequence of passes, or pipeline text.
+        options: The options of the run.
+        observers: Those that are notified of its events.
+    """
+
+    mod: Any
+    pipeline: Pass | Sequence[Pass] | str
+    options: RunOptions
+    observers: tuple[RunObserver, ...]

@@ -1,0 +1,268 @@
+"""The copies that a run works on, where functions can be changed.
+
+Whatever the body of a pass can see of functions is its own: its argument, which it may
+change, and the functions that it reads from the module. A module pass gets a module of
+its own. So the caller's module stays as it was, in every kind of run, and the result
+refers to nothing that a pass has kept. Functions that cannot be changed are shared, and
+cost a look.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from parpass.errors.warning import AdapterWarning, warn
+from parpass.transform.adapter import (
+    FoundMutability,
+    ModuleAdapter,
+    named_trip,
+    own_copy,
+)
+from parpass.transform.checked_adapter import CheckedAdapter, adapter_name
+from parpass.transform.gc_pause import in_gc_pauses
+from parpass.transform.object_walk import walk
+
+# What returns a function as a member of a module.
+Loader = Callable[[Any], Any]
+
+
+def is_value(adapter: ModuleAdapter, function: Any) -> bool:
+    """Return whether a function is surely not changed in place."""
+    mutability = adapter.mutability
+    if isinstance(mutability, FoundMutability):
+        return mutability.is_frozen(function)
+    return mutability is None and not adapter.consumes_functions
+
+
+def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
+    """Return the module that a run begins with; `mod` stays as it is.
+
+    No pass is given its functions, but copies of them. So they are copied here only if
+    they would get to know another module.
+    """
+    mutability = adapter.mutability
+    assert isinstance(mutability, FoundMutability)
+    began, faults = time.perf_counter(), dict[str, Exception]()
+    functions = adapter.functions(mod)
+    is_same = True
+    for name, function in functions.items():
+        if not mutability.is_frozen(function):
+            is_same = False
+            try:
+                mutability.encoded(function)
+            except Exception as error:  # noqa: BLE001 -- of the codec
+                faults[name] = error
+    mutability.seconds += time.perf_counter() - began
+    if is_same:
+        return mod
+    warn_of_no_copies(adapter, faults)
+    warn_of_reached(adapter, mod)
+    if cuts_modules(adapter) or attaches_functions(adapter, mod):
+        loaders = {
+            name: functools.partial(_kept, mutability, one)
+            for name, one in functions.items()
+        }
+        return assemble(adapter, own_shell(adapter, mod), loaders)
+    return adapter.replace_functions(own_shell(adapter, mod), functions)
+
+
+def own_module(adapter: ModuleAdapter, mod: Any, *, for_pass: bool = False) -> Any:
+    """Return a copy of a module with copies of its functions.
+
+    Args:
+        adapter: The adapter.
+        mod: The module.
+        for_pass: Whether it is for a module pass, which may change the module even if
+            its functions cannot be changed.
+
+    Returns:
+        The module itself where an adapter states that functions are values, and if none
+        of them can be changed.
+    """
+    mutability = adapter.mutability
+    if mutability is None:
+        return mod
+    functions = adapter.functions(mod)
+    if not isinstance(mutability, FoundMutability):
+        made = {name: mutability.to_change(one) for name, one in functions.items()}
+        is_same = all(made[name] is one for name, one in functions.items())
+        return mod if is_same else adapter.with_functions(mod, made)
+    if not for_pass and all(map(mutability.is_frozen, functions.values())):
+        return mod
+    loaders = {
+        name: functools.partial(own_copy, adapter, one)
+        for name, one in functions.items()
+    }
+    return assemble(adapter, own_shell(adapter, mod), loaders)
+
+
+def warn_of_no_copies(adapter: ModuleAdapter, faults: Mapping[str, Exception]) -> None:
+    """Warn, once, of functions that can be changed and cannot be copied."""
+    for name, error in faults.items():
+        others = f", and {len(faults) - 1} others" if len(faults) > 1 else ""
+        warn(
+            f"adapter '{adapter_name(adapter)}': function '{name}'{others} can be "
+            "changed in place, and cannot be copied "
+            f"({type(error).__name__}: {error}), so passes are given the function "
+            "itself, and a pass that changes it changes the module that you passed in; "
+            "let 'encode_function' encode it, or set mutability = None if passes "
+            "change nothing in place",
+            AdapterWarning,
+        )
+        return
+
+
+_MOST_WALKED = 500  # parts of one function, those first to which the way is short
+
+
+def warn_of_reached(adapter: ModuleAdapter, mod: Any) -> None:
+    """Warn if the first function leads to other functions of its module.
+
+    They are encoded with it then, each time.
+    """
+    functions = adapter.functions(mod)
+    if len(functions) == 1:
+        return
+    name, function = next(iter(functions.items()))
+    found = reached_function(adapter, mod, name, function)
+    if found is None:
+        return
+    holder, other = found
+    warn(
+        f"adapter '{adapter_name(adapter)}': function '{name}' leads to function "
+        f"'{other}' by '{holder}', so each time that it is copied, or sent to a "
+        "worker, the other is copied with it, and what a pass does to that copy is "
+        "lost; let functions refer to each other by name, or leave "
+        f"'{holder}' out in 'encode_function'",
+        AdapterWarning,
+    )
+
+
+def reached_function(
+    adapter: ModuleAdapter, mod: Any, name: str, function: Any
+) -> tuple[str, str] | None:
+    """Return by which attribute a function leads to a second one, and its name.
+
+    With a codec of its own an adapter may leave that out, so what was decoded is looked
+    at: whether it leads to another module than the one that it was decoded into.
+    """
+    checked = cast("CheckedAdapter", adapter)
+    functions = adapter.functions(mod)
+    names = {id(one): other for other, one in functions.items() if one is not function}
+    if checked.has_codec:
+        function, names = own_copy(adapter, function, mod), {}
+
+    def is_left_out(value: Any) -> bool:
+        return value is mod if checked.has_codec else checked.cuts(value)
+
+    other = next((one for one in functions if one != name), name)
+    is_dict = adapter.is_module({})  # which may be anything
+    for part in walk(function, _MOST_WALKED, lambda one: not is_left_out(one)):
+        if id(part.value) in names:
+            return part.holder, names[id(part.value)]
+        if not (is_dict or is_left_out(part.value)) and adapter.is_module(part.value):
+            return part.holder, other
+    return None
+
+
+def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
+    """Return a module with all functions encoded and decoded."""
+    loaders = {
+        name: functools.partial(named_trip, adapter, name, one)
+        for name, one in adapter.functions(mod).items()
+    }
+    return assemble(adapter, mod, loaders)
+
+
+def own_shell(adapter: ModuleAdapter, mod: Any) -> Any:
+    """Return a copy of a module without functions; the module if there is no copy."""
+    cast("CheckedAdapter", adapter).check_new_module(mod)
+    try:
+        return adapter.decode_shell(adapter.encode_shell(mod))
+    except Exception:  # noqa: BLE001 -- who sends it to workers says more
+        return mod
+
+
+def assemble(adapter: ModuleAdapter, base: Any, loaders: Mapping[str, Loader]) -> Any:
+    """Return a module like `base` with functions that are its members.
+
+    `with_functions` may set what a function knows of its module. If it does not, and
+    functions were encoded without their module, they are decoded into the new one.
+    """
+    functions: dict[str, Any] | None = None
+    if not cuts_modules(adapter):  # as far as is known before they are encoded
+        functions = _loaded(loaders, base)
+    if cuts_modules(adapter) and not attaches_functions(adapter, base):
+        made = adapter.with_functions(base, {})
+        shown: Any = adapter.functions(made)
+        if type(shown) is dict and adapter.functions(made) is shown:
+            cast("dict[str, Any]", shown).update(_loaded(loaders, made))
+            return made
+    if functions is None:
+        functions = _loaded(loaders, base)
+    return adapter.replace_functions(base, functions)
+
+
+def _loaded(loaders: Mapping[str, Loader], mod: Any) -> dict[str, Any]:
+    with in_gc_pauses(loaders.items()) as items:
+        return {name: load(mod) for name, load in items}
+
+
+def with_members(adapter: ModuleAdapter, mod: Any, changed: Mapping[str, Any]) -> Any:
+    """Return a module like `mod` with some functions replaced.
+
+    If functions refer to their module all of them are copied, as one can be in one
+    module only.
+    """
+    mutability = adapter.mutability
+    if not (cuts_modules(adapter) and isinstance(mutability, FoundMutability)):
+        return adapter.replace_functions(mod, changed)
+    functions = {**adapter.functions(mod), **changed}
+    loaders = {
+        name: functools.partial(_kept, mutability, one)
+        for name, one in functions.items()
+    }
+    return assemble(adapter, mod, loaders)
+
+
+def _kept(mutability: FoundMutability, function: Any, mod: Any) -> Any:
+    try:
+        return mutability.to_keep(function, mod)
+    except Exception:  # noqa: BLE001 -- of the codec: the run says so
+        return function
+
+
+def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
+    """Return whether `with_functions` sets what functions know of their module."""
+    return cast("CheckedAdapter", adapter).attaches_functions(mod)
+
+
+def cuts_modules(adapter: ModuleAdapter) -> bool:
+    """Return whether functions of this run refer to their module."""
+    is_found = isinstance(adapter.mutability, FoundMutability)
+    return is_found and cast("CheckedAdapter", adapter).cuts_modules
+
+
+class OwnCopies:
+    """The functions that one pass reads from a module, each copied when it is read.
+
+    Args:
+        adapter: The adapter.
+
+    Attributes:
+        mod: The module of which they are members.
+    """
+
+    def __init__(self, adapter: ModuleAdapter) -> None:
+        self._adapter = adapter
+        self._copies: dict[str, Any] = {}
+        self.mod: Any = None
+
+    def of(self, name: str, function: Any) -> Any:
+        """Return the copy of a function."""
+        if name not in self._copies:
+            self._copies[name] = own_copy(self._adapter, function, self.mod)
+        return self._copies[name]

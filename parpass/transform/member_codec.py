@@ -1,0 +1,149 @@
+"""Pickling of functions that refer to their module: the codec of adapters without one.
+
+Where an operation knows its function, and a function its module, to pickle one function
+would pickle the module. So a reference to a module is left out: it is decoded as one to
+the module that the function is decoded into. The modules that this is done for are
+those that a run is given or makes, known as objects: a module that is nested in a
+function is a part of it.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any, cast
+
+from parpass.transform import by_value
+
+_PROTOCOL = 5  # of pickle
+_MOST_MODULES = 256  # that are known before dead ones are dropped
+
+
+class _Decoding(threading.local):
+    """The context of decoding in this thread: the module, and code by its number."""
+
+    mod: Any = None
+    code: Sequence[Any] = ()
+
+
+_decoding = _Decoding()
+
+
+def _module_of_member() -> Any:
+    return _decoding.mod
+
+
+def _code_of_member(number: int) -> Any:
+    return _decoding.code[number]
+
+
+class _CodePickler(pickle.Pickler):
+    reduce_code: Callable[[Any], Any]
+
+    def reducer_override(self, obj: Any) -> Any:
+        # Its own functions are found by name.
+        if isinstance(obj, type | FunctionType) and obj is not _code_of_member:
+            return self.reduce_code(obj)
+        return NotImplemented
+
+
+class MemberCodec:
+    """The codec of the functions of one run.
+
+    Attributes:
+        cuts: Whether a function has referred to its module.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[int, weakref.ref[Any]] = {}
+        self._types = set[type[Any]]()
+        # Classes and functions that have no name in an imported module.
+        self._code: list[Any] | None = None
+        self._code_numbers: dict[int, int] = {}
+        self.cuts = False
+
+    def note(self, mod: Any) -> None:
+        """Note that a value is a module of the run."""
+        if self.knows(mod):
+            return
+        try:
+            reference = weakref.ref(mod)
+        except TypeError:  # then functions that refer to it are encoded with it
+            return
+        if len(self._modules) >= _MOST_MODULES:
+            alive = [
+                (at, one) for at, one in self._modules.items() if one() is not None
+            ]
+            self._modules = dict(alive)
+        self._modules[id(mod)] = reference
+        self._types.add(cast("type[Any]", type(mod)))
+
+    def knows(self, value: Any) -> bool:
+        """Return whether a value is a module of the run."""
+        known = self._modules.get(id(value))
+        return known is not None and known() is value
+
+    def encode(self, function: Any) -> bytes:
+        """Pickle a function without its module."""
+        if type(function).__module__ != "__main__":
+            return self._dump(pickle.Pickler, function)
+        # It loads cloudpickle, which takes longer than all other imports here.
+        from parpass.transform.code_pickler import dumps
+
+        return dumps(function, dict.fromkeys(self._types, self._reduce))
+
+    def encode_here(self, function: Any) -> bytes:
+        """Pickle a function without its module, for this process alone.
+
+        It may refer to classes and functions that have no name in an imported module.
+        """
+        if self._code is None:
+            try:
+                return self._dump(pickle.Pickler, function)
+            except (pickle.PicklingError, AttributeError):
+                self._code = []
+        return self._dump(self._code_pickler, function)
+
+    def _dump(self, kind: Callable[..., pickle.Pickler], function: Any) -> bytes:
+        file = io.BytesIO()
+        pickler = kind(file, _PROTOCOL)
+        reducers = dict.fromkeys(self._types, self._reduce)
+        pickler.dispatch_table = {**copyreg.dispatch_table, **reducers}
+        pickler.dump(function)
+        return file.getvalue()
+
+    def decode(self, encoded: bytes | memoryview, mod: Any) -> Any:
+        """Unpickle a function as a member of a module."""
+        outer = _decoding.mod, _decoding.code
+        _decoding.mod, _decoding.code = mod, self._code or ()
+        try:
+            return by_value.unpickle(encoded)
+        finally:
+            _decoding.mod, _decoding.code = outer
+
+    def _code_pickler(self, file: io.BytesIO, protocol: int) -> pickle.Pickler:
+        pickler = _CodePickler(file, protocol)
+        pickler.reduce_code = self._reduce_code
+        return pickler
+
+    def _reduce_code(self, code: Any) -> Any:
+        assert self._code is not None
+        number = self._code_numbers.setdefault(id(code), len(self._code))
+        if number == len(self._code):
+            self._code.append(code)
+        return _code_of_member, (number,)
+
+    def _reduce(self, value: Any) -> Any:
+        """Return what an object of the class of a module is pickled as."""
+        if self.knows(value):
+            self.cuts = True
+            return _module_of_member, ()
+        registered = copyreg.dispatch_table.get(cast("type[Any]", type(value)))
+        return (
+            value.__reduce_ex__(_PROTOCOL) if registered is None else registered(value)
+        )

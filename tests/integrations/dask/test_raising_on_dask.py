@@ -1,9 +1,0 @@
-"""Which error is raised: the runner's tests, on a Dask cluster."""
-
-from __future__ import annotations
-
-import pytest
-
-from tests.runner.test_raising import *  # noqa: F403
-
-pytestmark = pytest.mark.stress

@@ -1,9 +1,0 @@
-"""What passes say, and in which order: tests of the runner, on a Dask cluster."""
-
-from __future__ import annotations
-
-import pytest
-
-from tests.runner.test_talking import *  # noqa: F403
-
-pytestmark = pytest.mark.stress

@@ -1,9 +1,0 @@
-"""What bodies see: the runner's tests, on a Dask cluster."""
-
-from __future__ import annotations
-
-import pytest
-
-from tests.runner.test_what_bodies_see import *  # noqa: F403
-
-pytestmark = pytest.mark.stress

@@ -1,0 +1,141 @@
+"""The kit finds what goes wrong where functions are changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from parpass.errors import AdapterError, LawError
+from parpass.runner import Runner
+from parpass.runner.check.copies_check import state_difference
+from parpass.testing import (
+    check_codec,
+    check_copies,
+    check_methods,
+    check_parallel,
+    check_passes,
+)
+from parpass.transform import adapter_of, register_adapter
+from tests.support.registering import registering_for_a_while
+from tests.support.toy.parented_ir import (
+    Adapter,
+    AlwaysSettingMod,
+    Append,
+    DraggingMod,
+    DropNops,
+    Fn,
+    LosingMod,
+    Mod,
+    SettingMod,
+    Spoil,
+    StatedMod,
+    module,
+)
+
+PASSES = [DropNops(), Append()]
+
+
+@pytest.fixture
+def _as_it_was() -> Iterator[None]:
+    with registering_for_a_while():
+        yield
+
+
+def check(mod: Mod) -> None:
+    check_methods(mod)
+    check_codec(mod)
+    check_copies(mod, PASSES)
+    check_passes(mod, PASSES)
+
+
+@pytest.mark.parametrize("knows", [False, True])
+@pytest.mark.parametrize("kind", [Mod, SettingMod])
+def test_what_is_right_passes_and_stays_as_it_was(
+    runner: Runner, kind: type[Mod], knows: bool
+):
+    mod = module(kind, knows=knows)
+    check(mod)
+    check_parallel(mod, PASSES, runner)
+    assert mod.texts() == module().texts()
+    parents = {id(one.parent) for one in mod.functions.values()}
+    assert parents == {id(mod if knows else None)}
+
+
+def test_a_pass_that_changes_a_value_is_found_and_the_module_stays():
+    mod = module(StatedMod)
+    check_methods(mod)
+    check_codec(mod)
+    told = "pass 'DropNops' changed function 'a' in place: .*mutability = None"
+    with pytest.raises(LawError, match=told):
+        check_copies(mod, PASSES)
+    assert mod.texts() == module().texts()
+
+
+def test_a_pass_that_changes_another_function_is_found():
+    told = "pass 'Spoil' changed function 'b' in place when it ran on 'a'"
+    with pytest.raises(LawError, match=told):
+        check_copies(module(), [Spoil()])
+
+
+def test_a_part_of_two_functions_is_found():
+    mod = module()
+    mod.functions["c"].callees = mod.functions["a"].callees
+    told = r"got one list in two of them: 'a\.callees' and 'c\.callees'"
+    with pytest.raises(LawError, match=told):
+        check_copies(mod, PASSES)
+
+
+def test_a_codec_that_loses_state_is_found_where_functions_are_not_compared():
+    told = r"another|different one: something and nothing at Fn\.note"
+    with pytest.raises(LawError, match=told):
+        check_codec(module(LosingMod))
+
+
+def test_a_codec_that_takes_the_module_along_is_found():
+    told = r"got 'b' encoded with 'a', by 'Fn\.parent'"
+    with pytest.raises(LawError, match=told):
+        check_copies(module(DraggingMod), PASSES)
+
+
+@pytest.mark.usefixtures("_as_it_was")
+def test_functions_that_know_another_module_are_found():
+    class Filtering(Adapter):
+        """Gives a new dict each time, so that functions are not put into it."""
+
+        def functions(self, mod: Mod) -> Any:
+            return dict(mod.functions)
+
+    register_adapter(Mod, Filtering())
+    told = r"another one at 'Fn\.parent' of 'a'; let 'with_functions' set 'Fn\.parent'"
+    with pytest.raises(LawError, match=told):
+        check_copies(module(), PASSES)
+
+
+def test_who_sets_parents_of_what_is_only_read_is_told_to_override_read_only():
+    told = "loads none of it; override it, as 'with_functions' looks at functions from "
+    with pytest.raises(AdapterError, match=f"{told}'read_only'"):
+        check_methods(module(AlwaysSettingMod))
+
+
+CHANGES: list[tuple[Callable[[Any], object], str]] = [
+    (lambda one: one.ops.pop(), "something and nothing at Fn.ops[2]"),
+    (lambda one: setattr(one, "new", 1), "nothing and something at Fn.new"),
+    (lambda one: setattr(one, "note", 1), "'noted' and 1 at Fn.note"),
+    (lambda one: setattr(one.ops[1], "name", "x"), "'nop' and 'x' at Fn.ops[1]"),
+    (lambda one: setattr(one, "ops", tuple(one.ops)), "at Fn.ops"),
+    (
+        lambda one: setattr(one.ops[1], "parent", Fn("a", "add", "nop", "mul")),
+        "one Fn in two places, and two, at Fn.ops[1].parent",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), CHANGES)
+def test_states_are_compared_by_all_that_is_in_them(change: Any, told: str):
+    adapter = adapter_of(module(), "test")
+    one, other = Fn("a", "add", "nop", "mul"), Fn("a", "add", "nop", "mul")
+    assert state_difference(adapter, one, other) is None
+    change(other)
+    assert told in str(state_difference(adapter, one, other))
