@@ -88,20 +88,23 @@ def exit_after(seconds: float) -> Generator[None]:
         seconds: How long the block may take; infinite for no limit. There is no limit
             either outside of the main thread, and on systems without interval timers.
     """
-    if not _has_timer() or seconds == math.inf:
+    before = signal.getsignal(signal.SIGALRM) if _has_timer(seconds) else None
+    if before is None:  # a handler of C could not be put back
         yield
         return
-    before = signal.getsignal(signal.SIGALRM)
     is_changed = before is not signal.SIG_DFL
-    if is_changed:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, min(max(seconds, 1e-6), _MAX_SECONDS))
+    began, theirs = WALL_CLOCK.clock(), signal.getitimer(signal.ITIMER_REAL)
     try:
+        if is_changed:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, _clamp(seconds))
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        if is_changed and before is not None:
+        if is_changed:
             signal.signal(signal.SIGALRM, before)
+        rest = _rest(theirs, WALL_CLOCK.clock() - began)
+        signal.setitimer(signal.ITIMER_REAL, *rest)
 
 
 class OverdueError(Exception):
@@ -129,35 +132,64 @@ WALL_CLOCK = Timer("ITIMER_REAL", "SIGALRM", time.perf_counter)
 def interrupt_after(seconds: float, timer: Timer = WALL_CLOCK) -> Generator[None]:
     """Raise OverdueError in a block that takes longer, where it runs Python.
 
-    There is no limit where `exit_after` has none.
+    It is raised again after each half second, as the block may catch it. A timer of the
+    program, such as an alarm, goes on when the block ends. There is no limit where
+    `exit_after` has none.
     """
-    if not _has_timer():
+    if not _has_timer(seconds):
         yield
         return
     which, number = getattr(signal, timer.name), getattr(signal, timer.signal)
-    began = timer.clock()
+    before = signal.getsignal(number)
+    if before is None:  # a handler of C could not be put back
+        yield
+        return
+    began, theirs = timer.clock(), signal.getitimer(which)
+    is_over = False
 
     def ring(_signal: int, _frame: object) -> None:
-        if timer.clock() - began >= seconds:
+        if is_over:
+            return
+        left = began + seconds - timer.clock()
+        if left > 0:
+            signal.setitimer(which, _clamp(left), _INTERVAL)
+        else:
             raise OverdueError("its time is over")
 
-    before = signal.signal(number, ring)
-    signal.setitimer(which, seconds, min(_INTERVAL, seconds))
     try:
-        yield
+        try:
+            signal.signal(number, ring)
+            # Again and again: Python may not see a signal until the next one.
+            signal.setitimer(which, _clamp(seconds), _INTERVAL)
+            yield
+        finally:
+            is_over = True  # if it rings before this, the next time is an interval off
     finally:
+        is_over = True
         signal.setitimer(which, 0)
         signal.signal(number, before)
+        signal.setitimer(which, *_rest(theirs, timer.clock() - began))
 
 
-def _has_timer() -> bool:
+def _has_timer(seconds: float) -> bool:
     is_main = threading.current_thread() is threading.main_thread()
-    return is_main and hasattr(signal, "setitimer")
+    return is_main and seconds != math.inf and hasattr(signal, "setitimer")
+
+
+def _rest(theirs: tuple[float, float], passed: float) -> tuple[float, float]:
+    """Return a timer of the program as it is now; one that is due rings at once."""
+    seconds, interval = theirs
+    return (max(seconds - passed, 1e-6), interval) if seconds else (0.0, 0.0)
+
+
+def _clamp(seconds: float) -> float:
+    return min(max(seconds, 1e-6), _MAX_SECONDS)
 
 
 @contextlib.contextmanager
 def exit_with_traceback_after(seconds: float, file: TextIO) -> Generator[None]:
     """End this process, with a traceback in a file, if the block takes longer."""
+    seconds = min(_clamp(seconds), threading.TIMEOUT_MAX)
     faulthandler.dump_traceback_later(seconds, exit=True, file=file)
     try:
         yield

@@ -271,10 +271,13 @@ class ProgressTracker(RunObserver):
         self._number += 1
         stage = self._stage = _Stage(self._number, passes, names, outcomes)
         if self._thread is None:  # not before, since a run may fail to begin
-            self._thread = threading.Thread(
+            thread = threading.Thread(
                 target=self._tell_regularly, name="parpass-progress", daemon=True
             )
-            self._thread.start()
+            # Where there are no more threads, the callback is called at the end alone.
+            with contextlib.suppress(RuntimeError):
+                thread.start()
+                self._thread = thread
         return stage
 
     def _tell_regularly(self) -> None:

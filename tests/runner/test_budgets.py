@@ -25,6 +25,7 @@ from parpass.spi import skip_reasons
 from parpass.transform import Pass, PassContext, Sequential
 from tests.runner.lingering import (
     LIMIT,
+    LONG,
     Burn,
     BurnElsewhere,
     FailFirst,
@@ -38,7 +39,7 @@ from tests.support.runner.pooled import POOLED, pooled
 from tests.support.toy.box_ir import box_program
 from tests.support.toy.ending import Allocate, EndIn, HangOnAll
 from tests.support.toy.ir import Fn, Program, program, values_of
-from tests.support.toy.passes import Add, AddFrom, FailOn
+from tests.support.toy.passes import Add, AddFrom, FailOn, Keep
 from tests.support.toy.pipelines import Seen, on_both_toys, see
 
 pytestmark = pytest.mark.each_executor
@@ -243,6 +244,23 @@ def test_what_must_be_killed_is_skipped(
     )
     plain = [value + (11 if value in (2, 5) else 12) for value in range(8)]
     assert values_of(after) == values_of(toy(*plain))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 2])
+def test_who_was_killed_in_a_stage_is_no_one_in_the_next(after: int, runner: Runner):
+    """Its last activity stays behind, with numbers that mean something else there."""
+    hang, linger, last = EndIn("hang", 4), Linger(5, 2 * LONG), Add(1)
+    hang.function_timeout, linger.function_timeout = LIMIT, 60.0
+    last.function_timeout = LIMIT
+    found = runner.run_sync(
+        program(*range(4)),
+        [Add(1), Add(1), hang, Keep(), Add(1), linger, *[last] * after],
+        context=pooled(),
+        on_failure="skip",
+    )
+    values = [value + after for value in (5, 6, 6, 8)]
+    assert values_of(found) == values_of(program(*values))
 
 
 # How often a pass that hangs may keep a worker: at first, then in serial order, and

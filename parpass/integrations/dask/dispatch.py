@@ -57,6 +57,7 @@ class SubmittedJob:
         message: Its argument.
         answer: The future of its result.
         client_run: The run that it is part of.
+        stage: The number of its stage in the run.
         functions: The indices of its functions.
         slot: The status slot of its process.
         last_activity: The last reported activity; None if none was reported.
@@ -70,6 +71,7 @@ class SubmittedJob:
         self.number, self.run, self.message = number, run, message
         self.answer: Future[bytes] = Future()
         self.client_run: ClientRun | None = None
+        self.stage = 0
         self.functions: Sequence[int] = ()
         self.slot: MirroredSlot | None = None
         self.last_activity: Status | None = None
@@ -106,7 +108,7 @@ class SubmittedJob:
         )
         if len(self.functions) == 1 and may_have_begun and not is_known:
             [at] = self.functions
-            was_at = Status(at, 0, at, 0, Phase.PASS, -1)
+            was_at = Status(self.stage, at, 0, at, 0, Phase.PASS, -1)
         return ProcessDied("SIGKILL(-9)", was_at, "", host_died=True)
 
 
@@ -236,7 +238,8 @@ class Dispatch:
         if job.run is not run_job:
             return whole
         decoded: Job = decode_message(job.message)
-        job.client_run, job.functions = self._runs.of(decoded.folder), decoded.functions
+        job.client_run = self._runs.of(decoded.folder)
+        job.stage, job.functions = decoded.stage, decoded.functions
         remote = job.client_run.to_remote(decoded)
         self._send_ahead(remote, job.client_run, worker)
         parts = self._parts_to_send(remote, job.client_run, worker)

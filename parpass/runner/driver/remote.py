@@ -117,7 +117,8 @@ class RemoteStageExecutor:
         Raises:
             NoWorkersError: There is no event loop.
         """
-        state, board = self._state, StatusBoard(self._state.store.folder)
+        state = self._state
+        board = StatusBoard(state.store.folder, stage.number)
         has_begun, why_none = False, ""
 
         async def run() -> None:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakSet
 
 from parpass.fork_safety import forks_wait
 from parpass.runner.ipc.file_lock import is_locked, lock_file
@@ -170,6 +171,8 @@ class SharedDirectory:
         else:
             self.path = _checked_private(path)
         self._lock = lock_directory(self.path) if path is None else None
+        if self._lock is not None:
+            _locked.add(self)
         self._stages = 0
 
     def new_stage(self) -> int:
@@ -188,6 +191,10 @@ class SharedDirectory:
         while os.path.isdir(self.path) and time.monotonic() < until:
             time.sleep(0.002)
             shutil.rmtree(self.path, ignore_errors=True)
+        self.close_lock()
+
+    def close_lock(self) -> None:
+        """Close the lock, which counts as held while a process has it open."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -226,12 +233,17 @@ class SharedDirectory:
                     os.truncate(os.path.join(self.path, name), 0)
                 os.unlink(os.path.join(self.path, name))
 
-    @property
-    def is_cleared(self) -> bool:
-        """Whether only files are left that the next run needs: lock, slots, faults."""
+    def is_cleared(self, workers: int) -> bool:
+        """Return whether only files are left that the next run needs.
+
+        These are the lock, and of each worker the slot and what `faulthandler` writes.
+        Of more than twice as many workers as there are, most are gone.
+        """
         try:
             names = os.listdir(self.path)
         except OSError:
+            return False
+        if len(names) > 1 + 2 * workers * len(_LASTING):
             return False
         return all(name == _LOCK_NAME or name.startswith(_LASTING) for name in names)
 
@@ -279,15 +291,32 @@ class SharedDirectory:
         return os.open(os.path.join(self.path, name), flags | os.O_CLOEXEC, 0o600)
 
 
+_locked: WeakSet[SharedDirectory] = WeakSet()
+
+
+def _after_fork() -> None:
+    # The folders belong to the parent, and become stale with it.
+    for folder in list(_locked):
+        folder.close_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class KeptDirectories:
     """The shared directories that the runs of a pool use one after the other.
 
     To create one, and for each worker to open its slot there, takes longer than a small
     run. One that has large values in it, or the file of a worker that may still write
     there, is removed with its run.
+
+    Args:
+        workers: How many workers there are at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
         self._lock = threading.Lock()
         self._free: list[SharedDirectory] = []
         self._is_closed = False
@@ -303,14 +332,14 @@ class KeptDirectories:
                 folder = self._free.pop()
                 if os.path.isdir(folder.path):  # nobody has removed it
                     return folder
-                folder.remove()  # its lock
+                folder.close_lock()
         return SharedDirectory()
 
     def give_back(self, folder: SharedDirectory) -> None:
         """Keep the directory of a run that is over, or remove it."""
         with self._lock:
             keeps = not self._is_closed and len(self._free) < _MAX_KEPT
-            if keeps and folder.is_cleared:
+            if keeps and folder.is_cleared(self._workers):
                 self._free.append(folder)
                 return
         folder.remove()

@@ -24,7 +24,7 @@ import msgspec
 from parpass.runner.ipc.file_lock import lock_file
 from parpass.runner.ipc.shared_dir import FAULT_PREFIX, SLOT_PREFIX, SharedDirectory
 
-_FORMAT = struct.Struct("<qqqqqq")
+_FORMAT = struct.Struct("<qqqqqqq")
 _SINCE = struct.Struct("<q")
 _SINCE_AT = _FORMAT.size - _SINCE.size
 _DUMP_SECONDS = 0.2  # for a worker to write a traceback after the signal
@@ -49,6 +49,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     """The activity of a worker; the one place that knows how it is encoded.
 
     Attributes:
+        stage: The number of the stage of its job in the run; below 0 while it is idle.
         function: The function of its job, by index, that it runs the stage on; below 0
             while it is idle.
         step: The pass that function has come to; at the start, how many passes of the
@@ -62,6 +63,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         owner: The owner of the slot; not encoded, as the slot's name has it.
     """
 
+    stage: int
     function: int
     step: int
     body: int
@@ -90,6 +92,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         _FORMAT.pack_into(
             buffer,
             0,
+            self.stage,
             self.function,
             self.step,
             self.body,
@@ -125,7 +128,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         return owner_pid(self.owner)
 
 
-_IDLE = Status(-1, 0, -1, 0, 0, 0)
+_IDLE = Status(-1, -1, 0, -1, 0, 0, 0)
 Suspended = tuple[Status, int]  # and when it was
 
 
@@ -149,10 +152,15 @@ class StatusSlot:
             lock_file(self._fault)
         self._status = _IDLE
 
-    def write(self, function: int, step: int, phase: Phase = Phase.PASS) -> None:
-        """Record that work on a function begins."""
+    def begin(self, stage: int, function: int) -> None:
+        """Record that a job of a stage begins, with this function."""
         now = time.monotonic_ns()
-        self.put(Status(function, step, function, step, phase, now))
+        self.put(Status(stage, function, 0, function, 0, Phase.START, now))
+
+    def write(self, function: int, step: int, phase: Phase = Phase.PASS) -> None:
+        """Record that work on a function of the job begins."""
+        stage, now = self._status.stage, time.monotonic_ns()
+        self.put(Status(stage, function, step, function, step, phase, now))
 
     def load(self, step: int) -> None:
         """Record that, at the start, a pass begins to be loaded."""
@@ -165,7 +173,9 @@ class StatusSlot:
     def enter(self, body: int, body_step: int, phase: Phase = Phase.PASS) -> Suspended:
         """Record that a function is made on demand; return the state for `leave`."""
         outer, now = self._status, time.monotonic_ns()
-        self.put(Status(outer.function, outer.step, body, body_step, phase, now))
+        self.put(
+            Status(outer.stage, outer.function, outer.step, body, body_step, phase, now)
+        )
         return outer, time.monotonic_ns()
 
     def wait(self) -> Suspended:
@@ -208,14 +218,17 @@ def disable_fault_dumps() -> None:
 
 
 class StatusBoard:
-    """All slots of a run, as the coordinator reads them.
+    """The slots of a run, as the coordinator reads them.
 
     Args:
         folder: The shared directory of the run.
+        stage: The stage whose activities are shown; None for those of all. A worker
+            that was killed leaves its last activity, which says nothing of a stage
+            after it: functions and passes have other numbers there.
     """
 
-    def __init__(self, folder: SharedDirectory) -> None:
-        self._folder = folder
+    def __init__(self, folder: SharedDirectory, stage: int | None = None) -> None:
+        self._folder, self._stage = folder, stage
 
     def read(self) -> list[Status]:
         """Return the activity of each worker that is not idle."""
@@ -223,7 +236,9 @@ class StatusBoard:
         for name in self._folder.names(SLOT_PREFIX):
             owner = name.removeprefix(SLOT_PREFIX)
             work = Status.decode(self._folder.read(name) or b"", owner)
-            if work is not None and work.function >= 0:
+            if work is None or work.function < 0:
+                continue
+            if self._stage is None or work.stage == self._stage:
                 found.append(work)
         return found
 

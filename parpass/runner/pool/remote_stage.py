@@ -62,6 +62,7 @@ class RemoteStage:
         failures: Attributes worker deaths and time-outs.
         first_ready: The functions of the first slice that are to run.
         is_reclaimed: Whether functions in no job run in this process.
+        number: Its number in the shared directory; 0 before it is encoded.
         observers: Notified of what is sent, and of what comes back.
         optimizations: The optimizations in force.
         start_seconds: The time limit for a worker to start, and to load the stage.
@@ -112,7 +113,7 @@ class RemoteStage:
         )
         self._bytes = 0  # of the functions with results
         self._seconds = [0.0] * len(steps)
-        self._stage = 0  # its number, once it has one
+        self.number = 0
         self._spec = b""
         self._writer: StageWriter | None = None
         self.first_ready: FunctionsReady | None = None
@@ -149,9 +150,9 @@ class RemoteStage:
             self.outcomes.recording,
         )
         self._spec = encode_payload(self.steps, adapter, spec)
-        self._stage = self.store.folder.new_stage()
+        self.number = self.store.folder.new_stage()
         self._writer = StageWriter(
-            self._stage,
+            self.number,
             self._spec,
             self._mod.handles,
             self._to_run,
@@ -203,7 +204,7 @@ class RemoteStage:
             attached = {**attached, **self._writer.encode_separately(indices)}
         job = Job(
             self.store.folder.path,
-            self._stage,
+            self.number,
             indices,
             self.outcomes.cutoff,
             self.outcomes.quarantined,

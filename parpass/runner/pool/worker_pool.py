@@ -190,7 +190,7 @@ class Pool(Executor):
         self._failed_starts = 0  # in a row
         self._is_closed = False
         self._start_seconds = DEFAULT_START_SECONDS
-        self._directories = KeptDirectories()
+        self._directories = KeptDirectories(workers)
         self.lock = threading.Lock()
         self.queue: deque[QueuedJob] = deque()
         self.handles: dict[WorkerHandle, threading.Thread] = {}

@@ -6,8 +6,10 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, Pipe
@@ -18,6 +20,7 @@ from parpass.fork_safety import forks_wait
 from parpass.runner.executor import NoWorkersError
 from parpass.runner.pool.fork_server import preload_fork_server
 from parpass.runner.pool.frozen_process import FrozenWorkerProcess
+from parpass.runner.pool.lifecycle import run_in_thread
 from parpass.runner.pool.loky_process import LokyWorkerProcess
 from parpass.runner.worker.frozen import check_program, frozen_program
 from parpass.runner.worker.main import STOP, WorkerBaseProcess, serve
@@ -26,6 +29,11 @@ _NAME = "parpass-worker"
 _POLL_SECONDS = 1.0  # between two checks that a silent process is alive
 _EXIT_SECONDS = 1.0  # from the end of a connection to that of the process, at most
 _GRACE_SECONDS = 5.0  # for a process to exit before it is killed
+
+# What a connection holds although the process reads nothing: the job that runs, the one
+# that is prefetched, and `STOP`. A larger message is sent in a thread.
+_BUFFER_BYTES = 1 << 18
+_MAX_DIRECT_BYTES = 1 << 16
 
 
 def _check_prerequisites() -> None:
@@ -66,6 +74,8 @@ class WorkerProcess:
         self._tree: psutil.Process | None = None  # to find its descendants
         self._is_killed = False
         self._lock = threading.Lock()
+        self._outbox: deque[bytes] = deque()  # messages that a thread sends
+        self._is_broken = False
 
     def start(
         self,
@@ -94,6 +104,7 @@ class WorkerProcess:
                     resource_tracker.ensure_running()  # it unblocks signals at first
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._channel, theirs = Pipe()
+        _enlarge_buffer(self._channel)
         with theirs:
             process = _new_process(theirs, env, preload)
             with forks_wait():  # multiprocessing takes locks to start it
@@ -116,11 +127,38 @@ class WorkerProcess:
         return 0 if self._process is None else self._process.pid or 0
 
     def send(self, message: bytes) -> bool:
-        """Send a message; return False if the connection is broken."""
+        """Send a message; return False if the connection is broken.
+
+        The process may be stopped, or hang, and so read nothing: this does not wait
+        until it does. Called by one thread at a time.
+        """
+        if self._is_broken:
+            return False
+        with self._lock:
+            is_sending = bool(self._outbox)
+            if is_sending or len(message) > _MAX_DIRECT_BYTES:
+                self._outbox.append(message)
+            is_direct = not self._outbox
+        if is_direct:
+            return self._send(message)
+        if not is_sending:
+            run_in_thread(self._send_outbox)
+        return True
+
+    def _send_outbox(self) -> None:
+        """Send what is in the outbox, and what is put there meanwhile."""
+        while self._send(self._outbox[0]):
+            with self._lock:
+                self._outbox.popleft()
+                if not self._outbox:
+                    return
+        self._is_broken = True
+
+    def _send(self, message: bytes) -> bool:
         assert self._channel is not None
         try:
             self._channel.send_bytes(message)
-        except OSError:
+        except (OSError, TypeError):  # TypeError: it is closed meanwhile
             return False
         return True
 
@@ -232,6 +270,11 @@ class WorkerProcess:
 
     def _exit_code(self) -> int | None:
         return None if self._process is None else self._process.exitcode
+
+
+def _enlarge_buffer(connection: Connection) -> None:
+    with socket.socket(fileno=os.dup(connection.fileno())) as channel:
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
 
 
 def _is_readable(connection: Connection, seconds: float) -> bool:

@@ -37,7 +37,6 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_all_stale
 from parpass.runner.ipc.status_board import (
     FAULT_PREFIX,
-    Phase,
     StatusSlot,
     disable_fault_dumps,
     owner_pid,
@@ -127,7 +126,7 @@ def run_job(packed_job: bytes) -> bytes:
     with _running_job():
         job: Job = context.run(decode_message, packed_job)
         run = _run_in(job.folder)
-        with run.occupying_slot(job.functions[0]):
+        with run.occupying_slot(job):
             return context.run(run.run_job, job)
 
 
@@ -243,17 +242,13 @@ class _WorkerRun:
         return True
 
     @contextlib.contextmanager
-    def occupying_slot(self, function: int) -> Generator[None]:
-        """Report a job in the status slot, and its crash in the file of fault dumps.
-
-        Args:
-            function: The index of the first function of the job.
-        """
+    def occupying_slot(self, job: Job) -> Generator[None]:
+        """Report a job in the status slot, and its crash in the file of fault dumps."""
         global _fault_dump_owner
         if _is_own_process and _fault_dump_owner is not self:
             self.slot.enable_fault_dumps()
             _fault_dump_owner = self
-        self.slot.write(function, 0, Phase.START)
+        self.slot.begin(job.stage, job.functions[0])
         try:
             yield
         except Exception:

@@ -11,6 +11,8 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -203,7 +205,7 @@ def test_extents_can_be_written_to_in_any_order(folder: SharedDirectory):
 
 @pytest.fixture
 def kept() -> Iterator[KeptDirectories]:
-    kept = KeptDirectories()
+    kept = KeptDirectories(2)
     yield kept
     kept.close()
 
@@ -232,6 +234,45 @@ def test_a_directory_with_anything_of_its_run_left_is_not_kept(kept: KeptDirecto
     folder.open_writer("values-coordinator").close()
     kept.give_back(folder)
     assert not os.path.exists(folder.path)
+
+
+def test_a_directory_does_not_collect_slots_of_workers_that_are_gone(
+    kept: KeptDirectories,
+):
+    folder = kept.take()
+    kept.give_back(folder)
+    for process in range(5):
+        assert kept.take() is folder
+        StatusSlot(folder, f"{process}-00000000").close()
+        kept.give_back(folder)
+    assert not os.path.exists(folder.path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_does_not_hold_the_locks_of_its_parent(tmp_path: Path):
+    """Else the folder of a parent that was killed stays for as long as the child."""
+    script = (
+        "import os, sys\n"
+        "from parpass.runner.ipc.shared_dir import SharedDirectory\n"
+        "folder = SharedDirectory()\n"
+        "if os.fork():\n"
+        "    print(folder.path, flush=True)\n"
+        "    os._exit(0)\n"
+        "sys.stdout = None\n"
+        "os.close(1)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as parent:
+        assert parent.stdout is not None
+        path = Path(parent.stdout.read().strip())
+        assert path.is_dir()
+        remove_stale([path])
+        assert not path.exists()  # although the child is alive
 
 
 def test_a_kept_directory_that_somebody_removed_is_not_given_again(

@@ -40,10 +40,24 @@ def test_slots_show_activities_and_leave_out_idle_workers(
     assert {work.process for work in works} == {11, 12}
 
 
+def test_a_board_of_a_stage_leaves_out_what_died_in_another(folder: SharedDirectory):
+    for process, stage in [(11, 3), (12, 4)]:
+        slot = StatusSlot(folder, f"{process}-a")
+        slot.begin(stage, 5)
+        slot.write(5, 2)
+        slot.enter(6, 1)
+    board = StatusBoard(folder, 4)
+    assert [(work.process, work.stage) for work in board.read()] == [(12, 4)]
+    assert board.take_for_process(11) is None
+    assert board.take_for_process(12) is not None
+    assert board.read() == []
+    assert [work.process for work in StatusBoard(folder).read()] == [11]
+
+
 def test_at_the_start_a_slot_shows_the_pass_that_is_loaded(folder: SharedDirectory):
     slot, board = StatusSlot(folder, "1-a"), StatusBoard(folder)
     loading: list[int | None] = []
-    slot.write(4, 0, Phase.START)
+    slot.begin(1, 4)
     loading += [work.loading for work in board.read()]
     for step in (0, 1):
         slot.load(step)
@@ -94,17 +108,17 @@ def test_the_last_activity_of_a_process_is_taken_once(folder: SharedDirectory):
 
 @pytest.mark.parametrize("since", [0, 12_000])
 def test_a_status_is_the_same_after_it_is_encoded_and_has_all_of_its_fields(since: int):
-    status = Status(4, 2, 5, 1, Phase.PASS, since, "1-a")
+    status = Status(7, 4, 2, 5, 1, Phase.PASS, since, "1-a")
     assert Status.decode(status.encode(), "1-a") == status
     assert Status.decode(status.encode()[1:]) is None
 
 
 def test_a_status_for_another_machine_has_an_age_instead_of_a_time():
     now = time.monotonic_ns()
-    sent = Status(4, 2, 5, 1, Phase.PASS, now - 5_000).leaving()
+    sent = Status(7, 4, 2, 5, 1, Phase.PASS, now - 5_000).leaving()
     assert sent.since <= -5_000
     assert now <= sent.arrived().since + 5_000 <= time.monotonic_ns()
-    suspended = Status(4, 2, 5, 1, Phase.PASS, 0)
+    suspended = Status(7, 4, 2, 5, 1, Phase.PASS, 0)
     assert suspended.leaving().arrived() == suspended
 
 

@@ -273,6 +273,25 @@ def test_killing_ends_what_is_started_meanwhile(executor: Pool, new_pipe: Path):
         assert held_open.read() == b""
 
 
+@pytest.mark.parametrize("size", [1, 60_000, 10_000_000])
+def test_who_submits_a_job_to_a_worker_that_is_stopped_does_not_wait(size: int):
+    """Nor who ends it, or the pool: an event loop would stand."""
+    with contextlib.closing(Pool(1)) as pool:
+        for _ in range(2):
+            os.kill(int(pool.submit(pid, b"").result(60)), signal.SIGSTOP)
+            stopped = pool.submit(echo, b"x" * size)
+            pool.end(stopped, at_once=True)
+            assert pool.submit(echo, b"y" * size).result(60) == b"y" * size
+        os.kill(int(pool.submit(pid, b"").result(60)), signal.SIGSTOP)
+        pool.submit(echo, b"x" * size)
+
+
+def test_a_large_job_comes_before_those_that_are_submitted_after_it(executor: Pool):
+    sizes = [3_000_000, 1, 20_000, 3_000_000, 5]
+    answers = [executor.submit(echo, b"x" * size, 0.0) for size in sizes]
+    assert [len(answer.result()) for answer in answers] == sizes
+
+
 def test_a_worker_that_was_killed_on_idle_is_replaced(executor: Pool):
     for number in workers_of(executor):
         os.kill(number, signal.SIGKILL)
