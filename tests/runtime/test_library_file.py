@@ -8,21 +8,22 @@ import pytest
 from parpass.runtime.library_file import library_digest
 
 PAGE = 64 << 10
-DATA = np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77)  # and a rest
+# With a rest. No `bytes`, which workers of all other tests would take over.
+DATA = bytearray(np.random.default_rng(0).bytes((5 << 20) + 3 * PAGE + 77))
 
 
-def digest(data: bytes) -> bytes:
+def digest(data: bytes | bytearray) -> bytes:
     return library_digest(memoryview(data))
 
 
-def changed(at: int, by: int) -> bytes:
+def changed(at: int, by: int) -> bytearray:
     return DATA[:at] + bytes([DATA[at] ^ by]) + DATA[at + 1 :]
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, PAGE, PAGE + 1, 1 << 20, len(DATA)])
 def test_it_is_that_of_the_bytes_and_of_how_many_there_are(size: int):
     data = DATA[:size]
-    assert digest(data) == digest(bytes(bytearray(data)))
+    assert digest(data) == digest(bytes(data))
     assert len({digest(data), digest(data + b"\0"), digest(data + bytes(PAGE))}) == 3
 
 

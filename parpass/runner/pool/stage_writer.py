@@ -36,8 +36,8 @@ _ENCODE_SECONDS = 0.005
 _FIRST_WORK_SECONDS = 0.03
 _MAX_FIRST_BYTES = 50_000
 
-_MAX_MESSAGE_BYTES = 50_000  # of a stage that is one message
-_MAX_MESSAGE_SECONDS = 0.005  # of work of several functions in it
+_MAX_MESSAGE_SECONDS = 0.005  # of work of several functions that are one message
+_MAX_SPEC_BYTES = 500_000  # of a stage that is; a program may have many modules
 
 # Of the search for large functions, before the first slice and, if it did not see all
 # functions, before the second.
@@ -158,8 +158,11 @@ class StageWriter:
 
     def _is_one_message(self) -> bool:
         """Return whether the stage is so small that one job has all of it."""
-        size = self._encoded_bytes + len(self._spec)
-        is_small = self.is_complete and size <= _MAX_MESSAGE_BYTES
+        is_small = (
+            self.is_complete
+            and self._encoded_bytes <= _MAX_FIRST_BYTES
+            and len(self._spec) <= _MAX_SPEC_BYTES
+        )
         return is_small and (self._to_run == 1 or self._is_light)
 
     def _attach(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
