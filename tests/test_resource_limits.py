@@ -109,8 +109,12 @@ def test_a_handler_of_c_stays_in_place(
     limit: Any, monkeypatch: pytest.MonkeyPatch, alarm: float
 ):
     """A program that embeds Python may have set it; Python could not put it back."""
+
+    def of_c(number: int) -> None:
+        return None
+
     with monkeypatch.context() as patch:
-        patch.setattr(signal, "getsignal", lambda number: None)
+        patch.setattr(signal, "getsignal", of_c)
         with limit(60.0):
             pass
     assert_as_before(alarm)
