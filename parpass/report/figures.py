@@ -14,6 +14,7 @@ from parpass.runner.observers import CacheFigures
 _MIN_BUSY_SECONDS = 0.05  # of jobs, for their time in a queue to mean anything
 # Of them in a queue, which is normal: this process and the system need a core, too.
 _NORMAL_QUEUED_SHARE = 0.2
+_MAX_NAMED_PASSES = 4
 
 
 class WorkerFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +68,24 @@ class StageFigures(WorkerFigures, frozen=True, kw_only=True):
 
     passes: Sequence[str]
 
+    @property
+    def name(self) -> str:
+        """Its passes, each once: those that restore invariants are there often."""
+        names = list(dict.fromkeys(self.passes))
+        more = ", ..." if len(names) > _MAX_NAMED_PASSES else ""
+        return f"stage: {', '.join(names[:_MAX_NAMED_PASSES])}{more}"
+
+    @property
+    def counts(self) -> str:
+        """What it consisted of, in words."""
+        return ", ".join(
+            (
+                count_text(len(self.passes), "pass", "passes"),
+                count_text(self.functions, "function"),
+                count_text(self.jobs, "job"),
+            )
+        )
+
 
 class RunFigures(WorkerFigures, frozen=True, kw_only=True):
     """The figures of one run. All times are seconds.
@@ -103,6 +122,7 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
         serial_seconds: The estimated time of a serial run, by times of passes in this
             process; None if some were never measured here.
         cache: What a function cache gave; None in a run without one.
+        stages_in_workers: The figures of each stage in the workers, in order.
     """
 
     seconds: float
@@ -123,6 +143,7 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
     beforehand: float = 0.0
     loading: float = 0.0
     cache: CacheFigures | None = None
+    stages_in_workers: Sequence[StageFigures] = ()
 
     @property
     def work(self) -> float:
@@ -203,6 +224,11 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
 def time_text(seconds: float) -> str:
     """Return seconds as text, in seconds or milliseconds: 1.25 s, 12.5 ms."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def count_text(count: int, one: str, several: str = "") -> str:
+    """Return a number of things as text: 1 job, 1,600 jobs."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def ratio(part: float, whole: float, *, none: float = 1.0) -> float:

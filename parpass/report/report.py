@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from parpass.lazy_loader import load_module
 from parpass.report.advice import recommend
-from parpass.report.figures import RunFigures, ratio, time_text
+from parpass.report.figures import RunFigures, count_text, ratio, time_text
 
 _MIN_TOLD_SHARE = 0.05  # of the time, that start-up is told of from
 _TOLD_COPYING = 0.01  # of the time, that copies are told of from
 _OF_START_UP = "imports, starting workers"
+_MOST_STAGES = 10  # the longest ones, that are told of one by one
 
 
 class Line(NamedTuple):
@@ -59,7 +60,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     def sections(self) -> Sections:
         """Return all that is shown of the report."""
-        facts = (self.counts, *self.notes)
+        facts = (self.counts, *self.stage_counts, *self.notes)
         return Sections(self.headline, self.lines(), facts, self.advice)
 
     @property
@@ -133,13 +134,25 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
                 self.cache.recalled,
                 self.cache.recalled + self.cache.computed,
             )
-            cached = f"; {found:,} of {_number(all_of, 'function')} from the cache"
+            cached = f"; {found:,} of {count_text(all_of, 'function')} from the cache"
         return (
-            f"{_number(self.stages, 'stage')}, {_number(self.jobs, 'job')}, "
-            f"{_number(self.functions, 'function')} sent; "
+            f"{count_text(self.stages, 'stage')}, {count_text(self.jobs, 'job')}, "
+            f"{count_text(self.functions, 'function')} sent; "
             f"{self.bytes_sent / 1e6:.1f} MB over, {self.bytes_received / 1e6:.1f} MB "
             f"back; packed in {time_text(self.packing)}, unpacked beside the workers "
             f"in {time_text(self.unpacking)}{cached}"
+        )
+
+    @property
+    def stage_counts(self) -> tuple[str, ...]:
+        """The stages in the workers, the longest first, if there are several."""
+        stages = self.stages_in_workers
+        if len(stages) < 2:  # the counts of the run say it
+            return ()
+        longest = sorted(stages, key=lambda one: -one.in_workers)
+        return tuple(
+            f"{one.name}: {one.counts}; {time_text(one.in_workers)}"
+            for one in longest[:_MOST_STAGES]
         )
 
     @property
@@ -153,7 +166,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
                 "in the adapter to spend less"
             )
         if self.cache is not None and self.cache.unwritten:
-            count = _number(self.cache.unwritten, "result")
+            count = count_text(self.cache.unwritten, "result")
             notes.append(f"Not on disk: {count}; {self.cache.why_unwritten}")
         return tuple(notes)
 
@@ -189,7 +202,3 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 def _lines(kind: str, parts: Mapping[str, float]) -> list[Line]:
     longest = sorted(parts.items(), key=lambda part: -part[1])
     return [Line(f"{kind}: {name}", seconds) for name, seconds in longest]
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -91,7 +91,6 @@ class RunRecorder(RunObserver):
 
     Args:
         began: The start of the run, by `time.perf_counter()`.
-        has_ended: Called with the recorder at the end of the run.
 
     Attributes:
         workers: How many workers might be used.
@@ -120,10 +119,8 @@ class RunRecorder(RunObserver):
     _stage: StageInWorkers
     _busy = _queued = 0.0  # of workers, since stages were last compared
 
-    def __init__(
-        self, began: float, has_ended: Callable[[RunRecorder], object] | None = None
-    ) -> None:
-        self._began, self._has_ended = began, has_ended
+    def __init__(self, began: float) -> None:
+        self._began = began
         self.spans: list[Span] = []
         self.stages: list[Sequence[StepRecord]] = []
 
@@ -145,10 +142,6 @@ class RunRecorder(RunObserver):
         del error
         self.copying = copying
         self.seconds = time.perf_counter() - self._began
-        # Not kept: it is the runner's, which has this recorder.
-        has_ended, self._has_ended = self._has_ended, None
-        if has_ended is not None:
-            has_ended(self)
 
     def span_ended(self, span: Span) -> None:
         """Note the time; of a stage in workers it is that stage's."""
@@ -252,6 +245,21 @@ class RunRecorder(RunObserver):
         self.cache = figures
 
 
+class RunEnd(RunObserver):
+    """Calls a function when a run is over.
+
+    Args:
+        function: The function.
+    """
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+
+    def run_ended(self, error: BaseException | None, copying: float) -> None:
+        """Call it."""
+        self._function()
+
+
 def report_of(run: RunRecorder) -> RunReport:
     """Return the report of a run, which is over."""
     spans = run.spans
@@ -285,6 +293,7 @@ def report_of(run: RunRecorder) -> RunReport:
         unsendable=dict(run.unsendable),
         observers=tuple(_by_name(spans, Activity.READING_INSTRUMENT)),
         cache=run.cache,
+        stages_in_workers=run.sent,
         serial_seconds=None if run.elsewhere is None else alone + run.elsewhere,
     )
 

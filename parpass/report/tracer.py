@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from parpass.report.figures import StageFigures
+from parpass.report.run_recorder import RunRecorder
 from parpass.report.timeline import Category, Slice, Tracing, Track
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimeline
 from parpass.runner.observers import Activity, RunObserver, SentStage, Span, WorkerEnd
@@ -40,7 +42,6 @@ _OTHER_WORK = {
     PACKING: Slice("packing", Category.PACKING, 0.0, 0.0),
 }
 _MIN_WAIT = 1e-6  # seconds; shorter ones are not shown
-_MAX_NAMED_PASSES = 4
 
 
 class Tracer(RunObserver):
@@ -49,12 +50,13 @@ class Tracer(RunObserver):
     Args:
         began: The start of the run, by `time.perf_counter()`.
         tracing: The timeline, and where it is written to.
+        recorder: The recorder of the run, which is notified before this is.
     """
 
     watches_functions = traces_calls = True
 
-    def __init__(self, began: float, tracing: Tracing) -> None:
-        self._began, self._tracing = began, tracing
+    def __init__(self, began: float, tracing: Tracing, recorder: RunRecorder) -> None:
+        self._began, self._tracing, self._recorder = began, tracing, recorder
         self._steps: Sequence[str] = ()  # of what runs here
         self._names: Sequence[str] = ()
         self._calls = CallRecorder()
@@ -135,7 +137,6 @@ class Tracer(RunObserver):
     def job_returned(self, size: int, result: JobResult) -> None:
         """Keep what the worker did, until the end of the stage."""
         assert self._stage is not None
-        self._stage.jobs += 1
         if result.timeline is not None:
             self._stage.add_timeline(result.timeline)
 
@@ -155,15 +156,11 @@ class Tracer(RunObserver):
     def stage_returned(self, starting: float) -> None:
         """Put the stage on the timeline, and write it."""
         assert self._stage is not None
-        self._stage.end()
+        self._stage.end(self._recorder.sent[-1])
 
 
 class _StageTracks:
-    """A stage in the workers, on their tracks and on that of the coordinator.
-
-    Attributes:
-        jobs: How many jobs are finished.
-    """
+    """A stage in the workers, on their tracks and on that of the coordinator."""
 
     def __init__(self, stage: SentStage, tracing: Tracing, own: Track) -> None:
         self._steps, self._names = _names_of(stage.steps), stage.names
@@ -172,7 +169,6 @@ class _StageTracks:
         self._replaced = None if stage.was_warm else self._began
         self._timelines: list[tuple[Track, JobTimeline, float]] = []
         self._workers: set[Track] = set()  # that had jobs, and are there
-        self.jobs = 0
 
     def add_timeline(self, timeline: JobTimeline) -> None:
         """Record the timeline of a job, until the end of the stage."""
@@ -201,14 +197,11 @@ class _StageTracks:
         self._workers.discard(track)
         self._replaced = now
 
-    def end(self) -> None:
+    def end(self, figures: StageFigures) -> None:
         """Put the stage on the timeline, and write it."""
         now = time.perf_counter()
-        passes = list(dict.fromkeys(self._steps))  # restoring passes are there often
-        more = ", ..." if len(passes) > _MAX_NAMED_PASSES else ""
-        name = f"stage: {', '.join(passes[:_MAX_NAMED_PASSES])}{more}"
-        what = f"{len(self._steps)} passes, {self.jobs} jobs, in the workers"
-        self._own.add(name, Category.STAGE, self._began, now, what)
+        what = f"in the workers: {figures.counts}"
+        self._own.add(figures.name, Category.STAGE, self._began, now, what)
         if not self._tracing.has_others:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)

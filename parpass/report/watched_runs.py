@@ -59,9 +59,10 @@ class WatchedRuns:
             progress: Called with how far it is, likewise.
         """
         # The surface loads nothing.
-        from parpass.report.run_recorder import RunRecorder
+        from parpass.report.run_recorder import RunEnd, RunRecorder
 
-        found: list[RunObserver] = []
+        recorder = RunRecorder(began)
+        found: list[RunObserver] = [recorder]
         callback = PROGRESS_CALLBACK.get() if progress is None else progress
         if callback is not None and callback is not False:
             found += _progress_tracker(callback)
@@ -69,9 +70,9 @@ class WatchedRuns:
             # For what is recorded alone.
             from parpass.report.tracer import Tracer
 
-            found.append(Tracer(began, self.tracing))
+            found.append(Tracer(began, self.tracing, recorder))
         # The last one, as what it calls may raise.
-        found.append(RunRecorder(began, functools.partial(self._keep_last, report)))
+        found.append(RunEnd(functools.partial(self._keep_last, report, recorder)))
         return tuple(found)
 
     def _keep_last(

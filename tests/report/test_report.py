@@ -128,6 +128,22 @@ def test_what_was_done_is_counted(runner: Runner):
     assert report.here == {}
 
 
+def test_several_stages_in_workers_have_a_line_each_the_longest_first(runner: Runner):
+    mod = program(*range(30))
+    run_pooled(runner, Sequential([Add(), Keep(), Slow(), Slow()]), mod)
+    report = reported(runner)
+    light, heavy = report.stages_in_workers
+    assert report.jobs == light.jobs + heavy.jobs
+    assert report.bytes_sent == light.bytes_sent + heavy.bytes_sent
+    for line, stage in zip(report.stage_counts, (heavy, light), strict=True):
+        assert line.startswith(f"{stage.name}: {stage.counts}; ")
+        assert line in str(report)
+    assert light.name == "stage: Add"
+    assert heavy.counts.startswith("2 passes, 30 functions, ")
+    run_pooled(runner, Add(), mod)
+    assert reported(runner).stage_counts == ()  # its counts are those of the run
+
+
 def test_what_ran_here_says_why(runner: Runner):
     runner.run_sync(program(1, 2), Add())
     assert set(reported(runner).here) == {"small work"}

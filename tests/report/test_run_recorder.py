@@ -140,10 +140,10 @@ def test_each_stage_in_workers_has_figures_and_those_of_the_run_are_their_sums()
         spent(run, Activity.PACKING, "", 1.0)
         spent(run, Activity.UNPACKING, "", 2.0)
         run.stage_returned(0.0)
-    assert [one.bytes_sent for one in run.sent] == [110, 210]
-    assert [one.passes for one in run.sent] == [["Add"], ["Add"]]
     run.run_ended(None, copying=0.25)
     report = report_of(run)
+    assert [one.bytes_sent for one in report.stages_in_workers] == [110, 210]
+    assert [one.passes for one in report.stages_in_workers] == [["Add"], ["Add"]]
     assert (report.bytes_sent, report.bytes_received) == (320, 900)
     assert (report.functions, report.jobs) == (300, 2)
     assert (report.deaths, report.retries) == (2, 2)

@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from parpass.errors import FunctionTimeoutError, TraceWarning, WorkerDiedError
+from parpass.report.run_recorder import RunRecorder
 from parpass.report.timeline import Tracing
 from parpass.report.trace import TraceFile
 from parpass.report.tracer import Tracer
@@ -86,6 +87,23 @@ def test_what_runs_in_this_process_is_on_the_track_of_the_coordinator(
     # On a busy machine it is no small work, and goes on here until workers are there.
     names = {one["name"] for one in local} - {"here: until workers were ready"}
     assert names == {f"here: {reason}"}
+
+
+def test_a_stage_has_the_figures_that_the_report_has_of_it(
+    runner: Runner, tmp_path: Path
+):
+    file = tmp_path / "out.json"
+    traced(runner, file, PASSES, program(*range(COUNT)))
+    report = runner.last_report
+    assert report is not None
+    shown = [
+        (one["name"], one["args"]["detail"]) for one in ReadTrace(file).slices("stage")
+    ]
+    assert shown == [
+        (one.name, f"in the workers: {one.counts}") for one in report.stages_in_workers
+    ]
+    assert shown[0][0] == "stage: Add, AddFrom"
+    assert shown[1][1].startswith(f"in the workers: 1 pass, {2 * COUNT} functions, ")
 
 
 def test_an_isolated_function_is_on_the_track_of_its_worker(tmp_path: Path):
@@ -201,10 +219,12 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
     file = tmp_path / "out.json"
     tracing, trace = Tracing(), TraceFile(file)
     tracing.sinks.append(trace.write)
-    tracer = Tracer(tracing.timeline.origin, tracing)
+    run = RunRecorder(tracing.timeline.origin)
+    tracer = Tracer(tracing.timeline.origin, tracing, run)
     tracer.run_began(2, None)
     began = time.perf_counter()
-    tracer.stage_sent(SentStage([Add(1)], ["f0"], 1, 2, was_warm=True, began=began))
+    for one in (run, tracer):
+        one.stage_sent(SentStage([Add(1)], ["f0"], 1, 2, was_warm=True, began=began))
     for behind in (-1e6, 1e6):
         recorder = CallRecorder()
         recorder.add_step(0, [0.0])
@@ -216,13 +236,14 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
             calls[at] = one
         timeline = JobTimeline(1, 0, f"host{behind}", began, ended, calls.tobytes())
         tracer.job_returned(0, JobResult({}, JobTimes(0.0), (), timeline=timeline))
-    tracer.stage_returned(0.0)
+    for one in (run, tracer):
+        one.stage_returned(0.0)
     tracer.run_ended(None, 0.0)
     trace.close()
     read = ReadTrace(file)
-    (run,) = read.slices("run")
+    (whole,) = read.slices("run")
     for one in read.slices("function"):
-        assert run["ts"] <= one["ts"] <= run["ts"] + run["dur"]
+        assert whole["ts"] <= one["ts"] <= whole["ts"] + whole["dur"]
     assert len(read.workers) == 2
 
 
