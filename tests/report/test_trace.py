@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from parpass.errors import FunctionTimeoutError, TraceWarning, WorkerDiedError
+from parpass.report.figures import size_text
 from parpass.report.run_recorder import RunRecorder
 from parpass.report.timeline import Tracing
 from parpass.report.trace import TraceFile
@@ -102,6 +103,10 @@ def test_a_stage_has_the_figures_that_the_report_has_of_it(
     assert shown == [
         (one.name, f"in the workers: {one.counts}") for one in report.stages_in_workers
     ]
+    for one in report.stages_in_workers:
+        assert min(one.bytes_sent, one.bytes_received) > 0
+        assert f"{size_text(one.bytes_sent)} over" in one.counts
+        assert f"{size_text(one.bytes_received)} back" in one.counts
     assert shown[0][0] == "stage: Add, AddFrom"
     assert shown[1][1].startswith(f"in the workers: 1 pass, {2 * COUNT} functions, ")
 
