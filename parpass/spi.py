@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from parpass.runner.cores import usable_cores
     from parpass.runner.executor import DEFAULT_START_SECONDS
     from parpass.runner.follow.environment import worker_env
-    from parpass.runner.ipc.batch import EncodedFunction
+    from parpass.runner.ipc.batch import EncodedFunction, EncodedFunctions
     from parpass.runner.ipc.blobs import (
         WorkerBlobStore,
         blob_file_name,
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
     from parpass.runner.ipc.messages import (
         Job,
-        decode_message,
-        encode_message,
         function_file_name,
         index_file_name,
         spec_file_name,
@@ -116,6 +114,7 @@ __all__ = [
     "BatchFile",
     "BlobSink",
     "EncodedFunction",
+    "EncodedFunctions",
     "Executor",
     "Extent",
     "FileWriter",
@@ -146,12 +145,10 @@ __all__ = [
     "begin_worker",
     "blob_file_name",
     "check_version",
-    "decode_message",
     "decode_result",
     "did_you_mean",
     "dumps",
     "encode_call",
-    "encode_message",
     "first_difference",
     "function_file_name",
     "importable",
@@ -187,11 +184,10 @@ _SECTIONS = {
     "runner.worker.jobs": "begin_worker run_job",
     "runner.worker.main": "decode_result encode_call serve",
     # Shared directory
-    "runner.ipc.batch": "EncodedFunction",
+    "runner.ipc.batch": "EncodedFunction EncodedFunctions",
     "runner.ipc.blobs": "WorkerBlobStore blob_file_name",
     "runner.ipc.function_file": "BatchFile FunctionIndex IndexEntry",
-    "runner.ipc.messages": "Job decode_message encode_message function_file_name "
-    "index_file_name spec_file_name",
+    "runner.ipc.messages": "Job function_file_name index_file_name spec_file_name",
     "runner.ipc.shared_dir": "FAULT_PREFIX Extent FileWriter SharedDirectory "
     "StorageError",
     "runner.ipc.status_board": "Status Phase StatusBoard StatusSlot",

@@ -24,6 +24,6 @@ class WorkerMemory(RunObserver):
 
     def job_returned(self, size: int, result: JobResult) -> None:
         """Add the memory of a job, if it was measured."""
-        if result.memory is not None:
+        if result.findings.memory is not None:
             for one in self._memory:
-                one.merge(result.memory)
+                one.merge(result.findings.memory)

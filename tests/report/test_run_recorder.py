@@ -46,7 +46,7 @@ def sent(
 
 
 def returned(run: RunRecorder, times: JobTimes, size: int = 0) -> None:
-    run.job_returned(size, JobResult({}, times, ()))
+    run.job_returned(size, JobResult({}, times))
 
 
 def test_seconds_of_functions_add_up_although_module_passes_change_which_there_are():

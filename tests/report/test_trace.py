@@ -240,7 +240,7 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
         for at, one in enumerate(moved):
             calls[at] = one
         timeline = JobTimeline(1, 0, f"host{behind}", began, ended, calls.tobytes())
-        tracer.job_returned(0, JobResult({}, JobTimes(0.0), (), timeline=timeline))
+        tracer.job_returned(0, JobResult({}, JobTimes(0.0), timeline=timeline))
     for one in (run, tracer):
         one.stage_returned(0.0)
     tracer.run_ended(None, 0.0)

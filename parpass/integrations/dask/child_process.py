@@ -15,7 +15,7 @@ from multiprocessing.connection import Pipe
 
 from msgspec.structs import replace
 
-from parpass.spi import Job, decode_message, encode_message, run_job, worker_command
+from parpass.spi import Job, run_job, worker_command
 
 _TICK_SECONDS = 0.05  # between two looks at what it is doing
 _EXIT_SECONDS = 5.0
@@ -100,5 +100,5 @@ def pack_relocated_job(folder: str, message: bytes) -> bytes:
 def run_relocated_job(packed: bytes) -> bytes:
     """Run a job in its run's directory on this machine."""
     folder, message = pickle.loads(packed)  # written by a process of ours
-    job: Job = decode_message(message)
-    return run_job(encode_message(replace(job, folder=folder)))
+    job = replace(Job.decoded(message), folder=os.fsencode(folder))
+    return run_job(job.encoded())

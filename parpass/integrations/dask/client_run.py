@@ -34,6 +34,7 @@ from parpass.spi import (
     FAULT_PREFIX,
     BatchFile,
     EncodedFunction,
+    EncodedFunctions,
     Extent,
     FunctionIndex,
     Job,
@@ -41,7 +42,6 @@ from parpass.spi import (
     StatusSlot,
     StorageError,
     WorkerBlobStore,
-    encode_message,
     function_file_name,
     index_file_name,
     spec_file_name,
@@ -105,8 +105,8 @@ class ClientRun:
         """
         stage = self._stage(job.stage, job)
         missing = [at for at in job.functions if at not in job.attached]
-        attached = {**stage.encoded(missing), **job.attached}
-        message = encode_message(replace(job, folder="", attached=attached, spec=None))
+        attached = EncodedFunctions({**stage.encoded(missing), **job.attached})
+        message = replace(job, folder=b"", attached=attached, spec=None).encoded()
         values, ahead = list[BlobRef](), list[BlobRef]()
         for value in self.values_of(attached.values()):
             is_part = value.ref.length <= _MAX_PART_BYTES

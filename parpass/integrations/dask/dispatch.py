@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,7 +41,6 @@ from parpass.spi import (
     Phase,
     Status,
     StorageError,
-    decode_message,
     run_job,
     worker_env,
 )
@@ -237,8 +237,8 @@ class Dispatch:
         )
         if job.run is not run_job:
             return whole
-        decoded: Job = decode_message(job.message)
-        job.client_run = self._runs.of(decoded.folder)
+        decoded = Job.decoded(job.message)
+        job.client_run = self._runs.of(os.fsdecode(decoded.folder))
         job.stage, job.functions = decoded.stage, decoded.functions
         remote = job.client_run.to_remote(decoded)
         self._send_ahead(remote, job.client_run, worker)

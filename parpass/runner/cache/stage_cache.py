@@ -31,7 +31,6 @@ from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     Effects,
     FunctionOutcome,
-    Outcome,
     Read,
     ReadKind,
     Recording,
@@ -213,7 +212,7 @@ class StageCache:
 
     def _outcome(self, entry: CacheEntry) -> FunctionOutcome:
         index, named = self._indices, entry.dependencies
-        return Outcome(
+        return FunctionOutcome(
             None,
             (0.0,) * len(self._steps),
             {at: _as_of_now(one) for at, one in entry.effects.items()},

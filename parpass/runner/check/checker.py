@@ -16,6 +16,7 @@ The check is for debugging, and not optimized.
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,9 +31,8 @@ from parpass.runner.check.worker import CheckJob, FunctionReport, run_check
 from parpass.runner.cores import supports_workers
 from parpass.runner.executor import JobLostError
 from parpass.runner.follow.payload import encode_payload
-from parpass.runner.follow.pickling import find_unpicklable
+from parpass.runner.follow.pickling import find_unpicklable, pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.messages import decode_message, encode_message
 from parpass.runner.pool.worker_pool import Pool
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.adapter import keep_inline
@@ -90,12 +90,12 @@ class ContractChecker:
         ]
         for pool in self._pools:
             pool.start()
-        pairs = zip(self._pools, map(encode_message, jobs), strict=True)
+        pairs = zip(self._pools, map(pickle_briefly, jobs), strict=True)
         answers = [pool.submit(run_check, job) for pool, job in pairs]
         ends = [answer.exception() for answer in answers]
         if any(isinstance(end, JobLostError) for end in ends):
             return None  # the run for the result attributes the death
-        reports = [decode_message(answer.result()) for answer in answers]
+        reports = [pickle.loads(answer.result()) for answer in answers]
         comparison = _Comparison(step, adapter, adapter.decode_shell(shell))
         return comparison.first_fault(names, reports)
 

@@ -6,6 +6,7 @@ import contextlib
 import faulthandler
 import gc
 import os
+import pickle
 import types
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,8 @@ from parpass.program_modules import is_of_program
 from parpass.runner.check.codec_check import ChainedFunctions, difference_of
 from parpass.runner.check.outside_reads import OutsideReads
 from parpass.runner.follow.payload import StagePayload
-from parpass.runner.follow.pickling import pickle_by_value
+from parpass.runner.follow.pickling import pickle_briefly, pickle_by_value
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.messages import decode_message, encode_message
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.adapter import keep_inline
 from parpass.transform.budget import (
@@ -184,7 +184,7 @@ _returned: dict[str, Any] = {}
 def run_check(packed: bytes) -> bytes:
     """Run an encoded `CheckJob`; return the encoded reports, by function."""
     faulthandler.disable()  # a crash happens in the run, too, and is reported there
-    job: CheckJob = decode_message(packed)
+    job: CheckJob = pickle.loads(packed)
     payload = StagePayload(job.message, follows=True)
     payload.activate()
     step, adapter = payload.spec
@@ -205,7 +205,7 @@ def run_check(packed: bytes) -> bytes:
         if job.chains:
             _run_chained(work, reports, context)
     gc.collect()
-    return encode_message(reports)
+    return pickle_briefly(reports)
 
 
 def _run_chained(

@@ -20,7 +20,6 @@ from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
     Effects,
     FunctionOutcome,
-    Outcome,
     Recording,
     Verdicts,
 )
@@ -180,7 +179,7 @@ def _probed_outcomes(
     step, begun = left.step, dict[int, FunctionOutcome]()
     for at, (name, held) in enumerate(islice(mod.handles.items(), left.done)):
         function, own = step.changed.get(name, held.function), step.recorders.get(at)
-        outcome: FunctionOutcome = Outcome(function, [left.seconds])
+        outcome = FunctionOutcome(function, [left.seconds])
         begun[at] = outcome
         if own is not None:
             outcome.effects = {

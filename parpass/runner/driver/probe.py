@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+import msgspec
+
 from parpass.errors import RuntimeUseError
 from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
-from parpass.runner.ipc.messages import encode_message
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.placement import PlacementPolicy
 from parpass.transform import ModuleAdapter, Pass
@@ -216,7 +217,7 @@ class WarmUpCriterion(StopCriterion):
             from parpass.runner.worker.jobs import load_payload
 
         payload = encode_payload(self._steps_to_load, self._adapter, None)
-        message = encode_message((self._start_seconds, payload))
+        message = msgspec.msgpack.encode((self._start_seconds, payload))
         # One core is this process's; a pool starts as many processes as it has jobs.
         for _ in range(max(1, self._speedup.at_once - 1)):
             loading = self._executor.submit(load_payload, message, owner=self._owner)

@@ -76,6 +76,18 @@ def pickle_by_value(message: Any) -> bytes:
     return file.getvalue()
 
 
+def pickle_briefly(value: Any) -> bytes:
+    """Return an object as bytes, by value only if its classes cannot be imported.
+
+    Raises:
+        Exception: Something in it cannot be pickled.
+    """
+    try:
+        return pickle.dumps(value, protocol=5)
+    except Exception:  # noqa: BLE001 -- a lambda, say, or a class pickled by value
+        return pickle_by_value(value)
+
+
 class TakenState(Protocol):
     """A state of this process, as it was taken."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from parpass.runner.ipc.blobs import BlobStore
@@ -46,9 +46,6 @@ class FunctionBatch:
         self.blobs = blobs
         self.decoder: _BatchDecoder | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FunctionBatch, (self.payload, tuple(self.ends), tuple(self.blobs))
-
 
 class EncodedFunction(NamedTuple):
     """A function in a batch.
@@ -65,6 +62,58 @@ class EncodedFunction(NamedTuple):
     def size(self) -> int:
         """The bytes of the function, about: an equal share of those of its batch."""
         return self.batch.ends[-1] // len(self.batch.ends)
+
+
+# A batch in a message, and a function there: the number of its batch, and its own.
+_PackedBatch = tuple[bytes, Sequence[int], Sequence[Extent]]
+_PackedPlace = tuple[int, int | None]
+
+
+class EncodedFunctions(Mapping[int, EncodedFunction]):
+    """Functions by index; a message has each of their batches once."""
+
+    __slots__ = ("_functions",)
+
+    def __init__(self, functions: Mapping[int, EncodedFunction]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, index: int) -> EncodedFunction:
+        return self._functions[index]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def packed(self) -> tuple[Sequence[_PackedBatch], Mapping[int, _PackedPlace]]:
+        """Return the functions as plain values."""
+        numbers: dict[FunctionBatch, int] = {}
+        places = {
+            index: (numbers.setdefault(one.batch, len(numbers)), one.at)
+            for index, one in self._functions.items()
+        }
+        batches = [(one.payload, list(one.ends), one.blobs) for one in numbers]
+        return batches, places
+
+    @classmethod
+    def unpacked(
+        cls, batches: Sequence[_PackedBatch], places: Mapping[int, _PackedPlace]
+    ) -> EncodedFunctions:
+        """Return the functions that `packed` made plain values of."""
+        made = [
+            FunctionBatch(payload, ends, [Extent(*one) for one in blobs])
+            for payload, ends, blobs in batches
+        ]
+        return cls(
+            {
+                index: EncodedFunction(made[number], at)
+                for index, (number, at) in places.items()
+            }
+        )
+
+
+NO_FUNCTIONS = EncodedFunctions({})
 
 
 class FunctionEncoder:

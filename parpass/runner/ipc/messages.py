@@ -1,31 +1,35 @@
 """The wire protocol of coordinator and workers, and the outcome of a function.
 
-Messages are pickled, since both sides are processes of the same program. Functions are
-encoded by the adapter of the IR, and exceptions with their tracebacks. Passes are
-pickled by cloudpickle, so lambdas, closures and classes of `__main__` can be sent.
+A message is a struct, encoded as MessagePack: `Job` to a worker, `JobResult` back. Of a
+stage, each worker gets a `StageSpec` before its first job, pickled with all that it
+needs (`follow.payload`). Bytes inside of messages are functions, encoded by the adapter
+of the IR, exceptions with their tracebacks, and pickles of what users may have a part
+in. Passes are pickled by cloudpickle, so lambdas, closures and classes of `__main__`
+can be sent.
 """
 
 from __future__ import annotations
 
 import enum
-import pickle
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import field
 
 from parpass.diagnostic import Diagnostic
 from parpass.errors import AdapterError
 from parpass.errors.adapters import format_with_method
 from parpass.remark import Remark
 from parpass.runner.follow.payload import UnsendableError
-from parpass.runner.follow.pickling import find_unpicklable, pickle_by_value
+from parpass.runner.follow.pickling import find_unpicklable, pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.batch import EncodedFunction
+from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.budget import UNLIMITED, UNSET, Budget, Settings, any_limited
+from parpass.transform.by_value import unpickle
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
 from parpass.transform.capture.recorder import has_error
@@ -113,19 +117,17 @@ class Effects(msgspec.Struct, frozen=True):
     changes: Sequence[FunctionChange] = ()
 
 
-_FunctionT = TypeVar("_FunctionT")
-_FailureT = TypeVar("_FailureT")
+if TYPE_CHECKING:
+    _EffectsByStep: TypeAlias = Mapping[int, Effects]
+else:  # for msgspec: outcomes in messages have none
+    _EffectsByStep = Mapping[int, Any]
 
 
-class Outcome(msgspec.Struct, Generic[_FunctionT, _FailureT]):
-    """The outcome of a stage for one function, on either side of the pipe.
-
-    In a message the function and the failure are encoded; all else is as it is. See
-    `encode_outcome` and `decode_outcome`.
+class FunctionOutcome(msgspec.Struct, array_like=True):
+    """The outcome of a stage for one function.
 
     Attributes:
-        function: The result; meaningless if the last step failed. In a message it is
-            None if the function did not change.
+        function: The result; meaningless if the last step failed.
         seconds: The time of each pass that was run on it.
         effects: The effects of passes, by index of the pass; most have none.
         failure: The exception that the last of the passes raised.
@@ -135,10 +137,10 @@ class Outcome(msgspec.Struct, Generic[_FunctionT, _FailureT]):
         reads: What passes read of the rest of the module, where that is recorded.
     """
 
-    function: _FunctionT
+    function: Any
     seconds: Sequence[float] = ()
-    effects: Mapping[int, Effects] = {}
-    failure: _FailureT | None = None
+    effects: _EffectsByStep = {}
+    failure: BaseException | None = None
     dependencies: Collection[int] = ()
     signature_changed: bool = False
     reads: Collection[Read] = ()
@@ -159,31 +161,6 @@ class Outcome(msgspec.Struct, Generic[_FunctionT, _FailureT]):
         if self.failure is not None:
             return Cutoff(step, function)
         return Cutoff(step) if self._reported_error else None
-
-
-FunctionOutcome: TypeAlias = Outcome[Any, BaseException]
-EncodedOutcome: TypeAlias = Outcome[EncodedFunction | None, bytes]
-
-
-def encode_outcome(
-    outcome: FunctionOutcome, result: EncodedFunction | None
-) -> EncodedOutcome:
-    """Turn an outcome into that of a message, in place, with the encoded result."""
-    encoded: Any = outcome  # a cast takes time
-    encoded.function = result
-    encoded.dependencies = tuple(outcome.dependencies)
-    if outcome.failure is not None:
-        encoded.failure = encode_error(outcome.failure)
-    return encoded
-
-
-def decode_outcome(encoded: EncodedOutcome) -> FunctionOutcome:
-    """Turn the outcome of a message into one without its function, in place."""
-    outcome: Any = encoded
-    outcome.function = None
-    if encoded.failure is not None:
-        outcome.failure = decode_error(encoded.failure)
-    return outcome
 
 
 def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
@@ -269,30 +246,40 @@ def _spec_of(
     )
 
 
-class Job(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True, array_like=True):
     """Some functions, and the stage to run on them.
 
     Attributes:
-        folder: The path of the shared directory.
+        folder: The path of the shared directory, as bytes, as it may be no text.
         stage: The number of the stage in the run, which names its files there.
         functions: The functions, by index.
         cutoff: The end of the stage, as far as it is known.
-        quarantined: The calls that killed a worker or hung, as far as they are known.
+        quarantined: The calls that killed a worker or hung, as far as they are known:
+            `Verdicts`, pickled. Empty if there are none.
         attached: Functions that are sent in the job, by index; all of the module, as
             passes may read the others, if the spec is sent in it.
         spec: The spec of a stage that is so small that it has no files; else None.
     """
 
-    folder: str
+    folder: bytes
     stage: int
     functions: Sequence[int]
     cutoff: Cutoff
-    quarantined: Verdicts = {}
-    attached: Mapping[int, EncodedFunction] = {}
+    quarantined: bytes = b""
+    attached: EncodedFunctions = NO_FUNCTIONS
     spec: bytes | None = None
 
+    def encoded(self) -> bytes:
+        """Return the job as a message."""
+        return _encode(self)
 
-class JobTimes(msgspec.Struct, frozen=True):
+    @classmethod
+    def decoded(cls, message: bytes) -> Job:
+        """Return the job of a message."""
+        return _decode_job(message)
+
+
+class JobTimes(msgspec.Struct, frozen=True, array_like=True):
     """The times of a job, in seconds.
 
     Attributes:
@@ -330,41 +317,107 @@ class JobTimeline(NamedTuple):
     calls: bytes
 
 
-class JobResult(msgspec.Struct, frozen=True):
+_OutcomeParts = tuple[Mapping[int, Effects], Collection[Read], bytes | None]
+
+
+class Findings:
+    """What a worker found on a job besides outcomes; nothing, mostly.
+
+    It has objects of users, and names, which may be no text: a message has it pickled.
+
+    Attributes:
+        written: The attributes that passes changed: pass name and attribute.
+        violations: Faults of adapter methods on which no result depends.
+        memory: The memory that passes took; None unless it is measured.
+        parts: The effects, reads and encoded failure of outcomes, by index of the
+            function; of those that have any, in a message.
+    """
+
+    __slots__ = ("memory", "parts", "violations", "written")
+
+    def __init__(
+        self,
+        written: Sequence[tuple[str, str]] = (),
+        violations: Sequence[AdapterError] = (),
+        memory: PassMemory | None = None,
+        parts: Mapping[int, _OutcomeParts] | None = None,
+    ) -> None:
+        self.written, self.violations, self.memory = written, violations, memory
+        self.parts = parts or {}
+
+    def pickled(self) -> bytes:
+        """Return it as bytes; none if there is nothing."""
+        found = self.written, self.violations, self.memory, self.parts
+        return pickle_briefly(found) if any(found) else b""
+
+    @classmethod
+    def unpickled(cls, pickled: bytes) -> Findings:
+        """Return what `pickled` has pickled."""
+        return cls(*unpickle(pickled)) if pickled else cls()
+
+
+class JobResult(msgspec.Struct, frozen=True, array_like=True):
     """The result of a job.
 
     Attributes:
-        outcomes: The outcomes of its functions, by index.
+        outcomes: The outcomes of its functions, by index; they have no functions.
         times: The times that it took.
-        written: The attributes that passes changed: pass name and attribute.
-        violations: Faults of adapter methods on which no result depends.
+        functions: Those of its functions that changed, by index.
+        findings: What there is besides.
         timeline: What the worker did when; None unless the stage is traced.
-        memory: The memory that passes took; None unless it is measured.
     """
 
-    outcomes: Mapping[int, EncodedOutcome]
+    outcomes: Mapping[int, FunctionOutcome]
     times: JobTimes
-    written: Sequence[tuple[str, str]]
-    violations: Sequence[AdapterError] = ()
+    functions: EncodedFunctions = NO_FUNCTIONS
+    findings: Findings = field(default_factory=Findings)
     timeline: JobTimeline | None = None
-    memory: PassMemory | None = None
+
+    def encoded(self) -> bytes:
+        """Return the result as a message; what is pickled leaves its outcomes.
+
+        Raises:
+            Exception: Something in it cannot be pickled.
+        """
+        parts: dict[int, _OutcomeParts] = {}
+        for at, outcome in self.outcomes.items():
+            effects, reads, failure = outcome.effects, outcome.reads, outcome.failure
+            if effects or reads or failure is not None:
+                encoded = None if failure is None else encode_error(failure)
+                parts[at] = effects, reads, encoded
+                outcome.effects, outcome.reads, outcome.failure = {}, (), None
+        self.findings.parts = parts
+        return _encode(self)
+
+    @classmethod
+    def decoded(cls, message: bytes) -> JobResult:
+        """Return the result of a message."""
+        result = _decode_result(message)
+        for at, (effects, reads, failure) in result.findings.parts.items():
+            outcome = result.outcomes[at]
+            outcome.effects, outcome.reads = effects, reads
+            outcome.failure = None if failure is None else decode_error(failure)
+        return result
 
 
-def encode_message(message: Any) -> bytes:
-    """Return a message as bytes, by value only if its classes cannot be imported.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
-    try:
-        return pickle.dumps(message, protocol=5)
-    except Exception:  # noqa: BLE001 -- a lambda, say, or a class pickled by value
-        return pickle_by_value(message)
+def _encode_object(part: Any) -> Any:
+    if isinstance(part, EncodedFunctions):
+        return part.packed()
+    if isinstance(part, Findings):
+        return part.pickled()
+    raise TypeError(f"no part of messages: {type(part).__name__}")
 
 
-def decode_message(encoded: bytes) -> Any:
-    """Return the message that `encode_message` encoded."""
-    return pickle.loads(encoded)
+def _decode_object(kind: type, encoded: Any) -> Any:
+    if kind is EncodedFunctions:
+        return EncodedFunctions.unpacked(*encoded)
+    assert kind is Findings
+    return Findings.unpickled(encoded)
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_encode_object).encode
+_decode_job = msgspec.msgpack.Decoder(Job, dec_hook=_decode_object).decode
+_decode_result = msgspec.msgpack.Decoder(JobResult, dec_hook=_decode_object).decode
 
 
 def spec_file_name(stage: int) -> str:

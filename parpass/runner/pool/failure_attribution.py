@@ -25,7 +25,7 @@ from parpass.errors import (
 )
 from parpass.limits import LIMITS, Limit
 from parpass.runner.executor import Executor
-from parpass.runner.ipc.messages import ANY_FUNCTION, FunctionOutcome, Outcome
+from parpass.runner.ipc.messages import ANY_FUNCTION, FunctionOutcome
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.pickled_errors import attach_process_traceback
 from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
@@ -159,7 +159,7 @@ class FailureAttribution:
             if skips or (work.phase == Phase.PASS and work.step):
                 return FailureResolved(function, again=True, may_truncate=not skips)
         seconds = [0.0] * (work.step + 1)
-        failed: FunctionOutcome = Outcome(None, seconds, failure=error)
+        failed = FunctionOutcome(None, seconds, failure=error)
         if work.step and work.phase == Phase.PICKLE:
             # The result that cannot be pickled may be made of what the pass read.
             failed.dependencies = (ANY_FUNCTION,)

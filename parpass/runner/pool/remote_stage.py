@@ -6,20 +6,17 @@ same time that write.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.executor import DEFAULT_START_SECONDS
 from parpass.runner.follow.payload import encode_payload
+from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.messages import (
-    Job,
-    JobResult,
-    StageSpec,
-    decode_outcome,
-    encode_message,
-)
+from parpass.runner.ipc.batch import EncodedFunctions
+from parpass.runner.ipc.messages import Job, JobResult, StageSpec
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
     ModuleStore,
@@ -32,7 +29,6 @@ from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, call_limits
-from parpass.transform.by_value import unpickle
 from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.gc_pause import in_gc_pauses
@@ -202,16 +198,16 @@ class RemoteStage:
         attached = self._writer.attached
         if sends_separately:
             attached = {**attached, **self._writer.encode_separately(indices)}
-        job = Job(
-            self.store.folder.path,
+        quarantined = self.outcomes.quarantined
+        message = Job(
+            os.fsencode(self.store.folder.path),
             self.number,
             indices,
             self.outcomes.cutoff,
-            self.outcomes.quarantined,
-            attached,
+            pickle_briefly(quarantined) if quarantined else b"",
+            EncodedFunctions(attached),
             self._spec if self.is_one_message else None,
-        )
-        message = encode_message(job)
+        ).encoded()
         self.store.jobs_out += 1
         for one in self.observers:
             one.job_sent(len(message))
@@ -219,24 +215,24 @@ class RemoteStage:
 
     def accept_result(self, message: bytes) -> tuple[float, list[FunctionHandle]]:
         """Add the outcomes of a job; return its seconds, and functions to decode."""
-        result: JobResult = unpickle(message)
+        result = JobResult.decoded(message)
         self.store.jobs_out -= 1
         for one in self.observers:
             one.job_returned(len(message), result)
         times = result.times
         self._first_began.setdefault(times.process, time.perf_counter() - times.seconds)
-        self.written.update(dict.fromkeys(result.written))
-        add_violations(self.adapter, result.violations)
+        self.written.update(dict.fromkeys(result.findings.written))
+        add_violations(self.adapter, result.findings.violations)
         new: list[FunctionHandle] = []
         for index, outcome in result.outcomes.items():
             held = self._mod.handles[self.names[index]]
-            if outcome.function is not None:
-                held = FunctionHandle(encoded=outcome.function)
+            if index in result.functions:
+                held = FunctionHandle(encoded=result.functions[index])
             assert self._writer is not None
             self._bytes += self._writer.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds
-            self.outcomes.put(index, held, decode_outcome(outcome))
+            self.outcomes.put(index, held, outcome)
             if held.function is None:
                 new.append(held)
         return times.seconds, new

@@ -35,7 +35,6 @@ from parpass.runner.ipc.messages import (
     Cutoff,
     Effects,
     FunctionOutcome,
-    Outcome,
     Read,
     ReadKind,
     Recording,
@@ -83,8 +82,7 @@ class FunctionCursor:
 
     def __init__(self, name: str, partial: FunctionOutcome | None = None) -> None:
         self.name = name
-        self.outcome: FunctionOutcome
-        self.outcome = Outcome(None) if partial is None else copy.copy(partial)
+        self.outcome = FunctionOutcome(None) if partial is None else copy.copy(partial)
         self.original: Any = None
         self.emissions: EmissionBuffer | None = None
 

@@ -21,6 +21,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 
+import msgspec
+
 from parpass.errors import InternalError
 from parpass.resource_limits import exit_after
 from parpass.runner.follow.payload import StagePayload
@@ -29,7 +31,6 @@ from parpass.runner.ipc.file_lock import is_locked
 from parpass.runner.ipc.function_file import FunctionIndex
 from parpass.runner.ipc.messages import (
     Job,
-    decode_message,
     function_file_name,
     index_file_name,
     spec_file_name,
@@ -124,8 +125,8 @@ def run_job(packed_job: bytes) -> bytes:
     """Run an encoded `Job`; return the encoded `JobResult`."""
     context = contextvars.copy_context()  # what bodies and imports set ends with it
     with _running_job():
-        job: Job = context.run(decode_message, packed_job)
-        run = _run_in(job.folder)
+        job = Job.decoded(packed_job)
+        run = _run_in(os.fsdecode(job.folder))
         with run.occupying_slot(job):
             return context.run(run.run_job, job)
 
@@ -179,7 +180,7 @@ def _run_in(folder: str) -> _WorkerRun:
 
 
 def _load_payload(message: bytes) -> bytes:
-    seconds, payload = decode_message(message)
+    seconds, payload = msgspec.msgpack.decode(message)
     with exit_after(seconds if _is_own_process else math.inf):
         StagePayload(payload, follows=_is_own_process).close()
     return b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import pickle
 import platform
 import threading
 import time
@@ -16,17 +17,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 from parpass.fork_safety import cached_property
 from parpass.replicated_tables import take_missing
 from parpass.runner.follow.payload import StagePayload, UnloadableError
-from parpass.runner.ipc.batch import BatchDecodeError, EncodedFunction, FunctionEncoder
+from parpass.runner.ipc.batch import (
+    BatchDecodeError,
+    EncodedFunction,
+    EncodedFunctions,
+    FunctionEncoder,
+)
 from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.function_file import FunctionFile, FunctionIndex, IndexEntry
 from parpass.runner.ipc.messages import (
-    EncodedOutcome,
+    Findings,
+    FunctionOutcome,
     Job,
     JobResult,
     JobTimeline,
     StageSpec,
-    encode_message,
-    encode_outcome,
+    Verdicts,
     unsendable_error,
 )
 from parpass.runner.ipc.shared_dir import StorageError
@@ -170,7 +176,8 @@ class StageRunner:
         recorder = self._recorder = self._begin_recording()
         self._payload.activate()
         state = PassStateMonitor(self._spec.steps)
-        outcomes: dict[int, EncodedOutcome] = {}
+        outcomes: dict[int, FunctionOutcome] = {}
+        changed: dict[int, EncodedFunction] = {}
         together = self._optimizations.batches
         encoder = FunctionEncoder(
             self._spec.adapter, self._run.values, together=together
@@ -193,14 +200,20 @@ class StageRunner:
                         self._check()
                     if cursor is first:
                         state.sample()
-                outcomes |= self._outcomes(batch, cursors, encoder)
+                changed |= self._encode_changed(batch, cursors, encoder)
+                for (index, _), cursor in zip(batch, cursors, strict=True):
+                    outcomes[index] = cursor.outcome
         encoder.close()
         wrong = take_violations(self._spec.adapter)
         timeline = None if recorder is None else self._timeline(recorder)
         times = timer.times(copying_seconds(self._spec.adapter) - copied)
-        return encode_message(
-            JobResult(outcomes, times, state.sample(), wrong, timeline, memory)
-        )
+        return JobResult(
+            outcomes,
+            times,
+            EncodedFunctions(changed),
+            Findings(state.sample(), wrong, memory),
+            timeline,
+        ).encoded()
 
     def _measuring(self) -> AbstractContextManager[PassMemory | None]:
         """Return a block that measures the memory of passes, if that is asked for."""
@@ -239,7 +252,8 @@ class StageRunner:
         """Note what a job says of the stage: functions, quarantined calls, the end."""
         names = self._spec.names
         self._given.update({names[at]: one for at, one in job.attached.items()})
-        self._work.quarantined = job.quarantined
+        quarantined: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
+        self._work.quarantined = quarantined
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
 
     @contextlib.contextmanager
@@ -268,20 +282,23 @@ class StageRunner:
             self._recorder.add(began, UNPACKING)
         return cursors
 
-    def _outcomes(
+    def _encode_changed(
         self,
         batch: _Entries,
         cursors: Sequence[FunctionCursor],
         encoder: FunctionEncoder,
-    ) -> dict[int, EncodedOutcome]:
+    ) -> dict[int, EncodedFunction]:
+        """Return the functions that passes changed, by index; outcomes lose theirs."""
         began = time.perf_counter()
-        made = {
-            index: self._outcome(index, cursor, encoder)
-            for (index, _), cursor in zip(batch, cursors, strict=True)
-        }
+        changed: dict[int, EncodedFunction] = {}
+        for (index, _), cursor in zip(batch, cursors, strict=True):
+            encoded = self._encode_if_changed(index, cursor, encoder)
+            if encoded is not None:
+                changed[index] = encoded
+            cursor.outcome.function = None
         if self._recorder is not None:
             self._recorder.add(began, PACKING)
-        return made
+        return changed
 
     def _begin(self, index: int, given: IndexEntry | EncodedFunction) -> FunctionCursor:
         """Decode a function, if a step is run on it; return its cursor."""
@@ -302,9 +319,9 @@ class StageRunner:
         if self._unloadable is not None:  # a pass body may have swallowed it
             raise self._unloadable
 
-    def _outcome(
+    def _encode_if_changed(
         self, index: int, cursor: FunctionCursor, encoder: FunctionEncoder
-    ) -> EncodedOutcome:
+    ) -> EncodedFunction | None:
         name, slot, outcome = cursor.name, self._run.slot, cursor.outcome
         original = self._loaded.pop(name, cursor.original)
         result = None
@@ -320,7 +337,7 @@ class StageRunner:
                 raise unsendable_error(name, outcome.function, error) from error
         if self._discards:
             self._discard(name, original, outcome.function)
-        return encode_outcome(outcome, result)
+        return result
 
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():

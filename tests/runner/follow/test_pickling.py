@@ -9,7 +9,11 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from parpass.runner.follow.pickling import find_unpicklable, pickle_by_value
+from parpass.runner.follow.pickling import (
+    find_unpicklable,
+    pickle_briefly,
+    pickle_by_value,
+)
 from parpass.transform import PassContext, function_pass
 from tests.support.toy.hard_passes import Locked
 from tests.support.toy.ir import Fn, Program
@@ -26,6 +30,11 @@ class Rewriter:
 class RefusesPickling:
     def __reduce__(self) -> Any:
         raise RuntimeError("not me")
+
+
+def test_what_is_pickled_briefly_may_have_lambdas_and_closures():
+    amount = 3
+    assert pickle.loads(pickle_briefly(lambda x: x + amount))(4) == 7  # pyright: ignore[reportUnknownLambdaType] -- a lambda on purpose
 
 
 class Named:

@@ -14,12 +14,13 @@ from parpass.ir.node import post_order
 from parpass.runner.ipc.batch import (
     BatchDecodeError,
     EncodedFunction,
+    EncodedFunctions,
     FunctionBatch,
     FunctionEncoder,
     decode,
 )
 from parpass.runner.ipc.blobs import CoordinatorBlobStore
-from parpass.runner.ipc.messages import decode_message, encode_message
+from parpass.runner.ipc.messages import Cutoff, Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from tests.support.relay.deep import DEPTH, calls, function_of
 from tests.support.runner.large import weighted
@@ -46,7 +47,9 @@ def pack(values: CoordinatorBlobStore) -> Pack:
         encoder = FunctionEncoder(adapter, values)
         encoded = [encoder.encode(function) for function in functions]
         encoder.close()
-        return decode_message(encode_message(encoded))  # as if it had travelled
+        sent = EncodedFunctions(dict(enumerate(encoded)))
+        job = Job(b"", 1, [], Cutoff(0), attached=sent)
+        return list(Job.decoded(job.encoded()).attached.values())
 
     return pack
 

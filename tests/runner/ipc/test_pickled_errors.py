@@ -21,8 +21,8 @@ from parpass.errors import (
     WorkerError,
 )
 from parpass.limits import LIMITS
+from parpass.runner.follow.pickling import pickle_by_value
 from parpass.runner.follow.propagation import propagate
-from parpass.runner.ipc.messages import pickle_by_value
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform.by_value import unpickle
 from tests.support.reducers import reducers_put_back

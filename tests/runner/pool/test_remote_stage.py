@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +18,6 @@ from parpass.runner.ipc.messages import (
     Job,
     JobResult,
     JobTimes,
-    decode_message,
-    encode_message,
     index_file_name,
     spec_file_name,
 )
@@ -118,14 +117,16 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
 
 def apart(stage: RemoteStage, *functions: int) -> Mapping[int, EncodedFunction]:
     """Return those of the functions that go with their job, without their bundle."""
-    job: Job = decode_message(stage.job(functions))
+    job = Job.decoded(stage.job(functions))
     return job.attached
 
 
 def slots_of(stage: RemoteStage) -> FunctionIndex:
     """Return the entries that workers read, of a stage that has files."""
-    job: Job = decode_message(stage.job([0, 1]))
-    return FunctionIndex.open(SharedDirectory(job.folder), index_file_name(job.stage))
+    job = Job.decoded(stage.job([0, 1]))
+    return FunctionIndex.open(
+        SharedDirectory(os.fsdecode(job.folder)), index_file_name(job.stage)
+    )
 
 
 def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: ModuleStore):
@@ -165,8 +166,8 @@ def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: ModuleStor
 
 def whole(stage: RemoteStage, *functions: int) -> tuple[list[str], list[int], bool]:
     """Return the files of a stage, what a job of it has, and whether that is all."""
-    job: Job = decode_message(stage.job(functions))
-    files = SharedDirectory(job.folder).names("")
+    job = Job.decoded(stage.job(functions))
+    files = SharedDirectory(os.fsdecode(job.folder)).names("")
     stage_files = [name for name in files if name.endswith(f"-{job.stage}")]
     return stage_files, [*job.attached], job.spec is not None
 
@@ -266,8 +267,8 @@ def test_a_worker_is_starting_until_its_first_job(
     )
     stage._began -= 4.0  # pyright: ignore[reportPrivateUsage]
     for process, spent in ((1, 1.0), (1, 1.0), (2, 2.0)):
-        result = JobResult({}, JobTimes(spent, process=process), ())
-        stage.accept_result(encode_message(result))
+        result = JobResult({}, JobTimes(spent, process=process))
+        stage.accept_result(result.encoded())
     # The third one has had none.
     assert stage.starting_seconds() == pytest.approx(seconds, abs=0.5)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,21 +17,18 @@ from parpass.runner.follow.payload import (
     encode_payload,
 )
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.batch import FunctionEncoder, decode
+from parpass.runner.ipc.batch import EncodedFunctions, FunctionEncoder, decode
 from parpass.runner.ipc.function_file import FunctionIndex, append_batch
 from parpass.runner.ipc.messages import (
     Cutoff,
     Job,
     JobResult,
     StageSpec,
-    decode_message,
-    encode_message,
     function_file_name,
     index_file_name,
     spec_file_name,
 )
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.ipc.pickled_errors import decode_error
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.worker import jobs as worker
 from parpass.transform import FunctionPass, ModuleAdapter, Pass, PassContext, PassInfo
@@ -86,28 +84,27 @@ class Run:
         encoder.close()
         encoded = encode_payload(steps, spec.adapter, spec)
         job = Job(
-            self.folder.path,
+            os.fsencode(self.folder.path),
             stage,
             functions,
             NOWHERE,
-            attached=dict(enumerate(packed)),
+            attached=EncodedFunctions(dict(enumerate(packed))),
             spec=encoded,
         )
-        return decode_message(worker.run_job(encode_message(job)))
+        return JobResult.decoded(worker.run_job(job.encoded()))
 
     def fill(self, *functions: int) -> None:
         for function in functions:
             self.slots[function] = self.written[function]
 
     def work(self, stage: int, *functions: int, cutoff: Cutoff = NOWHERE) -> JobResult:
-        job = encode_message(Job(self.folder.path, stage, functions, cutoff))
-        return decode_message(worker.run_job(job))
+        job = Job(os.fsencode(self.folder.path), stage, functions, cutoff)
+        return JobResult.decoded(worker.run_job(job.encoded()))
 
     def values(self, result: JobResult) -> list[Any]:
         return [
-            outcome.function
-            and decode(outcome.function, self.adapter, self.store.blobs, None).values
-            for outcome in result.outcomes.values()
+            decode(made, self.adapter, self.store.blobs, None).values if made else None
+            for made in map(result.functions.get, result.outcomes)
         ]
 
 
@@ -146,26 +143,30 @@ def test_a_job_that_has_all_of_its_stage_needs_no_files_also_for_what_passes_rea
 
 def test_a_function_that_came_out_as_the_same_object_is_a_mark(run: Run):
     run.publish(1, [Add(0)], program(1))
-    (outcome,) = run.work(1, 0).outcomes.values()
-    assert outcome.function is None
+    result = run.work(1, 0)
+    (outcome,) = result.outcomes.values()
+    assert not result.functions
     assert outcome.failure is None
 
 
 def test_a_failure_is_packed_and_no_pass_is_run_that_comes_after_it(run: Run):
     run.publish(1, [Add(), FailOn(2), Add()], program(0, 1, 2))
-    failed, later, earlier = run.work(1, 1, 2, 0).outcomes.values()
-    assert failed.failure is not None
-    assert str(decode_error(failed.failure)) == "met 2"
+    result = run.work(1, 1, 2, 0)
+    failed, later, earlier = result.outcomes.values()
+    assert str(failed.failure) == "met 2"
     assert [len(one.seconds) for one in (failed, later, earlier)] == [2, 1, 2]
-    assert (later.function, later.failure) == (None, None)
+    assert later.failure is None
+    assert 2 not in result.functions
 
 
 def test_what_comes_after_a_failure_elsewhere_is_not_even_unpickled(run: Run):
     odd: Any = EndsOnTheWay("raise", 0)
     run.publish(1, [Add()], program(1, f1=Fn((odd,))))
-    (outcome,) = run.work(1, 1, cutoff=Cutoff(0, 0)).outcomes.values()
+    result = run.work(1, 1, cutoff=Cutoff(0, 0))
+    (outcome,) = result.outcomes.values()
     assert not outcome.seconds
-    assert (outcome.function, outcome.failure) == (None, None)
+    assert outcome.failure is None
+    assert not result.functions
 
 
 def test_jobs_of_two_runs_may_alternate(run: Run, other: Run):
@@ -241,10 +242,10 @@ def test_a_pass_in_a_worker_sees_another_function_of_its_job_as_it_was_before_it
 
 def test_what_a_pass_changes_of_itself_is_named_in_one_job_or_over_several(run: Run):
     run.publish(1, [Add(1), Remember()], program(1, 2, 3))
-    assert run.work(1, 0).written == []  # it may have made it, to keep it
-    assert run.work(1, 1).written == [("Remember", "last")]
+    assert run.work(1, 0).findings.written == []  # it may have made it, to keep it
+    assert run.work(1, 1).findings.written == [("Remember", "last")]
     run.publish(2, [Add(1), Remember()], program(1, 2))
-    assert run.work(2, 0, 1).written == [("Remember", "last")]
+    assert run.work(2, 0, 1).findings.written == [("Remember", "last")]
 
 
 class Unloadable:

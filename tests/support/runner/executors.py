@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
 from parpass.runner import Executor, JobCancelledError, JobLostError
-from parpass.runner.ipc.messages import AbandonedError, decode_message
+from parpass.runner.ipc.messages import AbandonedError, Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.transform import FunctionPass, PassContext, PassInfo
@@ -142,7 +142,7 @@ class ThreadExecutor(Executor):
             self._die_perhaps()
         except WorkerDeath:
             _fail(answer, JobLostError("SIGKILL(-9)", os.getpid()))
-            _wait_until_seen(decode_message(job).folder)
+            _wait_until_seen(os.fsdecode(Job.decoded(job).folder))
         except BaseException as error:  # noqa: BLE001 -- as a pool hands it on
             _fail(answer, error)
         else:
