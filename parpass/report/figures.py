@@ -77,7 +77,7 @@ class StageFigures(WorkerFigures, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> str:
-        """What it consisted of, in words."""
+        """The numbers of its parts, and the bytes sent for them, in words."""
         return ", ".join(
             (
                 count_text(len(self.passes), "pass", "passes"),

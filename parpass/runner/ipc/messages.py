@@ -28,7 +28,7 @@ from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import UNLIMITED, UNSET, Budget, Settings, any_limited
+from parpass.transform.budget import UNSET, Budget, Settings
 from parpass.transform.by_value import unpickle
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
@@ -199,52 +199,6 @@ class StageSpec(msgspec.Struct, frozen=True):
     traced: bool = False
     recording: Recording = Recording.NOTHING
 
-    @property
-    def _is_watched(self) -> bool:
-        return self.traced or self.recording is not Recording.NOTHING
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # An object takes as long to pickle as ten plain values. So there are few of
-        # them, and what nearly always has its default is left out.
-        budgets, limits = self.budgets, self.limits
-        return _spec_of, (
-            self.steps,
-            self.snapshot,
-            self.adapter,
-            self.shell,
-            self.names,
-            budgets if budgets is None or any_limited(budgets) else len(budgets),
-            limits,
-            self.unstable,
-            *((self.traced, self.recording) if self._is_watched else ()),
-        )
-
-
-def _spec_of(
-    steps: Sequence[Pass],
-    snapshot: Snapshot,
-    adapter: ModuleAdapter,
-    shell: bytes,
-    names: Sequence[str],
-    budgets: Sequence[Budget] | int | None,
-    limits: Settings,
-    unstable: Collection[str],
-    traced: bool = False,
-    recording: Recording = Recording.NOTHING,
-) -> StageSpec:
-    return StageSpec(
-        steps,
-        snapshot,
-        adapter,
-        shell,
-        names,
-        (UNLIMITED,) * budgets if isinstance(budgets, int) else budgets,
-        limits,
-        unstable,
-        traced,
-        recording,
-    )
-
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
     """Some functions, and the stage to run on them.
@@ -321,7 +275,7 @@ _OutcomeParts = tuple[Mapping[int, Effects], Collection[Read], bytes | None]
 
 
 class Findings:
-    """What a worker found on a job besides outcomes; nothing, mostly.
+    """The findings of a worker on a job besides outcomes; empty, mostly.
 
     It has objects of users, and names, which may be no text: a message has it pickled.
 

@@ -60,7 +60,6 @@ class RemoteStage:
         is_reclaimed: Whether functions in no job run in this process.
         number: Its number in the shared directory; 0 before it is encoded.
         observers: Notified of what is sent, and of what comes back.
-        optimizations: The optimizations in force.
         start_seconds: The time limit for a worker to start, and to load the stage.
         outcomes: The outcomes so far.
         total: The number of functions to run.
@@ -89,9 +88,8 @@ class RemoteStage:
         self.steps = steps
         self.names = outcomes.names
         self.outcomes = outcomes
-        self.optimizations = store.optimizations
         self.wanted = wanted
-        retains = self.optimizations.retained_bytes
+        retains = store.optimizations.retained_bytes
         self._keeps_bytes = retains and not (self.wanted and is_last)
         self.written: dict[tuple[str, str], None] = {}
         self._workers = workers
@@ -160,16 +158,20 @@ class RemoteStage:
         )
 
     @property
+    def _functions(self) -> StageWriter:
+        """The functions as they are sent, once the spec is encoded."""
+        assert self._writer is not None
+        return self._writer
+
+    @property
     def is_encoded(self) -> bool:
         """Whether all functions are encoded."""
-        assert self._writer is not None
-        return self._writer.is_complete
+        return self._functions.is_complete
 
     @property
     def is_one_message(self) -> bool:
         """Whether each job has all of the stage, so that one worker runs it."""
-        assert self._writer is not None
-        return bool(self._writer.attached)
+        return bool(self._functions.attached)
 
     def encode_first(self) -> None:
         """Encode a first slice of functions, which `first_ready` is then.
@@ -182,8 +184,7 @@ class RemoteStage:
 
     def encode_some(self) -> FunctionsReady | None:
         """Encode a slice of functions; see `StageWriter.encode_some`."""
-        assert self._writer is not None
-        return self._writer.encode_some()
+        return self._functions.encode_some()
 
     def job(self, functions: Iterable[int]) -> bytes:
         """Return the encoded job of some functions."""
@@ -193,11 +194,10 @@ class RemoteStage:
         is_alone = len(indices) == 1
         self._send_alone |= is_alone and not self._sent.isdisjoint(indices)
         self._sent.update(indices)
-        assert self._writer is not None
         sends_separately = is_alone or self._send_alone
-        attached = self._writer.attached
+        attached = self._functions.attached
         if sends_separately:
-            attached = {**attached, **self._writer.encode_separately(indices)}
+            attached = {**attached, **self._functions.encode_separately(indices)}
         quarantined = self.outcomes.quarantined
         message = Job(
             os.fsencode(self.store.folder.path),
@@ -228,8 +228,7 @@ class RemoteStage:
             held = self._mod.handles[self.names[index]]
             if index in result.functions:
                 held = FunctionHandle(encoded=result.functions[index])
-            assert self._writer is not None
-            self._bytes += self._writer.slots.size(index)
+            self._bytes += self._functions.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds
             self.outcomes.put(index, held, outcome)
