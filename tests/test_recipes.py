@@ -108,9 +108,11 @@ def test_the_recipes_are_there() -> None:
         "A pass on loop programs",
         "An operator",
         "An instrument",
+        "A limit of passes",
         "A placement rule",
         "An observer of runs",
         "A figure of runs",
+        "A message",
     ]
 
 

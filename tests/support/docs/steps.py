@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 from typing import NamedTuple
 
 from docs.site.blocks import Block, blocks
@@ -18,19 +19,22 @@ def snippets(page: Path) -> Iterator[Block]:
 
 
 class Edit(NamedTuple):
-    """Lines that go into a file, at a line that is there once.
+    """Lines that go into a file, at a line that is there once, or wherever it is.
 
     Attributes:
         file: The path of the file in its folder.
         side: Where they go: `after`, `before` or `in place of` the line.
         line: The line.
         text: The lines.
+        is_each: Whether they go to each such line, however that is indented, and are
+            indented alike; then the line has no indentation, nor have they.
     """
 
     file: str
     side: str
     line: str
     text: str
+    is_each: bool = False
 
     def apply(self, folder: Path) -> None:
         """Write the lines into the file.
@@ -40,15 +44,24 @@ class Edit(NamedTuple):
         """
         path = folder / self.file
         lines = path.read_text(encoding="utf-8").splitlines(True)
-        assert lines.count(f"{self.line}\n") == 1, f"{self.file}: {self.line!r}"
-        at = lines.index(f"{self.line}\n")
-        lines[at + (self.side == "after") : at + (self.side != "before")] = [self.text]
+        found = [at for at, line in enumerate(lines) if self._is_there(line)]
+        assert found, f"{self.file}: {self.line!r}"
+        assert self.is_each or len(found) == 1, f"{self.file}: {self.line!r}"
+        for at in reversed(found):
+            text = self.text
+            if self.is_each:
+                line = lines[at]
+                text = indent(text, line[: len(line) - len(line.lstrip())])
+            lines[at + (self.side == "after") : at + (self.side != "before")] = [text]
         path.write_text("".join(lines), encoding="utf-8")
+
+    def _is_there(self, line: str) -> bool:
+        return (line.lstrip() if self.is_each else line) == f"{self.line}\n"
 
 
 # The sentence ends with a colon, be it that of the line that it names.
 _PLACE = re.compile(
-    r"^In `([^`]+)`, (after|before|in place of) `([^\n]*)`(?:(?<=:`)|:)\n\n\Z",
+    r"^In `([^`]+)`, (after|before|in place of)( each)? `([^\n]*)`(?:(?<=:`)|:)\n\n\Z",
     re.MULTILINE,
 )
 
@@ -60,4 +73,8 @@ def steps(page: str) -> Iterator[Block | Edit]:
     """
     for block in blocks(page):
         place = _PLACE.search(page, 0, block.begin)
-        yield block if place is None else Edit(place[1], place[2], place[3], block.text)
+        if place is None:
+            yield block
+        else:
+            file, side, each, line = place.groups()
+            yield Edit(file, side, line, block.text, each is not None)
