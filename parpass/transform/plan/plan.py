@@ -120,15 +120,7 @@ def plan(
     *,
     instrumented: bool = True,
 ) -> Plan:
-    """Yield the commands that run a pass on a module; return the new module.
-
-    Args:
-        root: The pass.
-        mod: The module.
-        context: The settings in force.
-        adapter: The adapter of the IR.
-        instrumented: Whether the instruments of the context are called.
-    """
+    """Yield the commands that run a pass on a module; return the new module."""
     walk = _Interpreter(
         context,
         flatten(root, context, adapter),
