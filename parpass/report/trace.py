@@ -51,12 +51,9 @@ _TAIL = "\n]}\n"
 
 
 class TraceFile:
-    """A trace file, which is a sink of `Tracing`.
+    """A trace file, which is a sink of `Tracing`; compressed if its path ends in `.gz`.
 
     A file that cannot be written is one warning, and the runs go on.
-
-    Args:
-        path: The file; one that ends in `.gz` is compressed. It begins now.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -78,12 +75,10 @@ class TraceFile:
         )
 
     def write(self, recorded: Recorded) -> None:
-        """Write what a track recorded."""
         if self._file is not None:
             self._write(",\n".join(self._lines(recorded)), joined=True)
 
     def close(self) -> None:
-        """Write the end, and close the file."""
         self._write(_TAIL)
         file, self._file = self._file, None
         if file is not None:
@@ -91,7 +86,6 @@ class TraceFile:
                 file.close()
 
     def _lines(self, recorded: Recorded) -> Iterator[str]:
-        """Yield the events of a track as JSON."""
         track, origin = recorded.track, self._origin
         if track.number not in self._named:
             self._named.add(track.number)
