@@ -62,7 +62,6 @@ class _Expected:
     is_pattern: bool
 
     def is_met_by(self, diagnostic: Diagnostic) -> bool:
-        """Return whether this is what is expected."""
         line = diagnostic.span.line if diagnostic.span is not None else None
         if (diagnostic.level, line) != (self.level, self.line):
             return False
@@ -74,12 +73,7 @@ class _Expected:
 
 
 class Expectations:
-    """The expectations of one program, and what it reported.
-
-    Args:
-        text: The program.
-        name: What its diagnostics call it.
-    """
+    """The expectations of one program, and what it reported."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text = text
@@ -87,7 +81,6 @@ class Expectations:
         self._said: list[Diagnostic] = []
 
     def take(self, said: Iterable[Diagnostic]) -> None:
-        """Record reported diagnostics."""
         self._said += said
 
     def take_error(self, error: BaseException) -> None:

@@ -47,12 +47,7 @@ Run = Callable[[Any], Any]
 def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
     """Do what the options of `parpass opt` say.
 
-    Args:
-        given: The options.
-        adapter: That of the programs; None where their suffixes do not tell.
-
-    Raises:
-        click.ClickException: Something of it failed.
+    `adapter` is that of the programs; None where their suffixes do not tell.
     """
     split = given.split_input_file or SPLIT
     files, watched = FileTimes(), given.watched
@@ -159,11 +154,7 @@ def _unchanged(mod: Any) -> Any:
 
 
 def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
-    """Return the pipeline that -O stands for: an IR's own one has the IR's name.
-
-    Raises:
-        InputError: The IR has none.
-    """
+    """Return the pipeline that -O stands for: an IR's own one has the IR's name."""
     load_dialects()
     if adapter is not None:
         name, known = adapter.ir_name, registered_passes()

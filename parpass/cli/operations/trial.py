@@ -74,11 +74,7 @@ def interrupting_or_exit(budget: Budget) -> Generator[None]:
 class TrialResult:
     """The result of a trial run: `passed`, `raised`, `died`, `hung`, or `malformed`.
 
-    Attributes:
-        kind: The kind of result.
-        error: The type of the error, or how the process died.
-        pass_name: The pass that failed.
-        message: The message of the error.
+    `error` is the type of the error, or how the process died.
     """
 
     kind: str
@@ -115,11 +111,7 @@ class _FailedPass(PassInstrument):
 
 
 def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
-    """Return a reproducer and the module in it, after loading what it names.
-
-    Raises:
-        InputError: The file is none.
-    """
+    """Return a reproducer and the module in it, after loading what it names."""
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
         return reproducer, parse_program(
@@ -232,7 +224,6 @@ class FailurePredicate:
         return cls(reproducer.error_type, name, pattern)
 
     def __call__(self, result: TrialResult) -> bool:
-        """Return whether a result is that failure."""
         if self.pattern is not None and not re.search(self.pattern, str(result)):
             return False
         if result.kind == "raised":
