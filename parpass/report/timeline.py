@@ -114,7 +114,7 @@ def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
 
 
 class Timeline:
-    """Tracks by key, in the order in which they began; threads may add to them at once."""
+    """Tracks by key, in the order in which they began; threads may add to them."""
 
     def __init__(self, origin: float) -> None:
         self.origin = origin

@@ -471,7 +471,7 @@ def overrides(adapter: ModuleAdapter, method: str) -> bool:
 def function_fault(
     adapter: ModuleAdapter, function: Any, name: str | None = None
 ) -> AdapterError | None:
-    """Return the error for a value of `functions` that is no function, if it is none."""
+    """Return the error for a value of `functions` if it is no function, else None."""
     try:
         is_function = adapter.is_function(function)
     except Exception:  # noqa: BLE001 -- it is raised where the result is needed

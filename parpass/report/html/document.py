@@ -27,7 +27,7 @@ class TimeRow(msgspec.Struct, frozen=True):
 
 
 class PassRow(msgspec.Struct, frozen=True):
-    """A pass, over all functions and processes; None stands for what was not recorded."""
+    """A pass, over all functions and processes; None is for what was not recorded."""
 
     name: str
     seconds: float
