@@ -50,12 +50,12 @@ class StageInWorkers:
         self._in_flight += 1
 
     def job_returned(self, now: float) -> None:
-        self._wait(now)
+        self._add_idle_time(now)
         self._in_flight = max(0, self._in_flight - 1)
 
     def figures(self, now: float, starting: float) -> StageFigures:
         """Return the figures of the stage, which is over: the workers' time divided."""
-        self._wait(now)
+        self._add_idle_time(now)
         in_workers = self._last - self._sent.began
         left = self._sent.workers * in_workers
         self.sums["in_workers"] = in_workers
@@ -71,8 +71,7 @@ class StageInWorkers:
             passes=[one.info.name for one in self._sent.steps], **self.sums
         )
 
-    def _wait(self, now: float) -> None:
-        """Add the time of workers without a job since the last event."""
+    def _add_idle_time(self, now: float) -> None:
         idle = max(0, self._sent.workers - self._in_flight)
         self._idle += idle * (now - self._last)
         self._last = now

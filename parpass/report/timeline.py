@@ -163,8 +163,7 @@ class Tracing:
         self._in_use: set[int] = set()  # places of coordinators
 
     @property
-    def has_others(self) -> bool:
-        """Whether more than one run is in progress."""
+    def has_several_runs(self) -> bool:
         return len(self._in_use) > 1
 
     def begin_run(self) -> int:

@@ -94,7 +94,7 @@ class TraceFile:
         # Nested ones after those that they are in, as readers of the format ask for.
         recorded.slices.sort(key=_begin_and_length)
         for name, category, began, ended, detail in recorded.slices:
-            more = self._more(name, category, detail)
+            more = self._name_colour_and_detail(name, category, detail)
             yield (
                 f'{{"ph":"X",{where},"ts":{(began - origin) * 1e6:.3f},'
                 f'"dur":{(ended - began) * 1e6:.3f},"cat":"{category.value}",{more}}}'
@@ -106,8 +106,9 @@ class TraceFile:
             when = (event.time - origin) * 1e6
             yield f'{{"ph":"i","s":"t",{where},"ts":{when:.3f},{more}}}'
 
-    def _more(self, name: str, category: Category, detail: str) -> str:
-        """Return the rest of a slice: its name, its colour, and its detail."""
+    def _name_colour_and_detail(
+        self, name: str, category: Category, detail: str
+    ) -> str:
         if category is Category.FUNCTION:  # most of all are
             return f'"name":{self._quote(name)}'
         more = f'"name":{self._quote(name)}'

@@ -160,7 +160,7 @@ class _StageTracks:
             shift = now - timeline.ended  # the clock of another machine
         key = timeline.host, timeline.process, timeline.thread
         track = self._worker(key, timeline.began + shift)
-        if not self._tracing.has_others:  # whose job there may not have come back yet
+        if not self._tracing.has_several_runs:  # whose jobs there may come back later
             self._wait_until(track, timeline.began + shift)
         track.until = timeline.ended + shift
         self._timelines.append((track, timeline, shift))
@@ -185,7 +185,7 @@ class _StageTracks:
         name = f"stage: {', '.join(passes[:_MAX_NAMED_PASSES])}{more}"
         what = f"{len(self._steps)} passes, {self.jobs} jobs, in the workers"
         self._own.add(name, Category.STAGE, self._began, now, what)
-        if not self._tracing.has_others:  # whose jobs may be under way there
+        if not self._tracing.has_several_runs:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)
         for track, timeline, shift in self._timelines:

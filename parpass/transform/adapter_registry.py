@@ -80,8 +80,7 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     )
 
 
-def is_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bool:
-    """Return whether the passes of a factory run on the modules of an adapter."""
+def accepts_passes_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bool:
     return _other_ir(_definitions(factory), adapter) is None
 
 
@@ -118,7 +117,11 @@ def unknown_pass_error(
 
 def _passes_of(adapter: ModuleAdapter) -> tuple[Sequence[str], str]:
     """Return the passes of an IR, and a sentence on them if there are few."""
-    known = [name for name, one in registered_passes().items() if is_of(adapter, one)]
+    known = [
+        name
+        for name, one in registered_passes().items()
+        if accepts_passes_of(adapter, one)
+    ]
     if len(known) > _MAX_LISTED:
         return known, ""
     of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"

@@ -18,5 +18,5 @@ def matches_any_pass(patterns: Iterable[str], name: str) -> bool:
     return any(matches_pass(one, name) for one in patterns)
 
 
-def matches_any(patterns: Iterable[str], name: str) -> bool:
+def matches_any_function(patterns: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name, one) for one in patterns)

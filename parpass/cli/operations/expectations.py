@@ -37,8 +37,7 @@ _PATTERN = re.compile(r"\{\{(.*?)\}\}")
 
 
 @contextlib.contextmanager
-def capturing() -> Generator[list[Diagnostic]]:
-    """Collect what is reported while the block runs, in place of showing it."""
+def collecting_diagnostics() -> Generator[list[Diagnostic]]:
     said: list[Diagnostic] = []
 
     def take(context: DiagnosticContext) -> None:

@@ -25,7 +25,7 @@ from parpass.transform import (
     pass_keys,
     registered_passes,
 )
-from parpass.transform.adapter_registry import is_of
+from parpass.transform.adapter_registry import accepts_passes_of
 from parpass.transform.config import ConfigOption, field_names
 from parpass.transform.pipeline import OptionSpec, options_of, to_text
 
@@ -95,7 +95,7 @@ def described_passes(adapter: ModuleAdapter | None = None) -> list[tuple[str, st
     return [
         (name, (inspect.getdoc(factory) or "").partition("\n")[0])
         for name, factory in registered_passes().items()
-        if adapter is None or is_of(adapter, factory)
+        if adapter is None or accepts_passes_of(adapter, factory)
     ]
 
 

@@ -13,9 +13,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, TextIO
 
+from parpass.report.progress import ProgressCallback
 from parpass.report.progress_text import one_line, stage_text, worker_lines
 from parpass.runner import Progress
 
@@ -25,8 +26,6 @@ _LINE_SECONDS = (
 )
 _BAR_CHARS = 20
 _ERASE_BELOW = "\r\x1b[J"
-
-ProgressCallback = Callable[[Progress], object]
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.transform.name_globs import matches_any, matches_any_pass
+from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
@@ -265,11 +265,13 @@ def _functions_of(
 
 
 def wants_function(wanted: tuple[Wanted, ...], function: str) -> bool:
-    return any(matches_any(functions, function) for _, functions in wanted)
+    return any(matches_any_function(functions, function) for _, functions in wanted)
 
 
 def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
-    return any(matches_any(one, function) for one in _functions_of(wanted, pass_name))
+    return any(
+        matches_any_function(one, function) for one in _functions_of(wanted, pass_name)
+    )
 
 
 def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:

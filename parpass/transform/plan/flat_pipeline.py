@@ -200,11 +200,10 @@ class StageCursor:
     @property
     def has_begun(self) -> bool:
         """Whether the stage has steps that the plan has not reached."""
-        return self._ran - len(self._records) < len(self.steps)
+        return self.completed < len(self.steps)
 
     @property
-    def at(self) -> int:
-        """The number of steps that the plan has completed."""
+    def completed(self) -> int:
         return self._ran - len(self._records)
 
     def begin(
@@ -237,7 +236,6 @@ class StageCursor:
         return first
 
     def next_record(self) -> StepRecord | None:
-        """Return the record of the next step, if it has run; else None."""
         if not self._records:
             return None
         record = self._records.popleft()

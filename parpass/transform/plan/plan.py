@@ -81,12 +81,11 @@ def reproduce_body(
     cursor: StageCursor,
     opened: Sequence[ActivePass],
 ) -> Reproduce:
-    """Return the command for a pass whose body failed."""
     steps: tuple[Pass, ...] = ()
     given, pass_, at = cursor.given, event.pass_, 0
     if isinstance(event, Step):
         steps = tuple(step.pass_ for step in cursor.steps)
-        at = cursor.at - 1
+        at = cursor.completed - 1
         if event.restores is not None:
             pass_ = event.restores
             # Alone in its stage if instruments watch, or bisection numbers.

@@ -222,7 +222,6 @@ class SerialStep:
 def read_only_view(
     adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
 ) -> Any:
-    """Return the module that a pass on functions is given to read."""
     copies = None if adapter.mutability is None else OwnCopies(adapter)
     shown = ReadOnlyFunctions(functions, reader, copies)
     view = adapter.read_only(mod, shown, reader)
