@@ -55,6 +55,7 @@ from parpass.transform.debug.locate import load_object, register_located
 from parpass.transform.debug.reproducer import Reproducer
 
 _GRACE = 2.0  # seconds for Python code to be interrupted; C code is not
+_MAX_MESSAGE_CHARS = 400
 
 
 @contextlib.contextmanager
@@ -241,7 +242,7 @@ def run_trial(job: bytes) -> bytes:
     """
     message = json.loads(job)
     if not hasattr(os, "fork"):
-        return json.dumps(asdict(_run_candidate(message["text"]))).encode()
+        return _encoded(_run_candidate(message["text"]))
     Reproducer.from_text(message["text"])
     _preload(message["text"])
     read, write = os.pipe()
@@ -251,7 +252,12 @@ def run_trial(job: bytes) -> bytes:
     if child == 0:
         _run_child(message["text"], write)
     os.close(write)
-    return json.dumps(asdict(_wait_for_child(child, read, message["seconds"]))).encode()
+    return _encoded(_wait_for_child(child, read, message["seconds"]))
+
+
+def _encoded(result: TrialResult) -> bytes:
+    bounded = replace(result, message=result.message[:_MAX_MESSAGE_CHARS])
+    return json.dumps(asdict(bounded)).encode()
 
 
 def _preload(text: str) -> None:
@@ -267,11 +273,8 @@ def _preload(text: str) -> None:
 def _run_child(text: str, write: int) -> None:
     faulthandler.disable()  # dying is what many candidates are for
     try:
-        with _quiet():
-            os.write(
-                write,
-                json.dumps(asdict(_run_candidate(text))).encode()[: select.PIPE_BUF],
-            )
+        with _quiet(), os.fdopen(write, "wb") as pipe:
+            pipe.write(_encoded(_run_candidate(text)))
     finally:
         os._exit(0)
 
@@ -292,7 +295,7 @@ def _run_candidate(text: str) -> TrialResult:
     override_renderer(lambda _: None)
     with enforcing_budgets(interrupting):
         result, _ = run_passes(pipeline, mod, context, instruments)
-    return replace(result, message=result.message[:400])
+    return result
 
 
 def _wait_for_child(child: int, read: int, seconds: float) -> TrialResult:
