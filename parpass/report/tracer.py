@@ -47,10 +47,7 @@ _MIN_WAIT = 1e-6  # seconds; shorter ones are not shown
 class Tracer(RunObserver):
     """Puts one run on a timeline.
 
-    Args:
-        began: The start of the run, by `time.perf_counter()`.
-        tracing: The timeline, and where it is written to.
-        recorder: The recorder of the run, which is notified before this is.
+    It began at `began`, by `time.perf_counter()`. Its recorder is notified before this.
     """
 
     watches_functions = traces_calls = True
@@ -64,7 +61,6 @@ class Tracer(RunObserver):
         self._stage: _StageTracks | None = None
 
     def run_began(self, workers: int, post: object) -> None:
-        """Take a place beside the runs in progress."""
         self._place = self._tracing.begin_run()
         self._track = self._own_track("coordinator")
 
@@ -73,7 +69,6 @@ class Tracer(RunObserver):
         return self._tracing.timeline.track((what, self._place), name)
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
-        """Put the run on the timeline, and how it ended."""
         end, now = "succeeded", time.perf_counter()
         if error is not None:
             end = _end_by(error)
@@ -83,7 +78,6 @@ class Tracer(RunObserver):
         self._tracing.end_run(self._place)
 
     def span_ended(self, span: Span) -> None:
-        """Put an activity of the coordinator on the timeline, and the calls in it."""
         category, name, track = _CATEGORIES.get(span.activity), span.name, self._track
         if category is None:
             return
@@ -100,23 +94,19 @@ class Tracer(RunObserver):
             self._tracing.flush()
 
     def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        """Note which passes and functions calls are of."""
         self._steps, self._names = _names_of(steps), names
 
     def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        """Note which passes and functions calls are of."""
         self._steps, self._names = _names_of(steps), outcomes.names
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Note the time."""
         self._function_began = time.perf_counter()
 
     def function_ended(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Record the calls of passes on a function."""
         if outcome is None:
             self._calls.add(self._function_began, step, function)
         else:
@@ -129,7 +119,6 @@ class Tracer(RunObserver):
         self._calls = CallRecorder()
 
     def stage_sent(self, stage: SentStage) -> None:
-        """Begin a stage in the workers."""
         for what in ("packing", "unpacking"):
             self._own_track(what)
         self._stage = _StageTracks(stage, self._tracing, self._track)
@@ -141,20 +130,16 @@ class Tracer(RunObserver):
             self._stage.add_timeline(result.timeline)
 
     def worker_ended(self, end: WorkerEnd) -> None:
-        """Mark the end of a worker, and its last activity."""
         assert self._stage is not None
         self._stage.end_worker(end)
 
     def function_retried(self, function: str) -> None:
-        """Mark it."""
         self.noted(f"retry of {function}")
 
     def noted(self, what: str) -> None:
-        """Mark what the coordinator did."""
         self._track.mark(what, time.perf_counter())
 
     def stage_returned(self, starting: float) -> None:
-        """Put the stage on the timeline, and write it."""
         assert self._stage is not None
         self._stage.end(self._recorder.sent[-1])
 
@@ -171,20 +156,18 @@ class _StageTracks:
         self._workers: set[Track] = set()  # that had jobs, and are there
 
     def add_timeline(self, timeline: JobTimeline) -> None:
-        """Record the timeline of a job, until the end of the stage."""
         now = time.perf_counter()
         shift = 0.0
         if timeline.began < self._began or timeline.ended > now:
             shift = now - timeline.ended  # the clock of another machine
         key = timeline.host, timeline.process, timeline.thread
         track = self._worker(key, timeline.began + shift)
-        if not self._tracing.has_others:  # whose job there may not have come back yet
+        if not self._tracing.has_several_runs:  # whose jobs there may come back later
             self._wait_until(track, timeline.began + shift)
         track.until = timeline.ended + shift
         self._timelines.append((track, timeline, shift))
 
     def end_worker(self, end: WorkerEnd) -> None:
-        """Record that a worker died or was killed, and its last activity."""
         what, process, since, during = end
         now = time.perf_counter()
         track = self._worker(("", process, 0), since or now)
@@ -198,11 +181,10 @@ class _StageTracks:
         self._replaced = now
 
     def end(self, figures: StageFigures) -> None:
-        """Put the stage on the timeline, and write it."""
         now = time.perf_counter()
         what = f"in the workers: {figures.counts}"
         self._own.add(figures.name, Category.STAGE, self._began, now, what)
-        if not self._tracing.has_others:  # whose jobs may be under way there
+        if not self._tracing.has_several_runs:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)
         for track, timeline, shift in self._timelines:
