@@ -141,6 +141,26 @@ def declared_cacheable(step: Pass) -> bool | str:
     return cast("bool | str", vars(type(step)).get("cacheable", False))
 
 
+def holders_of(step: object) -> list[Any]:
+    """Return a pass and the objects that it wraps, the outermost first.
+
+    A pass of a decorated class wraps an instance of it, and one that changes only some
+    functions another pass.
+    """
+    found: list[Any] = []
+    inner: Any = step
+    while inner is not None:
+        found.append(inner)
+        inner = getattr(inner, "_inst", None) if isinstance(inner, Pass) else None
+    return found
+
+
+def declared(step: Pass, name: str) -> Any:
+    """Return an attribute that is None unless a pass, or what it wraps, sets it."""
+    found = (getattr(one, name, None) for one in holders_of(step))
+    return next((value for value in found if value is not None), None)
+
+
 class ModulePass(Pass):
     """A pass that sees the whole module; it may add and remove functions.
 
