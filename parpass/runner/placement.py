@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from parpass.errors import BudgetWarning
+from parpass.errors.warning import warn
 from parpass.runner.cores import usable_cores
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL, SLOWDOWN, SpeedupModel
 from parpass.runner.executor import Executor
@@ -27,6 +29,7 @@ from parpass.transform.config import (
     optimizations_in,
 )
 from parpass.transform.debug.reproducer import REPRODUCER
+from parpass.transform.passes import declared_where
 from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
@@ -61,6 +64,7 @@ class PlacementReason(enum.StrEnum):
     # In workers.
     ISOLATED = "an isolated run"
     INSPECTED = "a search for a fault"
+    DECLARED = "passes that say so"
     LIMITED = "passes with limits"
     SWITCHED = "small stages that are not run here"
     FASTER = "work that is worth workers"
@@ -69,6 +73,7 @@ class PlacementReason(enum.StrEnum):
     NO_WORKERS = "without workers"
     ONE_FUNCTION = "a single function"
     SMALL = "small work"
+    DECLARED_HERE = "passes whose where is 'here'"
 
     # In this process, though the stage was placed in workers.
     STARTING = "until workers were ready"
@@ -210,6 +215,26 @@ class PlacementPolicy:
             return self._in_workers(stage, PlacementReason.INSPECTED)
         return None
 
+    def _if_declared(self, stage: _Stage) -> Placed | None:
+        """Run passes where they say that they run (`where`).
+
+        Passes that say nothing go along with those of "workers" before and after them,
+        never with those of "here", which are a stage of their own. Isolation is above
+        this. A limit is below it: "here" it is checked when the pass is done, which is
+        warned of.
+        """
+        places = [declared_where(step) for step in stage.steps]
+        if not any(places):
+            return None
+        count = _undivided(places)
+        if places[0] == "here":
+            _warn_of_late_limits(stage.steps[:count], stage.budgets[:count])
+            return Placed(Placement.LOCAL, PlacementReason.DECLARED_HERE, count)
+        first = _Stage(stage.steps[:count], stage.budgets[:count], stage.functions)
+        if any(places[:count]):
+            return self._in_workers(first, PlacementReason.DECLARED)
+        return self.choose(*first)
+
     def _if_limited(self, stage: _Stage) -> Placed | None:
         """Run passes with limits where these can be enforced whatever a pass does."""
         if any_limited(stage.budgets):
@@ -245,6 +270,7 @@ class PlacementPolicy:
     _RULES = (
         _if_empty,
         _if_untrusted,
+        _if_declared,
         _if_limited,
         _if_switched,
     )
@@ -396,7 +422,27 @@ def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
 def together(steps: Sequence[Pass], context: PassContext) -> int:
     """Return how many of the first passes of a stage go through one visit at most."""
     fuses = optimizations_in(context.config).stages
-    return min(len(steps), _MAX_FUSED_STEPS if fuses else 1)
+    count = _undivided([declared_where(step) for step in steps])
+    return min(count, _MAX_FUSED_STEPS if fuses else 1)
+
+
+def _undivided(places: Sequence[str | None]) -> int:
+    """Return how many of the first passes run in one place, by what they declare."""
+    is_here = [place == "here" for place in places]
+    changes = (at for at, one in enumerate(is_here) if one is not is_here[0])
+    return next(changes, len(places))
+
+
+def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> None:
+    for step, budget in zip(steps, budgets, strict=True):
+        # Of those without a clock the serial driver warns.
+        for name in [one.name for one, _ in budget.items() if one.clock is not None]:
+            warn(
+                f"{name} of pass '{step.info.name}' is checked when the pass is done "
+                "with a function, as where = 'here' has it run in this process; leave "
+                "that out to have the pass ended in time",
+                BudgetWarning,
+            )
 
 
 def warm_dispatch_overhead(
