@@ -59,7 +59,7 @@ class Placement(enum.Enum):
 
 
 class PlacementReason(enum.StrEnum):
-    """Why function passes run where they do; the report has those of this process."""
+    """The reason why passes run in a process; reports have those of this process."""
 
     # In workers.
     ISOLATED = "an isolated run"
@@ -86,7 +86,7 @@ class PlacementReason(enum.StrEnum):
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What a stage is expected to take.
+    """The expected costs of a stage.
 
     Attributes:
         seconds: The time in this process.
@@ -104,7 +104,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """Where the first passes of a stage run, and why.
+    """The place of the first passes of a stage, and the reason.
 
     Attributes:
         place: The process.
@@ -124,7 +124,7 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 class _Stage(NamedTuple):
-    """What rules look at."""
+    """The stage that rules look at."""
 
     steps: Sequence[Pass]
     budgets: Sequence[Budget]

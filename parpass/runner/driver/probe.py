@@ -1,4 +1,4 @@
-"""When functions are handed over to workers, while a stage is run in this process.
+"""Criteria for handing functions over to workers, while a stage runs in this process.
 
 A stage of passes whose cost is unknown is probed: all its passes run here on one
 function after another, until workers would be done sooner with the rest, dispatch
