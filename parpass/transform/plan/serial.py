@@ -131,16 +131,7 @@ def ends_stage(record: StepRecord) -> bool:
 
 
 class SerialStep:
-    """One function-wise pass on the functions of a module, in this process.
-
-    Args:
-        pass_: The pass.
-        budget: Its budget.
-        mod: The module.
-        context: The settings in force.
-        adapter: The adapter of the IR.
-        analyses: The results of analyses so far.
-    """
+    """One function-wise pass on the functions of a module, in this process."""
 
     def __init__(
         self,
@@ -162,9 +153,8 @@ class SerialStep:
     def run(self, checkpoint: Callable[[int, Any], object] | None = None) -> None:
         """Run the pass on the functions in order.
 
-        Args:
-            checkpoint: Called before each function, with its index and itself. It may
-                raise to end the run.
+        `checkpoint` is called before each function, with its index and itself, and may
+        raise to end the run.
         """
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
@@ -227,7 +217,6 @@ class SerialStep:
 def read_only_view(
     adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
 ) -> Any:
-    """Return the module that a pass on functions is given to read."""
     copies = None if adapter.mutability is None else OwnCopies(adapter)
     shown = ReadOnlyFunctions(functions, reader, copies)
     view = adapter.read_only(mod, shown, reader)
@@ -286,15 +275,10 @@ def drive_plan(
     advance: Callable[[], Command],
     carry_out: Callable[[Command], Any],
 ) -> Any:
-    """Execute the commands of a plan in place.
+    """Execute the commands of a plan in place; return the new module.
 
-    Args:
-        commands: The plan.
-        advance: Resumes the plan, up to its next command.
-        carry_out: Returns the result of a command, or a `Suspended`.
-
-    Returns:
-        The new module; or the `Suspended` of a command, for a driver that awaits it.
+    `advance` resumes the plan, up to its next command. If `carry_out` returns a
+    `Suspended`, that is returned, for a driver that awaits it.
     """
     try:
         with tagging_log_records:  # here, since of module passes each would pay for it
@@ -318,7 +302,6 @@ def execute_serially(
     adapter: ModuleAdapter,
     analyses: AnalysisManager,
 ) -> Any:
-    """Return the result of a command, as in a serial run."""
     match command:
         case RunModulePass():
             return _run_module_pass(command, context, adapter, analyses)
