@@ -11,8 +11,9 @@ from parpass import FunctionPass, PassContext, Sequential
 from parpass.errors import ArgumentError
 from parpass.limits import LIMITS, Limit, PassLimits
 from parpass.runner import Runner
-from parpass.transform import list_config_options
+from parpass.transform import function_pass, list_config_options
 from parpass.transform.budget import UNLIMITED, budgets_of, setting_limits
+from parpass.transform.debug.bisect import Gate
 from parpass.transform.debug.reproducer import Reproducer
 from tests.support.toy.ir import program
 from tests.support.toy.passes import Add, FailOn
@@ -50,6 +51,21 @@ def test_a_limit_is_set_by_pass_call_and_context_in_this_order(limit: Limit):
         assert value(limited(limit, 1)) == 1
         assert budgets_of([Add(1)], {}) != (UNLIMITED,)
     assert budgets_of([Add(1)], {}) == (UNLIMITED,)
+
+
+@EACH
+def test_a_limit_of_a_decorated_class_holds_where_a_search_leaves_out_functions(
+    limit: Limit,
+):
+    class Keeping:
+        def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+            return func
+
+    setattr(Keeping, limit.name, LARGE)
+    decorated = function_pass(Keeping, opt_level=0)()
+    step, _ = Gate([(1, 1)]).on_functions(decorated, ["f0", "f1"])
+    (budget,) = budgets_of([step], {})
+    assert budget.limits == {limit.name: LARGE}
 
 
 @EACH

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from parpass.errors import Hint, HintedMessage
 from parpass.report.figures import RunFigures, time_text
-from parpass.runner.observers import LocalReason
+from parpass.runner.placement import PlacementReason
 
 _MIN_SHARE = 0.05  # of the time of a run that a recommendation has to save
 _MIN_RUN_SECONDS = 0.02  # a shorter run counts as this long for `_MIN_SHARE`
@@ -25,7 +25,7 @@ def recommend(report: RunFigures) -> tuple[str, ...]:
 
 
 def _no_recommendation(report: RunFigures) -> str:
-    if report.here.get(LocalReason.SMALL.value, 0.0) > report.in_workers:
+    if report.here.get(PlacementReason.SMALL.value, 0.0) > report.in_workers:
         return (
             f"nothing; on {time_text(report.work)} of work the workers would save less "
             "than it takes to start them, or to send them functions"
@@ -61,7 +61,7 @@ def _few_cores(report: RunFigures) -> Iterator[Recommendation]:
 
 def _saved_by_sharing(report: RunFigures, seconds: float) -> float:
     """Return the seconds saved if the workers, or two if there are none, share work."""
-    if report.workers == 1 or report.here.get(LocalReason.ONE_FUNCTION.value):
+    if report.workers == 1 or report.here.get(PlacementReason.ONE_FUNCTION.value):
         return 0.0
     return seconds * (1 - 1 / max(2, report.workers))
 
@@ -106,7 +106,7 @@ def _unsendable(report: RunFigures) -> Iterator[Recommendation]:
             _saved_by_sharing(report, report.passes.get(name, 0.0)),
             f"pass '{name}' cannot be pickled, so it ran in this process: {reason}",
         )
-    left = report.here.get(LocalReason.UNSENDABLE.value, 0.0)
+    left = report.here.get(PlacementReason.UNSENDABLE.value, 0.0)
     if not report.unsendable:
         text = (
             "a function, or what its module has besides, cannot be pickled, so the "
@@ -129,20 +129,20 @@ def _no_room(report: RunFigures) -> Iterator[Recommendation]:
         "TMPDIR to a folder with room"
     )
     yield (
-        _saved_by_sharing(report, report.here.get(LocalReason.NO_ROOM.value, 0.0)),
+        _saved_by_sharing(report, report.here.get(PlacementReason.NO_ROOM.value, 0.0)),
         text,
     )
 
 
 def _no_workers(report: RunFigures) -> Iterator[Recommendation]:
     text = HintedMessage("function passes ran in this process alone: ", Hint.EVERY_CORE)
-    alone = report.here.get(LocalReason.NO_WORKERS.value, 0.0)
+    alone = report.here.get(PlacementReason.NO_WORKERS.value, 0.0)
     shared = max(report.longest_path, alone / 2)
     yield alone - shared - _START_SECONDS, text
 
 
 def _largest_function(report: RunFigures) -> Iterator[Recommendation]:
-    single = report.here.get(LocalReason.ONE_FUNCTION.value, 0.0)
+    single = report.here.get(PlacementReason.ONE_FUNCTION.value, 0.0)
     several = max(2, report.workers) if report.workers != 1 else 1
     text = (
         "the module has a single function, and a function is never split: cut it into "

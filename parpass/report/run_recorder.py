@@ -19,12 +19,12 @@ from parpass.runner.ipc.messages import JobResult
 from parpass.runner.observers import (
     Activity,
     CacheFigures,
-    LocalReason,
     RunObserver,
     SentStage,
     Span,
     WorkerEnd,
 )
+from parpass.runner.placement import PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
@@ -250,7 +250,7 @@ def report_of(run: RunRecorder) -> RunReport:
     in_workers = sum([one.in_workers for one in run.sent])
     here = _by_name(spans, Activity.HERE)
     if run.starting_here:
-        here[LocalReason.STARTING] -= run.starting_here
+        here[PlacementReason.STARTING] -= run.starting_here
     loading = sum([one.seconds for one in spans if one.activity is Activity.LOADING])
     alone = sum([one.seconds for one in spans if _is_serial_time(one)])
     alone -= run.starting_here + run.contended
@@ -316,5 +316,8 @@ def _is_serial_time(span: Span) -> bool:
     of that of functions elsewhere.
     """
     if span.activity is Activity.HERE:
-        return span.name not in (LocalReason.WORKERS_SLOWER, LocalReason.REVALIDATED)
+        return span.name not in (
+            PlacementReason.WORKERS_SLOWER,
+            PlacementReason.REVALIDATED,
+        )
     return span.activity not in (Activity.LOOKING, Activity.LOADING)

@@ -24,21 +24,6 @@ if TYPE_CHECKING:
 Post = Callable[[Callable[[], object]], object]
 
 
-class LocalReason(enum.StrEnum):
-    """The reason why function passes ran in the coordinator's process."""
-
-    NO_WORKERS = "without workers"
-    ONE_FUNCTION = "a single function"
-    SMALL = "small work"
-    STARTING = "until workers were ready"
-    UNSENDABLE = "what cannot be sent"
-    UNLOADABLE = "what workers cannot load"
-    NO_ROOM = "no room to share bytes"
-    WORKERS_SLOWER = "workers that were behind"
-    REVALIDATED = "functions whose callee changed its type, again"
-    NO_PROCESSES = "no processes to be had"
-
-
 class CacheFigures(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """The use that a run made of a function cache.
 
@@ -63,7 +48,7 @@ class Activity(enum.Enum):
     MODULE_PASS = "module pass"
     INSTRUMENT = "instrument"  # a hook
     READING_INSTRUMENT = "instrument that reads the module"
-    HERE = "here"  # function passes, by a `LocalReason`
+    HERE = "here"  # function passes, by a `PlacementReason`
     LOOKING = "looking"  # decoding functions that are read here
     LOADING = "loading"  # what sends functions to workers, and starting them
     PACKING = "packing"  # encoding functions, beside the workers
@@ -281,7 +266,7 @@ class Walk:
         observers: Those that watch functions.
         steps: The passes.
         names: The names of the functions.
-        proceed: The checkpoint that is called otherwise, and whose value counts.
+        checkpoint: The one that is called otherwise.
     """
 
     def __init__(
@@ -289,23 +274,22 @@ class Walk:
         observers: Sequence[RunObserver],
         steps: Sequence[Pass],
         names: Sequence[str],
-        proceed: Callable[[int, Any], object] | None,
+        checkpoint: Callable[[int, Any], object] | None,
     ) -> None:
-        self._observers, self._proceed = observers, proceed
+        self._observers, self._checkpoint = observers, checkpoint
         self._step, self._function, self._is_inside = 0, -1, False
         for one in observers:
             one.walk_began(steps, names)
 
-    def __call__(self, at: int, function: Any) -> object:
+    def __call__(self, at: int, function: Any) -> None:
         """Notify of the end of one function and the start of the next."""
         self.end()
-        proceeds = None if self._proceed is None else self._proceed(at, function)
-        if proceeds is not False:
-            self._step += at <= self._function
-            self._function, self._is_inside = at, True
-            for one in self._observers:
-                one.function_began(self._step, at, None)
-        return proceeds
+        if self._checkpoint is not None:
+            self._checkpoint(at, function)
+        self._step += at <= self._function
+        self._function, self._is_inside = at, True
+        for one in self._observers:
+            one.function_began(self._step, at, None)
 
     def __enter__(self) -> Self:
         return self

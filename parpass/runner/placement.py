@@ -11,15 +11,16 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from parpass.errors import BudgetWarning
+from parpass.errors.warning import warn
 from parpass.runner.cores import usable_cores
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL, SLOWDOWN, SpeedupModel
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
-from parpass.runner.observers import LocalReason
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.budget import Budget, any_limited
 from parpass.transform.config import (
@@ -28,6 +29,7 @@ from parpass.transform.config import (
     optimizations_in,
 )
 from parpass.transform.debug.reproducer import REPRODUCER
+from parpass.transform.passes import declared_where
 from parpass.transform.plan.commands import StageResult
 from parpass.transform.plan.serial import ends_stage
 
@@ -40,40 +42,93 @@ _SAMPLE_SIZE = 64  # functions whose nodes are counted, about, to estimate those
 _NEGLIGIBLE_NODES = 100  # nodes of two functions that are not worth workers
 _SAMPLE_IF_LARGE = 8  # functions, if they are large
 _CLEAR_MARGIN = 4.0  # times as much work as was counted may be there at the most
+# Passes that go together at most: a pass that reads other functions has the passes
+# before it run on them, and those read others, as deep on Python's stack as this.
+_MAX_FUSED_STEPS = 16
 _TOLERANCE = 1.5  # times as long, or as short, as was estimated, to be learnt from
 
 _cores = functools.cache(usable_cores)
 
 
 class Placement(enum.Enum):
-    """The process in which a stage runs best, as estimated before it begins."""
+    """The process in which a stage runs."""
 
     LOCAL = "in this process"
     REMOTE = "in the workers"
-    PROBE = "to be found out"
+    PROBE = "in this process until the workers would be faster"
 
 
-class PlacementEstimate(msgspec.Struct, frozen=True):
-    """The estimate for a stage.
+class PlacementReason(enum.StrEnum):
+    """The reason why passes run in a process; reports have those of this process."""
+
+    # In workers.
+    ISOLATED = "an isolated run"
+    INSPECTED = "a search for a fault"
+    DECLARED = "passes that say so"
+    LIMITED = "passes with limits"
+    SWITCHED = "small stages that are not run here"
+    FASTER = "work that is worth workers"
+
+    # In this process.
+    NO_WORKERS = "without workers"
+    ONE_FUNCTION = "a single function"
+    SMALL = "small work"
+    DECLARED_HERE = "passes whose where is 'here'"
+
+    # In this process, though the stage was placed in workers.
+    STARTING = "until workers were ready"
+    UNSENDABLE = "what cannot be sent"
+    UNLOADABLE = "what workers cannot load"
+    NO_ROOM = "no room to share bytes"
+    WORKERS_SLOWER = "workers that were behind"
+    REVALIDATED = "functions whose callee changed its type, again"
+    NO_PROCESSES = "no processes to be had"
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """The expected costs of a stage.
 
     Attributes:
-        place: The process in which it runs best.
-        seconds: The time in this process; 0 if not known.
+        seconds: The time in this process.
         nodes: The nodes of its functions, about.
         longest: The time of the largest function, of those that were counted.
-        expected: The time in the workers.
+        is_certain: Whether all is small enough for the estimate to be relied on.
+        in_workers: The time in the workers; 0 if they are not worth it.
+    """
+
+    seconds: float
+    nodes: float = 0.0
+    longest: float = 0.0
+    is_certain: bool = True
+    in_workers: float = 0.0
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """The place of the first passes of a stage, and the reason.
+
+    Attributes:
+        place: The process.
+        why: The reason.
+        count: How many passes that is.
+        may_take_back: Whether this process may run functions, too: until workers are
+            ready, and if they turn out to be slower.
+        estimate: What they are expected to take; None if that is not known, or did not
+            decide.
     """
 
     place: Placement
-    seconds: float = 0.0
-    nodes: float = 0.0
-    longest: float = 0.0
-    expected: float = 0.0
+    why: PlacementReason
+    count: int
+    may_take_back: bool = False
+    estimate: Estimate | None = None
 
 
-_LOCAL = PlacementEstimate(Placement.LOCAL)
-_REMOTE = PlacementEstimate(Placement.REMOTE)
-_UNKNOWN = PlacementEstimate(Placement.PROBE)
+class _Stage(NamedTuple):
+    """The stage that rules look at."""
+
+    steps: Sequence[Pass]
+    budgets: Sequence[Budget]
+    functions: Mapping[str, Any]
 
 
 class StartupAmortizer:
@@ -122,43 +177,125 @@ class PlacementPolicy:
         self._context = context
         self._amortizer = amortizer
         self._isolated = isolated
+        config = context.config
+        # Most contexts have no options.
+        self._is_inspected = bool(
+            config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
+        )
+        self._keeps_small = optimizations_in(config).local_small_stages
 
     def choose(
         self,
         steps: Sequence[Pass],
         budgets: Sequence[Budget],
         functions: Mapping[str, Any],
-    ) -> PlacementEstimate:
-        """Return where to run a stage.
+    ) -> Placed:
+        """Return where the first passes of a stage run, by the first rule that applies.
 
         Args:
             steps: The passes.
             budgets: The limits of each.
             functions: The functions by name, as objects or as handles of the store.
         """
-        config = self._context.config
-        # What passes may do must not end this process, or hold it up.
-        is_hunted = config and (config.get(REPRODUCER) or config.get(CHECK_CONTRACT))
-        if functions and (self._isolated or is_hunted or any_limited(budgets)):
-            return _REMOTE
-        least = 0.0
-        if optimizations_in(config).local_small_stages:
-            least = warm_dispatch_overhead(self._context, self.executor, len(functions))
-        if least == math.inf or not functions:
-            return _LOCAL
-        if least <= 0:
-            return _REMOTE
+        stage = _Stage(steps, budgets, functions)
+        for rule in self._RULES:
+            placed = rule(self, stage)
+            if placed is not None:
+                return placed
+        return self._by_cost(stage)
+
+    def _if_empty(self, stage: _Stage) -> Placed | None:
+        return None if stage.functions else self._here(stage)
+
+    def _if_untrusted(self, stage: _Stage) -> Placed | None:
+        """Keep away from this process what must not end it, or hold it up."""
+        if self._isolated:
+            return self._in_workers(stage, PlacementReason.ISOLATED)
+        if self._is_inspected:
+            return self._in_workers(stage, PlacementReason.INSPECTED)
+        return None
+
+    def _if_declared(self, stage: _Stage) -> Placed | None:
+        """Run passes where they say that they run (`where`).
+
+        Passes that say nothing go along with those of "workers" before and after them,
+        never with those of "here", which are a stage of their own. Isolation is above
+        this. A limit is below it: "here" it is checked when the pass is done, which is
+        warned of.
+        """
+        places = [declared_where(step) for step in stage.steps]
+        if not any(places):
+            return None
+        count = _undivided(places)
+        if places[0] == "here":
+            _warn_of_late_limits(stage.steps[:count], stage.budgets[:count])
+            return Placed(Placement.LOCAL, PlacementReason.DECLARED_HERE, count)
+        first = _Stage(stage.steps[:count], stage.budgets[:count], stage.functions)
+        if any(places[:count]):
+            return self._in_workers(first, PlacementReason.DECLARED)
+        return self.choose(*first)
+
+    def _if_limited(self, stage: _Stage) -> Placed | None:
+        """Run passes with limits where these can be enforced whatever a pass does."""
+        if any_limited(stage.budgets):
+            return self._in_workers(stage, PlacementReason.LIMITED)
+        return None
+
+    def _if_switched(self, stage: _Stage) -> Placed | None:
+        """Take no look at costs where workers are to be asked for nothing."""
+        if not self._keeps_small or self._asking_seconds(stage) <= 0:
+            return self._in_workers(stage, PlacementReason.SWITCHED)
+        return None
+
+    def _by_cost(self, stage: _Stage) -> Placed:
+        """Run small work here, and work that is worth workers there."""
+        steps, functions = stage.steps, stage.functions
+        least = self._asking_seconds(stage)
+        if least == math.inf:
+            return self._here(stage)
         known = self._estimate(steps, functions)
         if known is None:
-            return _UNKNOWN
+            return self._to_be_probed(stage)
         follows = costs_follow_sizes(steps)
-        if follows and known.place is Placement.LOCAL and _is_negligible(known, least):
+        if follows and known.is_certain and _is_negligible(known, least):
             SLOWDOWN.decay()
-            return known
+            return self._here(stage, known)
         overhead = self.dispatch_overhead(len(functions))
         if follows:
-            return self._place_by_estimate(known, len(functions), overhead)
-        return self._place_by_lower_bound(known, len(functions), overhead)
+            return self._by_estimate(stage, known, overhead)
+        return self._by_lower_bound(stage, known, overhead)
+
+    # The first that applies wins. Results are the same wherever a stage runs, so rules
+    # are about safety, which come first, and speed.
+    _RULES = (
+        _if_empty,
+        _if_untrusted,
+        _if_declared,
+        _if_limited,
+        _if_switched,
+    )
+
+    def _here(self, stage: _Stage, estimate: Estimate | None = None) -> Placed:
+        workers = self.executor.workers
+        why = PlacementReason.SMALL
+        if workers == 0:
+            why = PlacementReason.NO_WORKERS
+        elif len(stage.functions) == 1:
+            why = PlacementReason.ONE_FUNCTION
+        elif workers == 1:
+            why = PlacementReason.NO_WORKERS
+        return Placed(Placement.LOCAL, why, len(stage.steps), estimate=estimate)
+
+    def _in_workers(self, stage: _Stage, why: PlacementReason) -> Placed:
+        return Placed(Placement.REMOTE, why, together(stage.steps, self._context))
+
+    def _to_be_probed(self, stage: _Stage) -> Placed:
+        count = together(stage.steps, self._context)
+        return Placed(Placement.PROBE, PlacementReason.SMALL, count, may_take_back=True)
+
+    def _asking_seconds(self, stage: _Stage) -> float:
+        functions = len(stage.functions)
+        return warm_dispatch_overhead(self._context, self.executor, functions)
 
     def dispatch_overhead(self, functions: int) -> float:
         """Return the seconds that workers must save on a stage to be worth it."""
@@ -171,15 +308,6 @@ class PlacementPolicy:
     def speedup(self) -> SpeedupModel:
         """Return the model of what the workers save."""
         return SpeedupModel(self.executor.workers, _cores())
-
-    def local_reason(self, functions: int) -> LocalReason:
-        """Return why a stage that is not worth workers runs in this process."""
-        workers = self.executor.workers
-        if workers == 0:
-            return LocalReason.NO_WORKERS
-        if functions == 1:
-            return LocalReason.ONE_FUNCTION
-        return LocalReason.NO_WORKERS if workers == 1 else LocalReason.SMALL
 
     def local_seconds(
         self, steps: Sequence[Pass], functions: Mapping[str, Any]
@@ -194,11 +322,7 @@ class PlacementPolicy:
         return None if known is None else known.seconds
 
     def update(
-        self,
-        estimate: PlacementEstimate,
-        steps: Sequence[Pass],
-        mod: Any,
-        outcome: StageResult,
+        self, placed: Placed, steps: Sequence[Pass], mod: Any, outcome: StageResult
     ) -> None:
         """Correct the cost model after a stage, where the estimate was far off.
 
@@ -207,14 +331,16 @@ class PlacementPolicy:
         expected holds for other passes, too.
 
         Args:
-            estimate: The estimate before the stage.
+            placed: Where it was placed, and by which estimate.
             steps: The passes.
             mod: The module that they ran on.
             outcome: What they gave, and took.
         """
-        expected, records = estimate.seconds, outcome.records
+        if placed.estimate is None:
+            return
+        expected, records = placed.estimate.seconds, outcome.records
         spent = outcome.ended - outcome.began
-        in_workers = estimate.place is Placement.REMOTE
+        in_workers = placed.place is Placement.REMOTE
         if not in_workers and expected / _TOLERANCE < spent < expected * _TOLERANCE:
             return
         if len(records) < len(steps) or ends_stage(records[-1]):
@@ -223,21 +349,7 @@ class PlacementPolicy:
         if not in_workers or sum(seconds) < expected / _TOLERANCE:
             COST_MODEL.update(steps, seconds, _total_nodes(mod, self._adapter))
         if in_workers:
-            SLOWDOWN.update(estimate.expected, spent)
-
-    def update_from_probe(
-        self, steps: Sequence[Pass], seconds: float, nodes: int, functions: int
-    ) -> None:
-        """Learn from a probe that came to the end of the module, in this process.
-
-        Args:
-            steps: The pass that was probed.
-            seconds: What it took.
-            nodes: The nodes of the functions.
-            functions: How many there are.
-        """
-        COST_MODEL.update(steps, [seconds], nodes)
-        self.add_missed_saving(seconds, nodes, functions)
+            SLOWDOWN.update(placed.estimate.in_workers, spent)
 
     def add_missed_saving(self, seconds: float, nodes: int, functions: int) -> None:
         """Count what workers would have saved on a stage that took so long here."""
@@ -261,48 +373,76 @@ class PlacementPolicy:
 
     def _estimate(
         self, steps: Sequence[Pass], functions: Mapping[str, Any]
-    ) -> PlacementEstimate | None:
+    ) -> Estimate | None:
         pace = COST_MODEL.of(steps)
         if pace is None:
             return None
         nodes, largest = _estimate_size(functions, self._adapter)
         is_certain = largest < _MAX_COUNTED_NODES and nodes < _MAX_UNPROBED_NODES
-        place = Placement.LOCAL if is_certain else Placement.PROBE
-        return PlacementEstimate(place, pace * nodes, nodes, pace * largest)
+        return Estimate(pace * nodes, nodes, pace * largest, is_certain)
 
-    def _place_by_lower_bound(
-        self, known: PlacementEstimate, functions: int, overhead: float
-    ) -> PlacementEstimate:
-        """Choose for passes whose cost does not follow the size of functions.
+    def _by_lower_bound(
+        self, stage: _Stage, known: Estimate, overhead: float
+    ) -> Placed:
+        """Place passes whose cost does not follow the size of functions.
 
         The cost model has the least that they took for a node, so that a stage is
         small is never known: it is probed each time.
         """
-        work = known.seconds, known.nodes, functions
+        work = known.seconds, known.nodes, len(stage.functions)
         saved = known.seconds - self.speedup().expected(*work)
-        return _REMOTE if saved > overhead else _UNKNOWN
+        if saved > overhead:
+            return self._in_workers(stage, PlacementReason.FASTER)
+        return self._to_be_probed(stage)
 
-    def _place_by_estimate(
-        self, known: PlacementEstimate, functions: int, overhead: float
-    ) -> PlacementEstimate:
-        """Choose where the estimated seconds can be relied on."""
-        gain, work = self.speedup(), (known.seconds, known.nodes, functions)
+    def _by_estimate(self, stage: _Stage, known: Estimate, overhead: float) -> Placed:
+        """Place a stage whose estimated seconds can be relied on."""
+        gain, work = self.speedup(), (known.seconds, known.nodes, len(stage.functions))
         saved = min(gain.seconds(*work), known.seconds - known.longest)
         if saved > overhead:
             start = 0.0 if self.executor.is_warm else _START_UP_SECONDS
             expected = start + gain.expected(*work)
-            return PlacementEstimate(Placement.REMOTE, *work[:2], expected=expected)
-        is_probed = known.place is Placement.PROBE
-        if is_probed and not _is_clearly_local(gain, work, overhead):
-            return _UNKNOWN
+            return msgspec.structs.replace(
+                self._in_workers(stage, PlacementReason.FASTER),
+                may_take_back=True,
+                estimate=msgspec.structs.replace(known, in_workers=expected),
+            )
+        if not known.is_certain and not _is_clearly_local(gain, work, overhead):
+            return self._to_be_probed(stage)
         SLOWDOWN.decay()
         self._amortizer.add_missed_saving(saved)
-        return msgspec.structs.replace(known, place=Placement.LOCAL)
+        return self._here(stage, known)
 
 
 def costs_follow_sizes(steps: Sequence[Pass]) -> bool:
     """Return whether the cost of passes is proportional to the nodes of functions."""
     return all(step.cost_follows_size for step in steps)
+
+
+def together(steps: Sequence[Pass], context: PassContext) -> int:
+    """Return how many of the first passes of a stage go through one visit at most."""
+    fuses = optimizations_in(context.config).stages
+    count = _undivided([declared_where(step) for step in steps])
+    return min(count, _MAX_FUSED_STEPS if fuses else 1)
+
+
+def _undivided(places: Sequence[str | None]) -> int:
+    """Return how many of the first passes run in one place, by what they declare."""
+    is_here = [place == "here" for place in places]
+    changes = (at for at, one in enumerate(is_here) if one is not is_here[0])
+    return next(changes, len(places))
+
+
+def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> None:
+    for step, budget in zip(steps, budgets, strict=True):
+        # Of those without a clock the serial driver warns.
+        for name in [one.name for one, _ in budget.items() if one.clock is not None]:
+            warn(
+                f"{name} of pass '{step.info.name}' is checked when the pass is done "
+                "with a function, as where = 'here' has it run in this process; leave "
+                "that out to have the pass ended in time",
+                BudgetWarning,
+            )
 
 
 def warm_dispatch_overhead(
@@ -317,7 +457,7 @@ def warm_dispatch_overhead(
     return math.inf if is_alone else _WARM_OVERHEAD_SECONDS
 
 
-def _is_negligible(known: PlacementEstimate, overhead: float) -> bool:
+def _is_negligible(known: Estimate, overhead: float) -> bool:
     """Return whether a stage is too small for workers, however fast these are.
 
     On a small stage everything else that would be computed is a good part of its time.

@@ -6,14 +6,14 @@ import functools
 import inspect
 from typing import Any
 
-from parpass.transform.passes import ModulePass, Pass
+from parpass.transform.passes import ModulePass, Pass, holders_of
 
 
 def body_of(pass_: Pass) -> Any:
     """Return what the user wrote that runs on a function, or on a module."""
     name = "transform_module" if isinstance(pass_, ModulePass) else "transform_function"
-    made = vars(pass_)  # of a decorator
-    return made.get("pass_func") or getattr(made.get("_inst", pass_), name)
+    innermost = holders_of(pass_)[-1]
+    return vars(pass_).get("pass_func") or getattr(innermost, name)
 
 
 def place_of(pass_: Pass) -> str:

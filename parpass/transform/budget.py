@@ -32,7 +32,7 @@ from parpass.errors import (
 from parpass.limits import LIMITS, Limit
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 from parpass.transform.config import ON_FAILURE, OnFailure
-from parpass.transform.passes import Pass
+from parpass.transform.passes import Pass, declared
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -111,16 +111,11 @@ def any_limited(budgets: Sequence[Budget]) -> bool:
 
 
 def _budget_of(step: Pass, others: Settings) -> Budget:
-    # A pass of a decorated class, and a pass on some functions, wrap an inner one.
-    inner = getattr(step, "_inst", None)
-    if inner is None and not others and _values_of(step) == _NONE_SET:
+    is_plain = not hasattr(step, "_inst")
+    if is_plain and not others and _values_of(step) == _NONE_SET:
         return UNLIMITED
-    found: dict[str, Any] = {**others}
-    for place in (inner, step):
-        for name in _OPTIONS:
-            value = getattr(place, name, None)
-            if value is not None:
-                found[name] = value
+    own = {name: declared(step, name) for name in _OPTIONS}
+    found = {**others, **{name: one for name, one in own.items() if one is not None}}
     if not found:
         return UNLIMITED
     policy = found.pop("on_failure", OnFailure.FAIL)

@@ -7,7 +7,7 @@ parallel run means the same (see `plan`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from parpass.errors import ArgumentError
 from parpass.errors.tracebacks import fold_traceback
@@ -67,6 +67,7 @@ class Pass:
                 cls.preserves, cls.__qualname__, functionwise=cls.is_functionwise
             )
         check_cacheable(vars(cls).get("cacheable", False), cls.__qualname__)
+        check_where(vars(cls).get("where"), cls.__qualname__)
 
     @property
     def info(self) -> PassInfo:
@@ -127,12 +128,59 @@ def check_cacheable(value: object, name: str) -> None:
         )
 
 
+def check_where(value: object, name: str) -> None:
+    """Check what a pass declares as `where`.
+
+    Raises:
+        ArgumentError: It is neither None nor a place.
+    """
+    if value not in (None, "workers", "here"):
+        raise ArgumentError(
+            f"expected 'workers', 'here' or None for where of pass '{name}', got "
+            f"{value!r}"
+        )
+
+
+def declared_where(step: Pass) -> Literal["workers", "here"] | None:
+    """Return where a pass says that it runs, if it says so.
+
+    Raises:
+        ArgumentError: It says something else.
+    """
+    value = declared(step, "where")
+    check_where(value, step.info.name)
+    return value
+
+
 def declared_cacheable(step: Pass) -> bool | str:
     """Return what a pass declares as `cacheable`: itself, or its own class."""
     own = vars(step)
     if "cacheable" in own:
         return cast("bool | str", own["cacheable"])
     return cast("bool | str", vars(type(step)).get("cacheable", False))
+
+
+def holders_of(step: object) -> list[Any]:
+    """Return a pass and the objects that it wraps, the outermost first.
+
+    A pass of a decorated class wraps an instance of it, and one that changes only some
+    functions another pass.
+    """
+    found: list[Any] = []
+    inner: Any = step
+    while inner is not None:
+        found.append(inner)
+        inner = getattr(inner, "_inst", None) if isinstance(inner, Pass) else None
+    return found
+
+
+def declared(step: object, name: str) -> Any:
+    """Return an attribute that is None unless a pass, or what it wraps, sets it."""
+    value = getattr(step, name, None)
+    if value is not None or not isinstance(step, Pass):
+        return value
+    inner = getattr(step, "_inst", None)
+    return None if inner is None else declared(inner, name)
 
 
 class ModulePass(Pass):
@@ -153,6 +201,11 @@ class _Functionwise(Pass, PassLimits):
 
     # What to do if it fails on a function (see `budget`), set as a limit is.
     on_failure: str | None = None
+
+    # Where it runs if there are workers, whatever it costs: in "workers", or "here", in
+    # the process of the caller. None: where it is done soonest. What that means for
+    # passes beside it, and with limits, is said in `runner.placement`.
+    where: Literal["workers", "here"] | None = None
 
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
         """Return the new function; the very same object if nothing changed.

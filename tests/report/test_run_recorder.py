@@ -12,11 +12,11 @@ from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.observers import (
     Activity,
     CacheFigures,
-    LocalReason,
     SentStage,
     Span,
     WorkerEnd,
 )
+from parpass.runner.placement import PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform.plan.commands import StepRecord
 from tests.support.toy.passes import Add
@@ -80,12 +80,12 @@ def test_a_serial_run_sends_nothing_and_does_nothing_twice():
     spent(run, Activity.MODULE_PASS, "Inline", 1.0)
     spent(run, Activity.INSTRUMENT, "Log", 1.5)
     spent(run, Activity.READING_INSTRUMENT, "Print", 0.5)
-    spent(run, Activity.HERE, LocalReason.SMALL, 3.0)
+    spent(run, Activity.HERE, PlacementReason.SMALL, 3.0)
     for activity in (Activity.LOOKING, Activity.LOADING):
         spent(run, activity, "", 100.0)
     # Among what workers were given:
-    spent(run, Activity.HERE, LocalReason.WORKERS_SLOWER, 100.0)
-    spent(run, Activity.HERE, LocalReason.REVALIDATED, 100.0)
+    spent(run, Activity.HERE, PlacementReason.WORKERS_SLOWER, 100.0)
+    spent(run, Activity.HERE, PlacementReason.REVALIDATED, 100.0)
     run.stage_compared(4.0, 8.0)
     report = report_of(run)
     assert report.serial_seconds == 10.0
@@ -98,7 +98,7 @@ def test_a_serial_run_starts_no_workers_and_has_no_core_taken_by_their_start(
     contended: float, serial: float
 ):
     run = recorder()
-    spent(run, Activity.HERE, LocalReason.STARTING, 5.0)
+    spent(run, Activity.HERE, PlacementReason.STARTING, 5.0)
     run.workers_started(2.0, contended)
     report = report_of(run)
     assert (report.loading, sum(report.here.values())) == (2.0, 3.0)

@@ -11,9 +11,11 @@ import pytest
 from parpass.runner import Runner, cost_model, placement
 from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.runner.placement import (
+    Estimate,
+    Placed,
     Placement,
-    PlacementEstimate,
     PlacementPolicy,
+    PlacementReason,
     StartupAmortizer,
 )
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_adapter
@@ -40,6 +42,15 @@ MOD = program(1, 2, 3)
 ADAPTER = ToyAdapter()
 CONTEXT = PassContext()
 SIZE = sum(1 + ADAPTER.size(one, 100) for one in MOD.functions.values())
+
+
+HERE = Placed(Placement.LOCAL, PlacementReason.SMALL, 1, estimate=Estimate(4.0))
+
+
+def there(in_workers: float = 0.0) -> Placed:
+    """Return where a stage of four seconds runs that workers are expected to be at."""
+    estimate = Estimate(4.0, in_workers=in_workers)
+    return Placed(Placement.REMOTE, PlacementReason.FASTER, 1, estimate=estimate)
 
 
 def policy(executor: ThreadExecutor) -> PlacementPolicy:
@@ -72,7 +83,7 @@ def ran(seconds: float) -> StageResult:
 def test_a_forecast_that_was_much_too_high_is_corrected_at_once(
     known: float, update: Callable[..., None]
 ):
-    update(PlacementEstimate(Placement.LOCAL, 4.0), STEPS, MOD, ran(0.001))
+    update(HERE, STEPS, MOD, ran(0.001))
     now = COST_MODEL.of(STEPS)
     assert now is not None
     assert now < known / 100
@@ -81,7 +92,7 @@ def test_a_forecast_that_was_much_too_high_is_corrected_at_once(
 def test_a_forecast_that_was_nearly_right_is_kept(
     known: float, update: Callable[..., None]
 ):
-    update(PlacementEstimate(Placement.LOCAL, 4.0), STEPS, MOD, ran(4.5))
+    update(HERE, STEPS, MOD, ran(4.5))
     assert COST_MODEL.of(STEPS) == known
 
 
@@ -90,9 +101,9 @@ def test_that_workers_took_longer_than_expected_is_learnt(
 ):
     delivered = SlowdownEstimate()
     monkeypatch.setattr(placement, "SLOWDOWN", delivered)
-    update(PlacementEstimate(Placement.REMOTE, 4.0, expected=3.0), STEPS, MOD, ran(2.9))
+    update(there(3.0), STEPS, MOD, ran(2.9))
     assert delivered.slowdown == 1.0
-    update(PlacementEstimate(Placement.REMOTE, 4.0, expected=3.0), STEPS, MOD, ran(6.0))
+    update(there(3.0), STEPS, MOD, ran(6.0))
     assert delivered.slowdown == 1.5
     assert COST_MODEL.of(STEPS) == known
 
@@ -102,14 +113,14 @@ def test_nothing_is_learnt_from_a_stage_that_failed(
 ):
     record = StepRecord("NeverMeasured", seconds=0.001, failure=ValueError())
     failed = StageResult(MOD, [record], 0.0, 0.001)
-    update(PlacementEstimate(Placement.LOCAL, 4.0), STEPS, MOD, failed)
+    update(HERE, STEPS, MOD, failed)
     assert COST_MODEL.of(STEPS) == known
 
 
 def test_what_takes_less_in_the_workers_than_was_forecast_takes_less(
     known: float, update: Callable[..., None]
 ):
-    update(PlacementEstimate(Placement.REMOTE, 4.0), STEPS, MOD, ran(1.0))
+    update(there(), STEPS, MOD, ran(1.0))
     assert COST_MODEL.of(STEPS) == 1.0 / SIZE
 
 
@@ -120,7 +131,7 @@ def test_what_is_learnt_is_for_nodes_that_were_counted(
     giants = [Fn((1,) * 20_000), *[Fn((1,)) for _ in range(198)], Fn((1,) * 20_000)]
     mod = Program({f"f{at}": one for at, one in enumerate(giants)})
     nodes = sum(1 + ADAPTER.size(one, 1_000_000) for one in giants)
-    update(PlacementEstimate(Placement.LOCAL, 4.0), STEPS, mod, ran(0.001))
+    update(HERE, STEPS, mod, ran(0.001))
     assert COST_MODEL.of(STEPS) == pytest.approx(0.001 / nodes)
 
 
@@ -247,5 +258,5 @@ def test_where_sizes_do_not_tell_what_is_spent_no_loss_is_held_against_workers(
     finally:
         executor.close()
         COST_MODEL.forget(steps)
-    assert (place.place, place.seconds, place.expected) == (Placement.REMOTE, 0, 0)
+    assert (place.place, place.estimate) == (Placement.REMOTE, None)
     assert little.place is Placement.PROBE  # though what is known would be little

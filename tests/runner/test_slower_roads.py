@@ -19,7 +19,7 @@ from parpass import IRModule, assert_structural_equal
 from parpass.errors import RuntimeUseError, SlowerRunWarning, UnpicklablePassWarning
 from parpass.runner import Runner, open_runner
 from parpass.runner.ipc import shared_dir as store
-from parpass.runner.observers import LocalReason
+from parpass.runner.placement import PlacementReason
 from parpass.transform import FunctionPass, Sequential, function_pass
 from tests.support.runner.large import Doubled, DoubledIfPossible, MakeLarge, weighted
 from tests.support.runner.pooled import folders, run_pooled
@@ -51,7 +51,7 @@ def files_up_to(size: int) -> Generator[None]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def ran_here(runner: Runner, reason: LocalReason) -> bool:
+def ran_here(runner: Runner, reason: PlacementReason) -> bool:
     report = runner.last_report
     assert report is not None
     return reason.value in report.here
@@ -68,7 +68,7 @@ def test_a_function_that_cannot_be_pickled_is_named_and_the_run_stays_here(
     (warning,) = warned
     assert "function 'odd'.values[0]: TypeError: cannot pickle" in str(warning.message)
     assert values_of(found) == values_of(passes(mod))
-    assert ran_here(runner, LocalReason.UNSENDABLE)
+    assert ran_here(runner, PlacementReason.UNSENDABLE)
 
 
 def test_a_function_that_becomes_unpicklable_in_a_worker_is_no_error_either(
@@ -112,7 +112,7 @@ def test_where_no_folder_can_be_made_the_run_stays_here(
     with open_runner(workers=1) as runner:
         with pytest.warns(SlowerRunWarning, match=f"share bytes .*{elsewhere}.*TMPDIR"):
             mod = run_pooled(runner, steps, program(1, 2))
-        assert ran_here(runner, LocalReason.NO_ROOM)
+        assert ran_here(runner, PlacementReason.NO_ROOM)
     assert values_of(mod)["f0"] == (3,)
 
 
@@ -205,7 +205,7 @@ def test_functions_and_modules_that_workers_cannot_load_have_the_run_stay_here(
             found = run_pooled(runner, Sequential([Add(), Duplicate(), Add()]), mod)
         assert len(warned) == 1
         assert found == Sequential([Add(), Duplicate(), Add()])(mod)
-        assert ran_here(runner, LocalReason.UNLOADABLE)
+        assert ran_here(runner, PlacementReason.UNLOADABLE)
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from parpass.transform.budget import (
 )
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
-from parpass.transform.passes import declared_cacheable
+from parpass.transform.passes import declared_cacheable, holders_of
 from parpass.transform.plan.invoke import applies_to, transform_function
 
 _TIMEOUT_FACTOR = 4.0  # of the time limit of a pass, until it is taken to hang
@@ -50,7 +50,7 @@ def fingerprints(step: Pass) -> dict[str, Any]:
         The state by description: attributes, globals, closures, default values.
     """
     found: dict[str, Any] = {}
-    for holder in (step, getattr(step, "_inst", None)):
+    for holder in holders_of(step):
         for name, value in getattr(holder, "__dict__", {}).items():
             # Functions are looked into below.
             if name != "_inst" and not isinstance(value, types.FunctionType):
@@ -72,8 +72,8 @@ def fingerprints(step: Pass) -> dict[str, Any]:
 
 def _referenced_code(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
     """Return the functions and classes of a pass, and those that they refer to."""
-    waiting: list[Any] = [type(step), getattr(step, "pass_func", None)]
-    waiting.append(type(getattr(step, "_inst", None)))
+    waiting: list[Any] = [type(holder) for holder in holders_of(step)]
+    waiting.append(getattr(step, "pass_func", None))
     functions: list[types.FunctionType] = []
     classes: list[type] = []
     seen: set[int] = set()

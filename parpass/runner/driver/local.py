@@ -1,4 +1,4 @@
-"""The part of a stage that runs in this process: whole, as a probe, or the remainder.
+"""The part of a stage that runs in this process: all of it, or what workers leave.
 
 When functions are handed over to workers is decided in `probe`.
 """
@@ -6,29 +6,31 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.probe import (
-    ProbeResult,
-    StopCriterion,
-    WarmUpCriterion,
-    probe_stage,
-)
+from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.messages import (
-    Effects,
     FunctionOutcome,
     Recording,
     Verdicts,
 )
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
-from parpass.runner.observers import Activity, LocalReason, RunObserver, timing
-from parpass.runner.placement import PlacementPolicy, costs_follow_sizes
+from parpass.runner.observers import (
+    Activity,
+    RunObserver,
+    timing,
+)
+from parpass.runner.placement import (
+    PlacementPolicy,
+    PlacementReason,
+    costs_follow_sizes,
+)
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform import Pass, PassContext
 from parpass.transform.budget import Budget
 from parpass.transform.capture.intercept import allowing_capture
 from parpass.transform.capture.recorder import function_pass_body
@@ -45,7 +47,7 @@ class LocalStageExecutor:
     def run(
         self,
         command: RunStage,
-        reason: LocalReason,
+        reason: PlacementReason,
         budgets: Sequence[Budget] | None = None,
     ) -> StageResult:
         """Run a whole stage as a serial run does.
@@ -59,7 +61,7 @@ class LocalStageExecutor:
         mod = state.load(command.mod)
         with (
             timing(state.observers, Activity.HERE, reason),
-            state.walk(steps, mod, state.checkpoint) as checkpoint,
+            state.walk(steps, mod) as checkpoint,
         ):
             outcome = run_stage_serially(
                 steps,
@@ -74,40 +76,13 @@ class LocalStageExecutor:
             one.stage_ended(outcome.records, None)
         return outcome
 
-    def probe(
-        self, command: RunStage, policy: PlacementPolicy
-    ) -> StageResult | ProbeResult:
-        """Run the first pass of a stage until workers would be faster with the rest."""
-        state = self._state
-        mod = state.load(command.mod)  # which is timed by itself
-        with timing(state.observers, Activity.HERE, LocalReason.SMALL):
-            probed = probe_stage(command.steps, mod, state, policy)
-        if isinstance(probed, StageResult):
-            for one in state.observers:
-                one.stage_ended(probed.records, None)
-        return probed
-
-    async def resume_probed(self, probed: ProbeResult, stage: StageInProgress) -> None:
-        """Run the other passes on the functions that the first one has been through."""
-        if probed.done:
-            adapter, outcomes = self._state.adapter, stage.outcomes
-            outcomes.partial = _probed_outcomes(probed, stage.module, adapter)
-            await self.run_remainder(stage, LocalReason.SMALL, outcomes.partial)
-            _learn_costs(stage, [0.0] * len(outcomes.step_seconds), probed.nodes)
-
-    async def run_until_warm(
-        self, stage: StageInProgress, policy: PlacementPolicy, *, start: bool
-    ) -> LocalReason:
-        """Run all passes on one function after another until workers are ready.
+    async def run_until_handover(
+        self, stage: StageInProgress, policy: PlacementPolicy
+    ) -> PlacementReason:
+        """Run all passes on one function after another until workers would be faster.
 
         Afterwards functions without an outcome are left for the workers; none are if
-        it was not worth starting them.
-
-        Args:
-            stage: The stage.
-            policy: Knows the workers.
-            start: Whether to start them at once; else when they are known to save more
-                than that costs.
+        that was never so.
 
         Returns:
             Why it ran here: workers were starting, or were not worth it.
@@ -115,17 +90,20 @@ class LocalStageExecutor:
         outcomes, steps = stage.outcomes, stage.command.steps
         functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
         pace = COST_MODEL.local_pace(steps) if costs_follow_sizes(steps) else None
-        criterion = WarmUpCriterion(stage, self._state, policy, start=start)
-        reason, observers = LocalReason.SMALL, self._state.observers
+        if stage.was_warm:
+            criterion = StopCriterion(functions, policy, self._state.store)
+        else:
+            criterion = WarmUpCriterion(stage, self._state, policy)
+        reason, observers = PlacementReason.SMALL, self._state.observers
         with timing(observers, Activity.HERE, reason) as here:
             try:
-                await self._call_remainder(stage, None, criterion)
+                await self._run(stage, criterion)
             except BaseException:
                 criterion.cancel()
                 raise
             finally:
                 if criterion.has_started:
-                    here.name = reason = LocalReason.STARTING
+                    here.name = reason = PlacementReason.STARTING
         if criterion.has_started:
             inside, contended = criterion.start_seconds, 0.0
             if pace is not None:
@@ -140,26 +118,18 @@ class LocalStageExecutor:
         _learn_costs(stage, before, criterion.nodes)
         return reason
 
-    async def run_remainder(
-        self,
-        stage: StageInProgress,
-        reason: LocalReason,
-        functions: Iterable[int] | None = None,
-    ) -> None:
-        """Run a stage on functions by index, by default those without an outcome."""
+    async def run_rest(self, stage: StageInProgress, reason: PlacementReason) -> None:
+        """Run all passes on the functions without an outcome."""
         with timing(self._state.observers, Activity.HERE, reason):
-            await self._call_remainder(stage, functions)
+            await self._run(stage)
 
-    async def _call_remainder(
-        self,
-        stage: StageInProgress,
-        functions: Iterable[int] | None,
-        proceed: StopCriterion | None = None,
+    async def _run(
+        self, stage: StageInProgress, criterion: StopCriterion | None = None
     ) -> None:
-        state, steps = self._state, stage.command.steps
-        args = steps, stage.module, state.context, state.store, stage.outcomes
-        call, watchers = state.backend.call, state.watchers
-        await call(run_remainder, *args, functions, proceed, watchers)
+        state = self._state
+        args = stage.command.steps, stage.module, state.context, state.store
+        watchers = state.watchers
+        await state.backend.call(run_rest, *args, stage.outcomes, criterion, watchers)
 
 
 def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) -> None:
@@ -170,25 +140,6 @@ def _learn_costs(stage: StageInProgress, before: Sequence[float], nodes: float) 
         COST_MODEL.update(
             stage.command.steps, [after - first for first, after in spent], nodes
         )
-
-
-def _probed_outcomes(
-    left: ProbeResult, mod: StoredModule, adapter: ModuleAdapter
-) -> dict[int, FunctionOutcome]:
-    """Return the outcomes of the probed pass by function; its effects are emitted."""
-    step, begun = left.step, dict[int, FunctionOutcome]()
-    for at, (name, held) in enumerate(islice(mod.handles.items(), left.done)):
-        function, own = step.changed.get(name, held.function), step.recorders.get(at)
-        outcome = FunctionOutcome(function, [left.seconds])
-        begun[at] = outcome
-        if own is not None:
-            outcome.effects = {
-                0: Effects(own.diagnostics, own.counted, (), own.remarks, own.changes)
-            }
-        if function is not held.function:
-            resigned = not adapter.keeps_signature(held.function, function)
-            outcome.signature_changed = resigned
-    return begun
 
 
 @contextlib.contextmanager
@@ -233,30 +184,28 @@ def local_interpreter(
         yield work
 
 
-def run_remainder(
+def run_rest(
     steps: Sequence[Pass],
     mod: StoredModule,
     context: PassContext,
     store: ModuleStore,
     outcomes: StageOutcomes,
-    functions: Iterable[int] | None = None,
-    proceed: StopCriterion | None = None,
+    proceeds: Callable[[int, Any], bool] | None = None,
     observers: Sequence[RunObserver] = (),
 ) -> None:
-    """Run passes on functions in this process, and record their outcomes.
+    """Run passes on the functions without an outcome in this process, and record it.
 
     Args:
         steps: The passes.
         mod: The functions.
         context: The settings in force.
         store: Decodes functions.
-        outcomes: The results so far; functions that were probed go on from there.
-        functions: Which ones, by index; by default those without an outcome.
-        proceed: Called before each function, with how many were run and itself; the
+        outcomes: The results so far.
+        proceeds: Called before each function, with how many were run and itself; the
             rest is left where this returns False.
         observers: Notified of each function.
     """
-    names, begun = outcomes.names, outcomes.partial
+    names = outcomes.names
     unstable, quarantined = outcomes.unstable_names(), outcomes.local_quarantine()
     with local_interpreter(
         steps,
@@ -268,22 +217,17 @@ def run_remainder(
         recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
-        for at, one in begun.items():
-            work.seed(names[at], one.function, 1)
-        missing = outcomes.missing() if functions is None else functions
-        for count, at in enumerate(missing):
+        for count, at in enumerate(outcomes.missing()):
             store.check_open()
             held = mod.handles[names[at]]
-            if proceed and not proceed(count, store.load(held, mod.base)):
+            if proceeds and not proceeds(count, store.load(held, mod.base)):
                 return
-            done = begun.get(at)
-            cursor = FunctionCursor(names[at], done)
-            first = 0 if done is None else 1
+            cursor = FunctionCursor(names[at])
             for one in observers:
-                one.function_began(first, at, cursor.outcome)
+                one.function_began(0, at, cursor.outcome)
             made = work.resume(cursor)
             for one in observers:
-                one.function_ended(first, at, made)
+                one.function_ended(0, at, made)
             put_outcome(outcomes, at, held, made)
 
 

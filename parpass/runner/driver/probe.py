@@ -1,10 +1,9 @@
-"""The probe of a stage in this process, and the handover of its rest to workers.
+"""Criteria for handing functions over to workers, while a stage runs in this process.
 
-A stage of passes whose cost is unknown is probed: its first pass runs here, as in a
-serial run, until workers would be done sooner with the rest, dispatch overhead
-included. The functions that it has been through go through the other passes here, and
-the others go to the workers. A module that is worth a pool loses a few milliseconds,
-once; a small one never pays for a pool, nor does a large one of small functions.
+A stage of passes whose cost is unknown is probed: all its passes run here on one
+function after another, until workers would be done sooner with the rest, dispatch
+overhead included. A module that is worth a pool loses a few milliseconds, once; a small
+one never pays for a pool, nor does a large one of small functions.
 
 Workers that are not started take longer to start than a small pipeline takes. So this
 process goes on with the functions until they are ready: a first run is not slower than
@@ -16,9 +15,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -27,16 +25,11 @@ from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.placement import PlacementPolicy
-from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import budgets_of
-from parpass.transform.capture.intercept import tagging_log_records
-from parpass.transform.capture.recorder import function_pass_body
+from parpass.runner.placement import Placement, PlacementPolicy
+from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
-from parpass.transform.plan.commands import StageResult
-from parpass.transform.plan.serial import SerialStep
 
-_DEFAULT_PACE = 2e-5  # seconds for a pass on a node, until it has been measured
+_DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
 _SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
 _LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
@@ -48,21 +41,23 @@ _OFFLOAD_SECONDS = 0.2
 
 
 class StopCriterion:
-    """Decides, before each function of a probe, whether workers would be faster.
+    """Decides, before each function, whether workers would be faster with the rest.
+
+    Args:
+        functions: How many functions there are.
+        policy: Knows the workers.
+        store: Has the functions.
 
     Attributes:
         nodes: The nodes of the functions so far, about.
-        done: How many functions that is.
+        has_started: Whether it started workers.
+        start_seconds: How long this process was at starting them.
     """
 
     def __init__(
-        self,
-        steps: int,
-        functions: int,
-        policy: PlacementPolicy,
-        store: ModuleStore,
+        self, functions: int, policy: PlacementPolicy, store: ModuleStore
     ) -> None:
-        self._steps, self._functions = steps, functions
+        self._functions = functions
         self._overhead = policy.dispatch_overhead(functions)
         self._speedup = policy.speedup()
         self._store = store
@@ -75,11 +70,11 @@ class StopCriterion:
         self._rates: deque[float] = deque(maxlen=_LOOKS)
         self._longest = 0.0, 0  # seconds between two looks, and for how many functions
         self.nodes = 0
-        self.done = 0
+        self.has_started = False
+        self.start_seconds = 0.0
 
     def __call__(self, at: int, function: Any) -> bool:
-        """Return whether the probe goes on with a function."""
-        self.done = at
+        """Return whether this process goes on with a function."""
         is_sampled = at >= _ALWAYS_COUNTED and self._rates[-1] < _BRIEF_SECONDS
         if is_sampled and at % _SAMPLE_STRIDE:
             self.nodes += self._size
@@ -91,7 +86,7 @@ class StopCriterion:
             return False
         if at < _ALWAYS_COUNTED or self._counting <= _COUNTING_SHARE * spent:
             pace = each * at / self.nodes if each else _DEFAULT_PACE
-            limit = int(min(self._overhead / (pace * self._steps or 1e-12), 1e9)) + 1
+            limit = int(min(self._overhead / (pace or 1e-12), 1e9)) + 1
             self._size = 1 + self._adapter.size(function, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:
@@ -103,12 +98,18 @@ class StopCriterion:
         """Return the seconds since the first function."""
         return time.perf_counter() - self._began
 
+    def start_others(self) -> None:
+        """Start the workers for which there was no core while others started."""
+
+    def cancel(self) -> None:
+        """Let the workers load nothing any more."""
+
     def _should_offload(self, saving: float) -> bool:
         """Return whether the rest is offloaded, which would save so many seconds."""
         return saving > self._overhead
 
     def _seconds_per_function(self, spent: float, at: int) -> float:
-        """Return the time of the pass on one function; 0 until it is known.
+        """Return the time of the passes on one function; 0 until it is known.
 
         One function may take far longer, for an interruption or a late import, and is
         left out; if several in a row do, those that follow are taken to be like them.
@@ -128,13 +129,10 @@ class StopCriterion:
         return max(min(rate, mean), in_a_row)
 
     def _expected_saving(self, each: float, done: int) -> float:
-        """Return what the workers would save on the functions that are left.
-
-        The other passes are assumed to cost as much as the first one.
-        """
+        """Return what the workers would save on the functions that are left."""
         if not each:
             return 0.0
-        gain = self._speedup.seconds(each * done * self._steps, self.nodes, done)
+        gain = self._speedup.seconds(each * done, self.nodes, done)
         return gain * (self._functions - done) / done
 
 
@@ -144,37 +142,28 @@ class WarmUpCriterion(StopCriterion):
     It starts them once they would save more than their start costs; they are ready
     when the first of them has loaded the passes.
 
+    Where the stage was placed in workers they are started before the first function.
+
     Args:
-        stage: The stage, of which all passes run on each function.
+        stage: The stage.
         state: The run.
         policy: Knows the workers.
-        start: Whether to start them before the first function.
-
-    Attributes:
-        has_started: Whether it did.
-        start_seconds: How long this process was at starting them.
     """
 
     def __init__(
-        self,
-        stage: StageInProgress,
-        state: RunState,
-        policy: PlacementPolicy,
-        *,
-        start: bool,
+        self, stage: StageInProgress, state: RunState, policy: PlacementPolicy
     ) -> None:
-        functions = len(stage.outcomes.missing())
-        super().__init__(1, functions, policy, state.store)
+        super().__init__(len(stage.outcomes.missing()), policy, state.store)
         self._executor, self._steps_to_load = policy.executor, stage.command.steps
-        self._start, config = start, state.context.config
+        self._start, config = (
+            stage.placed.place is Placement.REMOTE,
+            state.context.config,
+        )
         self._start_seconds = config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
         given = config.get(ASKING_WORKERS_SECONDS)
         self._offload_overhead = _OFFLOAD_SECONDS if given is None else given
         self._loading: list[Future[bytes]] = []
-        self._owner = state.store
         self._has_started_all = False
-        self.has_started = False
-        self.start_seconds = 0.0
 
     def start_others(self) -> None:
         """Start the workers for which there was no core while others started.
@@ -220,53 +209,5 @@ class WarmUpCriterion(StopCriterion):
         message = msgspec.msgpack.encode((self._start_seconds, payload))
         # One core is this process's; a pool starts as many processes as it has jobs.
         for _ in range(max(1, self._speedup.at_once - 1)):
-            loading = self._executor.submit(load_payload, message, owner=self._owner)
+            loading = self._executor.submit(load_payload, message, owner=self._store)
             self._loading.append(loading)
-
-
-class ProbeResult(NamedTuple):
-    """A pass that ran on the first functions of a module, as workers have the rest.
-
-    Attributes:
-        step: The pass, suspended.
-        done: How many functions it ran on.
-        nodes: The nodes of these functions, about.
-        seconds: The time on each of them, about.
-    """
-
-    step: SerialStep
-    done: int
-    nodes: int
-    seconds: float
-
-
-def probe_stage(
-    steps: Sequence[Pass], mod: Any, state: RunState, policy: PlacementPolicy
-) -> StageResult | ProbeResult:
-    """Run the first pass of a stage in this process until workers would be faster.
-
-    Returns:
-        The pass, suspended; or the result of a stage of that pass alone, if it came to
-        the end of the module.
-    """
-    began = time.perf_counter()
-    functions = len(state.adapter.functions(mod))
-    criterion = StopCriterion(len(steps), functions, policy, state.store)
-    (budget,) = budgets_of(steps[:1], state.context.config)
-    about = mod, state.context, state.adapter, state.analyses
-    step = SerialStep(steps[0], budget, *about)
-    with (
-        state.walk(steps[:1], mod, criterion) as proceed,
-        function_pass_body(),
-        tagging_log_records,
-        state.analyses,
-    ):
-        is_done = step.run(proceed)
-    done, nodes = criterion.done, criterion.nodes
-    if not is_done:
-        spent = time.perf_counter() - began
-        return ProbeResult(step, done, nodes, spent / max(1, done))
-    made, record = step.outcome(began)
-    if record.failure is None:
-        policy.update_from_probe(steps[:1], record.seconds, nodes, functions)
-    return StageResult(made, [record], began, time.perf_counter())

@@ -15,15 +15,15 @@ from parpass.runner.follow.pickling import find_unpicklable
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.shared_dir import StorageError
 from parpass.runner.ipc.status_board import StatusBoard
-from parpass.runner.observers import LocalReason
+from parpass.runner.placement import PlacementReason
 from parpass.runner.pool.coordinator import run_stage
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.transform import Pass
 
-_FALLBACK_REASONS: dict[type[Exception], LocalReason] = {
-    StorageError: LocalReason.NO_ROOM,
-    UnsendableError: LocalReason.UNSENDABLE,
-    NoWorkersError: LocalReason.NO_PROCESSES,
+_FALLBACK_REASONS: dict[type[Exception], PlacementReason] = {
+    StorageError: PlacementReason.NO_ROOM,
+    UnsendableError: PlacementReason.UNSENDABLE,
+    NoWorkersError: PlacementReason.NO_PROCESSES,
 }
 
 
@@ -169,18 +169,20 @@ def _unsendable(
         ) from error
     passes = [find_unpicklable(step, step.info.name) for step in steps]
     if any(passes):
-        return FallbackError(LocalReason.UNSENDABLE, "be sent to the workers", passes)
+        return FallbackError(
+            PlacementReason.UNSENDABLE, "be sent to the workers", passes
+        )
     return FallbackError(
-        LocalReason.UNSENDABLE, f"the module, {format_with_method(error)}"
+        PlacementReason.UNSENDABLE, f"the module, {format_with_method(error)}"
     )
 
 
 def _unloadable(steps: Sequence[Pass], error: UnloadableError) -> FallbackError:
     """Return the fallback for what workers cannot load: a pass, or anything else."""
     if error.step is None:
-        return FallbackError(LocalReason.UNLOADABLE, str(error))
+        return FallbackError(PlacementReason.UNLOADABLE, str(error))
     passes = [error.why if at == error.step else None for at in range(len(steps))]
-    return FallbackError(LocalReason.UNLOADABLE, "be loaded by the workers", passes)
+    return FallbackError(PlacementReason.UNLOADABLE, "be loaded by the workers", passes)
 
 
 def _exclude_entry(error: UnloadableError) -> bool:

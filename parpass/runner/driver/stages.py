@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,28 +27,31 @@ from parpass.runner.driver.local import LocalStageExecutor
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.ipc.messages import Verdict
 from parpass.runner.ipc.module_store import StoredModule
-from parpass.runner.observers import Activity, LocalReason, timing
-from parpass.runner.placement import Placement, PlacementEstimate, PlacementPolicy
+from parpass.runner.observers import Activity, timing
+from parpass.runner.placement import (
+    Placed,
+    Placement,
+    PlacementPolicy,
+    PlacementReason,
+    together,
+)
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
-from parpass.transform.budget import budgets_of
+from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.plan.commands import RunStage, StageResult
 from parpass.transform.plan.serial import Suspended, ends_stage
 
 if TYPE_CHECKING:
     from parpass.runner.driver.remote import RemoteStageExecutor
-
-# Passes that go together at most: a pass that reads other functions has the passes
-# before it run on them, and those read others, as deep on Python's stack as this.
-_MAX_FUSED_STEPS = 16
+    from parpass.runner.pool.remote_stage import RemoteStage
 
 _FALLBACK_MESSAGES = {
-    LocalReason.NO_ROOM: (
+    PlacementReason.NO_ROOM: (
         "there is no room to share bytes with the workers ({})",
         "; enlarge /dev/shm, or set TMPDIR to a folder with room",
     ),
-    LocalReason.UNSENDABLE: ("the workers cannot be sent {}", ""),
-    LocalReason.UNLOADABLE: ("the workers cannot load {}", ""),
-    LocalReason.NO_PROCESSES: ("no processes can be started ({})", ""),
+    PlacementReason.UNSENDABLE: ("the workers cannot be sent {}", ""),
+    PlacementReason.UNLOADABLE: ("the workers cannot load {}", ""),
+    PlacementReason.NO_PROCESSES: ("no processes can be started ({})", ""),
 }
 
 
@@ -63,10 +67,7 @@ class StageExecutor:
         self._state = state
         self._local = LocalStageExecutor(state)
         self._policy = state.policy  # None from a fallback of the run on
-        self._no_policy_reason = LocalReason.NO_WORKERS
-        self._workers_slower = False  # in the last stage
-        self._finished_locally = False  # that stage
-        self._starting_seconds = 0.0  # of it, waiting for workers to start
+        self._why_no_policy = PlacementReason.NO_WORKERS
         self.quarantined: dict[tuple[str, int], Verdict] = {}
 
     def begin(self, command: RunStage) -> StageResult | Suspended:
@@ -77,22 +78,21 @@ class StageExecutor:
         """
         if not command.done and self.quarantined:
             self.quarantined = {}
-        policy = self._policy
-        if self._state.cache is not None:
-            return Suspended(functools.partial(self._await_cached, command))
+        state, policy = self._state, self._policy
+        if state.cache is not None:
+            return Suspended(functools.partial(self._await, command, None))
         if policy is None:
-            return self._local.run(command, self._no_policy_reason)
-        state, steps, mod = self._state, command.steps, command.mod
+            return self._local.run(command, self._why_no_policy)
+        steps, mod = command.steps, command.mod
         budgets = budgets_of(steps, state.context.config)
         is_stored = type(mod) is StoredModule
         functions = mod.handles if is_stored else state.adapter.functions(mod)
-        estimate = policy.choose(steps, budgets, functions)
-        if estimate.place is not Placement.LOCAL:
-            return Suspended(functools.partial(self._await, command, policy, estimate))
-        reason = policy.local_reason(len(functions))
-        outcome = self._local.run(command, reason, budgets)
-        if estimate.seconds:
-            policy.update(estimate, steps, mod, outcome)
+        placed = policy.choose(steps, budgets, functions)
+        command = command.first(placed.count)
+        if placed.place is not Placement.LOCAL:
+            return Suspended(functools.partial(self._await, command, placed))
+        outcome = self._local.run(command, placed.why, budgets[: placed.count])
+        policy.update(placed, command.steps, mod, outcome)
         return outcome
 
     async def run(self, command: RunStage) -> StageResult:
@@ -100,175 +100,147 @@ class StageExecutor:
         begun = await self._state.backend.call(self.begin, command)
         return await begun.answer() if isinstance(begun, Suspended) else begun
 
-    async def _await_cached(self, command: RunStage) -> StageResult:
-        """Run a stage on the functions whose results are not in the cache."""
-        state, policy, began = self._state, self._policy, time.perf_counter()
-        command = self._fused(command)
-        stage = await state.backend.call_shielded(self._recalled, command, began)
-        if policy is None or not stage.outcomes.missing():
-            return await self._complete_locally(stage, self._no_policy_reason)
-        steps, rest = stage.command.steps, stage.missing_handles
-        budgets = budgets_of(steps, state.context.config)
-        estimate = await state.backend.call(policy.choose, steps, budgets, rest)
-        if estimate.place is Placement.LOCAL:
-            return await self._complete_locally(stage, policy.local_reason(len(rest)))
-        return await self._run_missing(
-            stage,
-            policy,
-            estimate,
-            starts=estimate.place is not Placement.PROBE,
-        )
+    async def _await(self, command: RunStage, placed: Placed | None) -> StageResult:
+        """Run a stage function by function, first here and then in workers.
 
-    def _recalled(self, command: RunStage, began: float) -> StageInProgress:
-        """Return a stage with the outcomes that are in the cache."""
-        state, cache = self._state, None
+        | place  | what runs here, if workers are ready | if they are not             |
+        |--------|--------------------------------------|-----------------------------|
+        | LOCAL  | all                                  | all                         |
+        | PROBE  | until workers would be faster        | the same, and they have     |
+        |        |                                      | started meanwhile           |
+        | REMOTE | nothing                              | until they have started, if |
+        |        |                                      | `may_take_back`             |
+
+        Functions whose outcomes are in the cache run nowhere.
+
+        Args:
+            command: The stage.
+            placed: Where it runs; None where that depends on what is in the cache.
+        """
+        call, began = self._state.backend.call_shielded, time.perf_counter()
+        stage = await call(self._begun, command, placed, began)
+        policy, placed, why = self._policy, stage.placed, stage.placed.why
+        if placed.place is Placement.LOCAL or policy is None:
+            return await self._complete_locally(stage, why)
+        is_ready = placed.place is Placement.REMOTE and stage.was_warm
+        if placed.may_take_back and not is_ready:
+            why = await self._local.run_until_handover(stage, policy)
+            if not stage.outcomes.missing():
+                return await self._complete_locally(stage, why)
+        return await self._run_in_workers(stage, policy)
+
+    def _begun(
+        self, command: RunStage, placed: Placed | None, began: float
+    ) -> StageInProgress:
+        """Return a stage that begins, with the outcomes that are in the cache."""
+        state, policy = self._state, self._policy
         module = state.store.wrap(command.mod)
-        assert state.cache is not None
-        count, key = state.cache.first_stage(command.steps, module.base)
-        command = command.first(count)
-        outcomes = self._outcomes_of(command, module)
-        if key is None:
-            state.cache.computed += len(outcomes.names)
-        else:
+        key = None
+        if state.cache is not None:
+            command = command.first(together(command.steps, state.context))
+            count, key = state.cache.first_stage(command.steps, module.base)
+            command = command.first(count)
+        outcomes, cache = StageOutcomes(list(module.handles), len(command.steps)), None
+        for one in state.observers:
+            one.stage_began(command.steps, outcomes)
+        if state.cache is not None and key is not None:
             # Only where there is a cache.
             from parpass.runner.cache.stage_cache import StageCache
 
             outcomes.recording = state.cache.recording
             cache = StageCache(state.cache, key, command.steps, module)
             cache.recall(outcomes)
-        return StageInProgress(
-            command, module, outcomes, began, was_warm=self._is_warm, cache=cache
-        )
+        elif state.cache is not None:
+            state.cache.computed += len(outcomes.names)
+        if policy is None:
+            placed = Placed(Placement.LOCAL, self._why_no_policy, len(command.steps))
+        elif placed is None:
+            budgets = budgets_of(command.steps, state.context.config)
+            rest = {name: module.handles[name] for name in outcomes.missing_names()}
+            placed = policy.choose(command.steps, budgets, rest)
+        is_warm = policy is not None and policy.executor.is_warm
+        return StageInProgress(command, module, outcomes, began, is_warm, placed, cache)
 
-    @property
-    def _is_warm(self) -> bool:
-        """Whether there are workers."""
-        return self._policy is not None and self._policy.executor.is_warm
-
-    def _fused(self, command: RunStage) -> RunStage:
-        """Return the command for the first steps, as many as go together at most."""
-        fuses = self._state.store.optimizations.stages
-        return command.first(_MAX_FUSED_STEPS if fuses else 1)
-
-    def _outcomes_of(self, command: RunStage, module: StoredModule) -> StageOutcomes:
-        """Return the outcomes of a stage that begins, of which there are none yet."""
-        outcomes = StageOutcomes(list(module.handles), len(command.steps))
-        for one in self._state.observers:
-            one.stage_began(command.steps, outcomes)
-        return outcomes
-
-    async def _await(
-        self, command: RunStage, policy: PlacementPolicy, estimate: PlacementEstimate
+    async def _run_in_workers(
+        self, stage: StageInProgress, policy: PlacementPolicy
     ) -> StageResult:
-        """Run a stage that is probed, or that workers run."""
-        state, command = self._state, self._fused(command)
-        began = time.perf_counter()
-        probed = None
-        if estimate.place is Placement.PROBE:
-            probed = await state.backend.call(self._local.probe, command, policy)
-            if isinstance(probed, StageResult):
-                return probed
-        module = await state.backend.call_shielded(state.store.wrap, command.mod)
-        outcomes = self._outcomes_of(command, module)
-        stage = StageInProgress(
-            command,
-            module,
-            outcomes,
-            began,
-            was_warm=self._is_warm,
-            is_probed=probed is not None,
-        )
-        if probed is not None:
-            await self._local.resume_probed(probed, stage)
-        return await self._run_missing(stage, policy, estimate, starts=probed is None)
+        """Run the rest of a stage in workers, and learn from what that took."""
+        outcomes, steps, placed = stage.outcomes, stage.command.steps, stage.placed
+        missing, rest = outcomes.missing(), stage.missing_handles
+        local_seconds = policy.local_seconds(steps, rest)
+        taken_back_at = local_seconds if placed.may_take_back else None
+        asked = time.perf_counter()
+        try:
+            remote = await self._send(stage, policy, taken_back_at)
+            await self._revalidate(stage, policy, remote.budgets)
+        except FallbackError as fallback:
+            return await self._fall_back(stage, policy, fallback)
+        result = await self._merge_outcomes(stage)
+        if ends_stage(result.records[-1]):
+            # A serial run does not come to all of it.
+            self._compare(None)
+        else:
+            self._compare(local_seconds, sum([outcomes.seconds[at] for at in missing]))
+            starting = remote.starting_seconds() / policy.executor.workers
+            spent = result.ended - asked - starting
+            # Workers that were started just now had to load what passes use.
+            is_slower = stage.was_warm and spent > (local_seconds or math.inf)
+            if placed.place is Placement.PROBE and (remote.is_reclaimed or is_slower):
+                update = policy.update_from_remainder
+                await self._state.backend.call(update, steps, rest, spent)
+        # Of a cost that only some functions had nothing can be learnt for all.
+        if not outcomes.recalled:
+            args = placed, steps, stage.command.mod, result
+            await self._state.backend.call(policy.update, *args)
+        return result
 
-    async def _run_missing(
+    async def _send(
         self,
         stage: StageInProgress,
         policy: PlacementPolicy,
-        estimate: PlacementEstimate,
-        *,
-        starts: bool,
-    ) -> StageResult:
-        """Run the rest of a stage in workers, and here until they are ready.
+        taken_back_at: float | None = None,
+    ) -> RemoteStage:
+        """Run a stage in workers, on the functions without an outcome.
 
         Args:
             stage: The stage.
             policy: Knows the workers.
-            estimate: The estimate for the stage.
-            starts: Whether workers are started at once, as the estimate says that they
-                are worth it; else when that is known.
+            taken_back_at: The seconds that this process would take, which takes back
+                what workers that are slower have not begun; None if it does not.
+
+        Raises:
+            FallbackError: Workers cannot run it, or some of its passes.
         """
-        # Without an estimate workers run it for other reasons than speed.
-        if not stage.was_warm and (estimate.expected or not starts):
-            reason = await self._local.run_until_warm(stage, policy, start=starts)
-            if not stage.outcomes.missing():
-                return await self._complete_locally(stage, reason)
-        return await self._measured(stage, policy, estimate)
-
-    async def _measured(
-        self,
-        stage: StageInProgress,
-        policy: PlacementPolicy,
-        estimate: PlacementEstimate,
-    ) -> StageResult:
-        """Run the rest of a stage in workers, and learn from what that took."""
-        state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
-        missing, rest = outcomes.missing(), stage.missing_handles
-        local_seconds = policy.local_seconds(steps, rest)
-        asked, self._starting_seconds = time.perf_counter(), 0.0
-        self._workers_slower = self._finished_locally = False
-        is_told = stage.is_probed or estimate.expected > 0
-        told = local_seconds if is_told else None
-        outcome = await self._remote(stage, policy, told)
-        was_remote = not (self._finished_locally or outcomes.missing())
-        if ends_stage(outcome.records[-1]):
-            # A serial run does not come to all of it.
-            self._compare(None)
-        elif was_remote:
-            took = sum([outcomes.seconds[at] for at in missing])
-            self._compare(local_seconds, took)
-            spent = outcome.ended - asked - self._starting_seconds
-            # Workers that were started just now had to load what passes use.
-            is_slower = stage.was_warm and spent > (local_seconds or math.inf)
-            if stage.is_probed and (self._workers_slower or is_slower):
-                update = policy.update_from_remainder
-                await state.backend.call(update, steps, rest, spent)
-        # Of a cost that only some functions had nothing can be learnt for all.
-        is_whole = not (self._finished_locally or outcomes.recalled)
-        if estimate.seconds and is_whole:
-            args = estimate, steps, stage.command.mod, outcome
-            await state.backend.call(policy.update, *args)
-        return outcome
-
-    async def _remote(
-        self,
-        stage: StageInProgress,
-        policy: PlacementPolicy,
-        local_seconds: float | None = None,
-    ) -> StageResult:
-        """Run a stage in workers, on the functions without an outcome."""
-        state, outcomes, steps = self._state, stage.outcomes, stage.command.steps
-        try:
-            with timing(state.observers, Activity.LOADING):
-                remote = _remote_executor(state)
-            ran = await remote.run(stage, policy.executor, local_seconds)
-            self._starting_seconds += ran.starting_seconds() / policy.executor.workers
-        except FallbackError as fallback:
-            return await self._fall_back(stage, policy, fallback)
-        if ran.is_reclaimed:
-            self._workers_slower = True
-            await self._local.run_remainder(stage, LocalReason.WORKERS_SLOWER)
+        state = self._state
+        with timing(state.observers, Activity.LOADING):
+            remote = _remote_executor(state)
+        sent = await remote.run(stage, policy.executor, taken_back_at)
+        if sent.is_reclaimed:
+            await self._local.run_rest(stage, PlacementReason.WORKERS_SLOWER)
         else:
-            outcomes.mark_rechecked()
+            stage.outcomes.mark_rechecked()
+        return sent
+
+    async def _revalidate(
+        self,
+        stage: StageInProgress,
+        policy: PlacementPolicy,
+        budgets: Sequence[Budget],
+    ) -> None:
+        """Run again the functions that relied on signatures which changed.
+
+        Raises:
+            FallbackError: As by `_send`.
+        """
+        outcomes, steps = stage.outcomes, stage.command.steps
         while outcomes.invalidate_dependents():
-            args = steps, ran.budgets, stage.missing_handles
-            estimate = await state.backend.call(policy.choose, *args)
-            if outcomes.needs_worker_recheck or estimate.place is not Placement.LOCAL:
+            args = steps, budgets, stage.missing_handles
+            placed = await self._state.backend.call(policy.choose, *args)
+            if outcomes.needs_worker_recheck or placed.place is not Placement.LOCAL:
                 begun = msgspec.structs.replace(stage, was_warm=True)  # by now
-                return await self._remote(begun, policy)
-            await self._local.run_remainder(stage, LocalReason.REVALIDATED)
-        return await self._merge_outcomes(stage)
+                await self._send(begun, policy)
+            else:
+                await self._local.run_rest(stage, PlacementReason.REVALIDATED)
 
     async def _fall_back(
         self, stage: StageInProgress, policy: PlacementPolicy, fallback: FallbackError
@@ -279,7 +251,7 @@ class StageExecutor:
             RuntimeUseError: The run is isolated.
         """
         if fallback.passes is None:
-            self._policy, self._no_policy_reason = None, fallback.reason
+            self._policy, self._why_no_policy = None, fallback.reason
             self._warn_run_local(fallback)
             return await self._finish_locally(stage, fallback.reason)
         self._check_not_isolated(stage, fallback)
@@ -294,34 +266,31 @@ class StageExecutor:
                 one.stage_began(first.command.steps, first.outcomes)
         if is_local[0]:
             self._warn_passes_local(first, fallback)
-            return await self._finish_locally(first, LocalReason.UNSENDABLE)
+            return await self._finish_locally(first, PlacementReason.UNSENDABLE)
         if first.outcomes.is_empty:
             return await self.run(first.command)
-        begun = first.outcomes.partial
-        await self._local.run_remainder(first, LocalReason.SMALL, begun)
-        return await self._remote(first, policy)
+        return await self._run_in_workers(first, policy)
 
     async def _finish_locally(
-        self, stage: StageInProgress, reason: LocalReason
+        self, stage: StageInProgress, reason: PlacementReason
     ) -> StageResult:
         """Run the functions of a stage without an outcome in this process.
 
         Effects that were emitted are not emitted again, and a pass that killed a worker
         is not called on that function.
         """
-        state, outcomes = self._state, stage.outcomes
-        self._finished_locally = True
-        if outcomes.is_empty:
-            return await state.backend.call(self._local.run, stage.command, reason)
+        if stage.outcomes.is_empty:
+            run = self._local.run
+            return await self._state.backend.call(run, stage.command, reason)
         self._compare(None)  # workers may have run some of it
         return await self._complete_locally(stage, reason)
 
     async def _complete_locally(
-        self, stage: StageInProgress, reason: LocalReason
+        self, stage: StageInProgress, reason: PlacementReason
     ) -> StageResult:
-        await self._local.run_remainder(stage, reason)
+        await self._local.run_rest(stage, reason)
         while stage.outcomes.invalidate_dependents():
-            await self._local.run_remainder(stage, reason)
+            await self._local.run_rest(stage, reason)
         return await self._merge_outcomes(stage)
 
     async def _merge_outcomes(self, stage: StageInProgress) -> StageResult:
@@ -396,7 +365,7 @@ def _remote_executor(state: RunState) -> RemoteStageExecutor:
             # Not before the first stage goes to workers: it loads trio.
             from parpass.runner.driver.remote import RemoteStageExecutor
     except RuntimeError as error:
-        raise FallbackError(LocalReason.NO_PROCESSES, str(error)) from error
+        raise FallbackError(PlacementReason.NO_PROCESSES, str(error)) from error
     return RemoteStageExecutor(state)
 
 

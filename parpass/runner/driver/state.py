@@ -13,8 +13,13 @@ from parpass.runner.ipc.module_store import (
     ModuleStore,
     StoredModule,
 )
-from parpass.runner.observers import Activity, LocalReason, RunObserver, Walk, timing
-from parpass.runner.placement import PlacementPolicy
+from parpass.runner.observers import (
+    Activity,
+    RunObserver,
+    Walk,
+    timing,
+)
+from parpass.runner.placement import Placed, PlacementPolicy, PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
@@ -52,33 +57,23 @@ class RunState(msgspec.Struct, frozen=True):
     cache: RunCache | None = None
 
     @property
-    def checkpoint(self) -> Callable[..., object] | None:
-        """Raises in a run that was abandoned; None where none can be."""
-        return self.store.check_open if self.backend.abandons else None
-
-    @property
     def watchers(self) -> Sequence[RunObserver]:
         """The observers that are notified of each function in this process."""
         return [one for one in self.observers if one.watches_functions]
 
     def walk(
-        self,
-        steps: Sequence[Pass],
-        mod: Any,
-        proceed: Callable[[int, Any], object] | None,
+        self, steps: Sequence[Pass], mod: Any
     ) -> AbstractContextManager[Callable[[int, Any], object] | None]:
         """Return a block with the checkpoint of passes on a whole module here.
 
-        Args:
-            steps: The passes.
-            mod: The module.
-            proceed: The checkpoint; that of the block also notifies observers.
+        It raises in a run that was abandoned, and notifies observers.
         """
+        checkpoint = self.store.check_open if self.backend.abandons else None
         watchers = self.watchers
         if not watchers:
-            return nullcontext(proceed)
+            return nullcontext(checkpoint)
         names = list(self.adapter.functions(mod))
-        return Walk(watchers, steps, names, proceed)
+        return Walk(watchers, steps, names, checkpoint)
 
     def load(self, mod: Any) -> Any:
         """Return a module as an object; one in the store is decoded."""
@@ -99,7 +94,7 @@ class StageInProgress(msgspec.Struct, frozen=True):
         outcomes: The results so far.
         began: The start of the stage, by `time.perf_counter()`.
         was_warm: Whether there were workers then.
-        is_probed: Whether its first pass ran on some functions in this process.
+        placed: Where it was to run then.
         cache: Its results of earlier runs; None if there are none, nor will be.
     """
 
@@ -108,7 +103,7 @@ class StageInProgress(msgspec.Struct, frozen=True):
     outcomes: StageOutcomes
     began: float
     was_warm: bool
-    is_probed: bool = False
+    placed: Placed
     cache: StageCache | None = None
 
     @property
@@ -121,8 +116,11 @@ class StageInProgress(msgspec.Struct, frozen=True):
         """Return the stage of the first `count` passes, with their results so far."""
         command, outcomes = self.command.first(count), self.outcomes.first(count)
         cache = self.cache if outcomes is self.outcomes else None
+        placed = self.placed
+        if outcomes is not self.outcomes:
+            placed = msgspec.structs.replace(placed, count=count, estimate=None)
         return msgspec.structs.replace(
-            self, command=command, outcomes=outcomes, cache=cache
+            self, command=command, outcomes=outcomes, placed=placed, cache=cache
         )
 
 
@@ -138,7 +136,7 @@ class FallbackError(Exception):
 
     def __init__(
         self,
-        reason: LocalReason,
+        reason: PlacementReason,
         detail: str,
         passes: Sequence[str | None] | None = None,
     ) -> None:

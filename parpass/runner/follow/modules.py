@@ -42,6 +42,7 @@ from parpass.runner.follow.plain_values import (
     encode_values,
     sync_values,
 )
+from parpass.transform.passes import holders_of
 
 _CHANGED = b"?"  # in place of the digest of a file that has changed since, or is gone
 
@@ -319,8 +320,7 @@ def follow_modules(state: ModuleState) -> None:
 
 
 def _classes_of(one: Any) -> list[type]:
-    inner: Any = getattr(one, "_inst", None)
-    return [*type(one).__mro__, *(type(inner).__mro__ if inner is not None else ())]
+    return [kind for holder in holders_of(one) for kind in type(holder).__mro__]
 
 
 def _last(modules: dict[str, ModuleType]) -> str:

@@ -21,7 +21,6 @@ scanning again is expensive: the functions that get it inherit its dependencies.
 from __future__ import annotations
 
 import contextlib
-import copy
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -69,7 +68,6 @@ class FunctionCursor:
 
     Args:
         name: The name of the function.
-        partial: Its outcome after the steps that have run already.
 
     Attributes:
         name: The name of the function.
@@ -80,9 +78,9 @@ class FunctionCursor:
 
     __slots__ = ("emissions", "name", "original", "outcome")
 
-    def __init__(self, name: str, partial: FunctionOutcome | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.outcome = FunctionOutcome(None) if partial is None else copy.copy(partial)
+        self.outcome = FunctionOutcome(None)
         self.original: Any = None
         self.emissions: EmissionBuffer | None = None
 
@@ -263,10 +261,6 @@ class StageInterpreter:
         if self._digests is None:
             self._digests = ContentDigests(self.adapter, self._module)
         return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
-
-    def seed(self, name: str, function: Any, at: int) -> None:
-        """Set the version of a function at the start of step `at`."""
-        self._versions[name, at] = function
 
     def _update_cutoff(self, name: str, outcome: FunctionOutcome) -> None:
         cutoff = outcome.cutoff(self._index[name])

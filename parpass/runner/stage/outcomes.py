@@ -57,8 +57,6 @@ class StageOutcomes:
         step_seconds: For each pass, the time on all functions.
         notable: The outcomes of functions with effects or a failure.
         unstable: The functions that are not assumed to keep their signatures.
-        partial: The outcomes of the first pass on the functions on which it ran in this
-            process; its emissions were emitted as it ran.
         quarantined: The calls, by function and step, that killed a worker or hung.
         cutoff: The end of the stage, as far as it is known.
         done: How many functions have an outcome.
@@ -74,7 +72,6 @@ class StageOutcomes:
         self.step_seconds = [0.0] * steps
         self.notable: dict[int, FunctionOutcome] = {}
         self.unstable: set[int] = set()
-        self.partial: Mapping[int, FunctionOutcome] = {}
         self.quarantined: dict[tuple[str, int], Verdict] = {}
         self._unconfirmed: dict[tuple[str, int], Verdict] = {}
         self.cutoff = Cutoff(steps - 1)
@@ -90,12 +87,11 @@ class StageOutcomes:
     def first(self, steps: int) -> StageOutcomes:
         """Return the outcomes of a stage of the first steps, begun anew.
 
-        Partial outcomes and quarantined calls are kept.
+        Quarantined calls are kept.
         """
         if steps == self._steps:
             return self
         shorter = StageOutcomes(self.names, steps)
-        shorter.partial = self.partial
         shorter.quarantined = {
             call: verdict
             for call, verdict in self.local_quarantine().items()
@@ -105,16 +101,13 @@ class StageOutcomes:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no outcome, no partial one and no quarantined call."""
-        return not (self.partial or self.quarantined or any(self.handles))
+        """Whether there is no outcome, and no quarantined call."""
+        return not (self.quarantined or any(self.handles))
 
     def put(
         self, function: int, handle: FunctionHandle, outcome: FunctionOutcome
     ) -> None:
         """Set the outcome of a function."""
-        if function in self.partial and 0 in outcome.effects:
-            emitted = replace(outcome.effects[0], emissions=())
-            outcome.effects = {**outcome.effects, 0: emitted}
         self.done += self.handles[function] is None
         self.handles[function] = handle
         total = 0.0

@@ -11,6 +11,7 @@ from typing import Any
 
 from parpass.runner.ipc.messages import JobTimes
 from parpass.transform import Pass
+from parpass.transform.passes import holders_of
 
 # Of this thread: nanoseconds on a processor, nanoseconds ready to run but without one,
 # and how often it had one (Linux, Documentation/scheduler/sched-stats.rst).
@@ -109,8 +110,7 @@ class PassStateMonitor:
 def _attributes(steps: Sequence[Pass]) -> dict[_Attribute, Any]:
     found: dict[_Attribute, Any] = {}
     for at, step in enumerate(steps):
-        inner = getattr(step, "_inst", None)
-        for holder in (step, inner):
+        for holder in holders_of(step):
             for name, value in getattr(holder, "__dict__", {}).items():
                 found[at, name] = value
     return found

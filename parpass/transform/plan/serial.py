@@ -131,11 +131,7 @@ def ends_stage(record: StepRecord) -> bool:
 
 
 class SerialStep:
-    """One function-wise pass on the functions of a module, in this process.
-
-    `changed` has the functions that the pass changed, by name, `recorders` the
-    recorders of functions with effects, by index.
-    """
+    """One function-wise pass on the functions of a module, in this process."""
 
     def __init__(
         self,
@@ -151,14 +147,14 @@ class SerialStep:
         self._recorder: Recorder | None = None
         self._failure: BaseException | None = None
         self._failed_on: str | None = None
-        self.changed: dict[str, Any] = {}
-        self.recorders: dict[int, Recorder] = {}
+        self._changed: dict[str, Any] = {}
+        self._recorders: dict[int, Recorder] = {}
 
-    def run(self, should_continue: Callable[[int, Any], object] | None = None) -> bool:
-        """Run the pass on the functions in order; return whether it ran on all of them.
+    def run(self, checkpoint: Callable[[int, Any], object] | None = None) -> None:
+        """Run the pass on the functions in order.
 
-        `should_continue` is called before each function, with its index and itself; the
-        pass is suspended where it returns False. It may raise to end the run.
+        `checkpoint` is called before each function, with its index and itself, and may
+        raise to end the run.
         """
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
@@ -169,8 +165,8 @@ class SerialStep:
         # Of the pass; a body sees its own diagnostics only.
         self._recorder = recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
-            if should_continue is not None and should_continue(at, function) is False:
-                return False
+            if checkpoint is not None:
+                checkpoint(at, function)
             result, own = function, Recorder(view, pass_name, analyses)
             own.diagnostics_before = len(recorder.diagnostics)
             if recorder.remarks:
@@ -185,7 +181,7 @@ class SerialStep:
             except BaseException as error:  # noqa: BLE001 -- raised by the plan
                 self._failure, self._failed_on = error, name
             if own.diagnostics or own.counted or own.remarks or own.changes:
-                self.recorders[at] = own
+                self._recorders[at] = own
                 recorder.take_over(own)
             if self._failure is not None:
                 extend_error(self._failure, own.diagnostics, recorder.diagnostics)
@@ -197,8 +193,7 @@ class SerialStep:
             ):
                 self._failed_on = name
             if result is not function:
-                self.changed[name] = result
-        return True
+                self._changed[name] = result
 
     def outcome(self, began: float) -> tuple[Any, StepRecord]:
         """Return the module and the record, after the pass has run on all functions."""
@@ -208,12 +203,12 @@ class SerialStep:
             names = list(self._adapter.functions(self._mod))
             record.function_counters = {
                 names[at]: own.counted
-                for at, own in self.recorders.items()
+                for at, own in self._recorders.items()
                 if own.counted
             }
-        made = with_members(self._adapter, self._mod, self.changed)
+        made = with_members(self._adapter, self._mod, self._changed)
         if len(self._analyses):
-            if not self.changed:
+            if not self._changed:
                 self._analyses.share(self._recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
         return made, record

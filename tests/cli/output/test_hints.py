@@ -33,7 +33,7 @@ from parpass.relay.transform import DeadCodeElimination
 from parpass.report import advice
 from parpass.runner import cores
 from parpass.runner.driver import session, stages
-from parpass.runner.observers import LocalReason
+from parpass.runner.placement import PlacementReason
 from parpass.runner.pool import coordinator, failure_attribution
 from parpass.transform import PassContext
 from tests.support.onnx.models import graph_model
@@ -131,7 +131,7 @@ def recommendation(check: Callable[[Any], Any], **figures: Any) -> str:
 
 
 def alone() -> str:
-    here = {LocalReason.NO_WORKERS.value: 4.0}
+    here = {PlacementReason.NO_WORKERS.value: 4.0}
     no_workers = advice._no_workers  # pyright: ignore[reportPrivateUsage]
     return recommendation(no_workers, here=here, longest_path=1.0)
 

@@ -31,7 +31,7 @@ from parpass.errors import (
 )
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.local import run_remainder
+from parpass.runner.driver.local import run_rest
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import (
@@ -204,7 +204,7 @@ def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> 
         pass_name="EndsTheProcess", function="main", cause="SIGKILL(-9)"
     )
     outcomes.quarantined = {("f0", 0): "it died", ("main", 0): dead}
-    run_remainder(steps, held, context, store, outcomes)
+    run_rest(steps, held, context, store, outcomes)
     assert not outcomes.missing()
     assert outcomes.notable[outcomes.names.index("main")].failure is dead
 

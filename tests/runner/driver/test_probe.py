@@ -40,7 +40,7 @@ def handed_over(costs: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> int 
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
-    criterion = StopCriterion(1, len(costs), *about)
+    criterion = StopCriterion(len(costs), *about)
     for at, cost in enumerate(costs):
         if not criterion(at, object()):
             return at

@@ -15,7 +15,7 @@ import pytest
 from parpass.runner import cost_model, open_runner, placement
 from parpass.runner.cost_model import COST_MODEL, SlowdownEstimate
 from parpass.runner.driver import probe
-from parpass.runner.observers import LocalReason
+from parpass.runner.placement import PlacementReason
 from parpass.runner.worker.jobs import load_payload
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.config import ASKING_WORKERS_SECONDS
@@ -109,7 +109,7 @@ def test_functions_run_here_until_workers_have_loaded_the_passes():
     assert here[: READY_AT + 1] == [1] * READY_AT + [0]
     assert executor.log.count("load") == 1
     assert report is not None
-    assert report.here[LocalReason.STARTING] > 0
+    assert report.here[PlacementReason.STARTING] > 0
 
 
 def test_all_functions_run_here_if_workers_are_never_ready():
@@ -134,7 +134,7 @@ def test_what_was_not_worth_starting_workers_is_reported_as_small_work():
         report = runner.last_report
     assert executor.log == []
     assert report is not None
-    assert list(report.here) == [LocalReason.SMALL]
+    assert list(report.here) == [PlacementReason.SMALL]
 
 
 @pytest.mark.parametrize("first", [1, READY_AT + 1])

@@ -169,16 +169,12 @@ def test_a_quarantined_call_is_unconfirmed_once_a_function_runs_again():
     assert outcomes.local_quarantine() == {("f1", 0): "it died"}
 
 
-def test_of_fewer_steps_it_is_known_what_was_begun_and_what_killed_in_them():
+def test_of_fewer_steps_it_is_known_what_killed_in_them():
     outcomes = StageOutcomes(NAMES, 3)
-    outcomes.partial = {0: FunctionOutcome(None, [0.0])}
     outcomes.quarantined = {("b", 0): "it died", ("c", 2): "it died"}
     outcomes.put(0, FunctionHandle(), FunctionOutcome(None, [0.0, 0.0, 0.0]))
     first = outcomes.first(2)
-    assert (first.partial, first.quarantined) == (
-        outcomes.partial,
-        {("b", 0): "it died"},
-    )
+    assert first.quarantined == {("b", 0): "it died"}
     assert first.missing() == [0, 1, 2]
     assert outcomes.first(3) is outcomes
 
