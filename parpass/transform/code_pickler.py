@@ -131,7 +131,8 @@ def _without_annotations(function: FunctionType) -> FunctionType:
 
 
 def _with_annotations(kind: Any, made: Any) -> Any:
-    if type(made) is not tuple or getattr(kind, "__annotate__", None) is None:
+    is_named = type(cast("object", made)) is not tuple
+    if is_named or getattr(kind, "__annotate__", None) is None:
         return made  # it is found by name, or has them already
     error = _annotations_error(kind)
     if error is None:
