@@ -38,10 +38,19 @@ class Comparison:
         self._called += 1
 
     def time(self, name: str, transpile: Callable[[], Circuits]) -> None:
-        """Print how long it takes, how often passes called back, and what differs."""
+        """Print how long it takes, how often passes called back, and what differs.
+
+        Or why it fails, once there is something to compare with.
+        """
         self._called = 0
         start = time.perf_counter()
-        made = transpile()
+        try:
+            made = transpile()
+        except Exception as error:
+            if self._first is None:
+                raise
+            print(f"{name:24} fails here: {type(error).__name__}: {error}")
+            return
         seconds = time.perf_counter() - start
         self._first = self._first or (seconds, made)
         print(

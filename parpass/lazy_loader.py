@@ -1,6 +1,10 @@
 """Attributes of a package that are imported when they are first accessed (PEP 562).
 
 As scientific-python's `lazy_loader.attach`, with imports that a fork waits for.
+
+From Python 3.15 on a package can say `lazy from module import name` (PEP 810). Once
+that is the oldest Python, such statements take the place of `attributes`; what stays
+here is what they cannot do: hints, the names of another module, and that a fork waits.
 """
 
 from __future__ import annotations

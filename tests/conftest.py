@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from parpass import object_store
 from parpass.replicated_tables import program_entries
@@ -101,8 +102,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     return time.monotonic() - _BEGAN > 60 * option.minutes or None
 
 
+@settings(max_examples=1, database=None)
+@given(st.none())
+def _first_example(_: None) -> None:
+    """Have Hypothesis make what it makes with the first example."""
+
+
 def pytest_collection_finish() -> None:
     """Keep the collector from going through all tests, and all they import, in each."""
+    # Of its generator of random numbers Hypothesis warns if the collector finds nothing
+    # that refers to it; and what is frozen the collector does not look at.
+    _first_example()
     gc.collect()
     gc.freeze()
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 _BY_VALUE = b"_class_setstate"  # named in pickles of cloudpickle with classes by value
+# What from Python 3.14 on a class keeps under another name than it is set by.
+_SET_ONLY = {"__annotations__", "__annotate__"}
 
 
 def pickle_by_value(value: Any) -> bytes:
@@ -49,5 +51,5 @@ class _Unpickler(pickle.Unpickler):
 def _restore_class_once(
     set_state: Callable[[type, Any], type], kind: type, state: Any
 ) -> type:
-    attributes = state[0]
-    return kind if attributes.keys() <= vars(kind).keys() else set_state(kind, state)
+    attributes = state[0].keys() - _SET_ONLY
+    return kind if attributes <= vars(kind).keys() else set_state(kind, state)

@@ -5,6 +5,11 @@ But tracebacks, warnings and log records show the file name, and those of a seri
 show the real one. What `functools.cache` and `lru_cache` return is pickled by its name
 alone, which other processes do not have for what `__main__` defines. A class with slots
 becomes one without.
+
+From Python 3.14 on annotations are evaluated when they are asked for, which fails where
+they name what only type checkers see. Cloudpickle evaluates those of functions, and
+leaves those of classes behind. What `dataclasses` have instead, `typing.ForwardRef`,
+holds all variables of its module.
 """
 
 from __future__ import annotations
@@ -13,8 +18,8 @@ import functools
 import io
 import sys
 from collections.abc import Callable, Mapping
-from types import CodeType
-from typing import Any, cast
+from types import CodeType, FunctionType
+from typing import Any, ForwardRef, NoReturn, cast
 
 import cloudpickle
 
@@ -30,6 +35,19 @@ def _rebuild_code(make: Callable[..., CodeType], args: Any, file: str) -> CodeTy
 def _reduce_code(code: CodeType) -> tuple[Any, ...]:
     make, args = _reduce_by_cloudpickle(code)
     return _rebuild_code, (make, args, code.co_filename)
+
+
+def _rebuild_forward_ref(text: str, options: Mapping[str, Any]) -> ForwardRef:
+    return ForwardRef(text, **options)
+
+
+def _reduce_forward_ref(ref: ForwardRef) -> tuple[Any, ...]:
+    options = {
+        "module": ref.__forward_module__,
+        "is_argument": ref.__forward_is_argument__,
+        "is_class": ref.__forward_is_class__,
+    }
+    return _rebuild_forward_ref, (ref.__forward_arg__, options)
 
 
 def _rebuild_cached(function: Callable[..., Any], parameters: Any) -> Any:
@@ -58,7 +76,11 @@ def _named(module: str, name: str) -> Any:
 
 class CodePickler(cloudpickle.Pickler):
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
-        {CodeType: _reduce_code, _CACHED: _reduce_cached}
+        {
+            CodeType: _reduce_code,
+            ForwardRef: _reduce_forward_ref,
+            _CACHED: _reduce_cached,
+        }
     )
 
     def reducer_override(self, obj: Any) -> Any:
@@ -67,10 +89,59 @@ class CodePickler(cloudpickle.Pickler):
         Cloudpickle makes a class without slots of it, whose instances have another
         state, which those of the class itself cannot be given.
         """
-        made: Any = super().reducer_override(obj)
+        try:
+            made: Any = super().reducer_override(obj)
+        except Exception:
+            error = _annotations_error(obj)
+            if error is None or type(obj) is not FunctionType:
+                raise
+            made = super().reducer_override(_without_annotations(obj))
+            made[2][1]["__annotate__"] = functools.partial(_fail, error)
+            return made
         # Not `isinstance`, as an object may claim to be of another class.
         is_class = issubclass(cast("type[Any]", type(obj)), type)
-        return _with_slots(obj, made) if is_class else made
+        return _with_annotations(obj, _with_slots(obj, made)) if is_class else made
+
+
+def _annotations_error(obj: Any) -> Exception | None:
+    """Return why annotations cannot be evaluated, None if they are or have been."""
+    if getattr(obj, "__annotate__", None) is not None:
+        try:
+            assert obj.__annotations__ is not None
+        except Exception as error:  # noqa: BLE001 -- of whatever they are
+            return error.with_traceback(None)
+    return None
+
+
+def _without_annotations(function: FunctionType) -> FunctionType:
+    bare = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    for name in ("__qualname__", "__module__", "__doc__", "__kwdefaults__"):
+        setattr(bare, name, getattr(function, name))
+    vars(bare).update(vars(function))
+    return bare
+
+
+def _with_annotations(kind: Any, made: Any) -> Any:
+    is_named = type(cast("object", made)) is not tuple
+    if is_named or getattr(kind, "__annotate__", None) is None:
+        return made  # it is found by name, or has them already
+    error = _annotations_error(kind)
+    if error is None:
+        made[2][0]["__annotations__"] = kind.__annotations__
+    else:
+        made[2][0]["__annotate__"] = functools.partial(_fail, error)
+    return made
+
+
+def _fail(error: Exception, _format: int) -> NoReturn:
+    """Stand in for a function that evaluates annotations, which fails here, too."""
+    raise error.with_traceback(None)
 
 
 def _with_slots(kind: type, made: Any) -> Any:

@@ -17,7 +17,18 @@ def _pause_gc() -> Callable[[], None]:
     if not gc.isenabled():
         return _do_nothing
     gc.disable()
-    return gc.enable
+    return _resume_gc
+
+
+class _Tracked:
+    """An object that the collector keeps track of, and none that is made again."""
+
+
+def _resume_gc() -> None:
+    gc.enable()
+    # A collection that is due begins as an object is made. The next pause may begin
+    # before the interpreter itself has made one.
+    _Tracked()
 
 
 def _do_nothing() -> None:

@@ -149,8 +149,9 @@ def test_a_function_says_much_less_where_it_follows_another_one_like_it():
     assert len(first) > 2 * len(second)
 
 
+@pytest.mark.slow
 def test_a_deep_function_ends_its_run_and_goes_alone():
-    deep = function_of(calls(5_000))
+    deep = function_of(calls(100_000))  # deeper than any stack of C is large
     with pytest.raises(RecursionError):
         in_one_run(function_of(calls(3)), deep)
     assert len(post_order(wire.decode(wire.encode(deep)))) == len(post_order(deep))

@@ -334,8 +334,9 @@ def test_the_program_on_asyncio_serves_until_it_is_told_to_end():
         url = f"http://127.0.0.1:{port}/compile?pipeline=InferType"
         with urllib.request.urlopen(url, PROGRAM.encode()) as answer:
             assert answer.read().decode() == COMPILED
-        with pytest.raises(urllib.error.HTTPError, match="400"):
+        with pytest.raises(urllib.error.HTTPError, match="400") as caught:
             urllib.request.urlopen(url, b"def @main(")
+        caught.value.close()
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 from types import CodeType
-from typing import Any
+from typing import Any, ForwardRef
 
 import pytest
 
@@ -134,3 +134,98 @@ print(dumps(node).hex())
     found = unpickle(bytes.fromhex(ran.stdout))
     assert type(found) is names["Node"]
     assert (found.value, found.parts) == (2, [data])
+
+
+# Some annotations name what is there for type checkers alone.
+ANNOTATED = """
+import dataclasses, typing
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    step: int
+    like: Missing | None = None
+
+class Adder:
+    options: Options
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def add(self, value: int, like: Missing.Kind = None) -> Missing:
+        return value + self.options.step
+
+def function(value: int) -> str:
+    return str(value)
+"""
+ASKED = """
+import sys
+from parpass.transform.by_value import unpickle
+adder, function = unpickle(bytes.fromhex(sys.argv[1]))
+
+def annotations(value):
+    try:
+        return str(value.__annotations__)
+    except Exception as error:
+        return repr(error)
+
+print(adder.add(1))
+for one in (type(adder), type(adder.options), type(adder).add, function):
+    print(annotations(one))
+"""
+
+
+def defined(source: str) -> dict[str, Any]:
+    """Return what a main script defines that has no future of annotations."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "/of/a/program.py", "exec", dont_inherit=True), names)
+    return names
+
+
+def asked_of(value: Any) -> str:
+    """Return what another process prints of values that are sent to it."""
+    command = [sys.executable, "-c", ASKED, dumps(value).hex()]
+    return subprocess.check_output(command, text=True)
+
+
+def asked_here(value: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what is printed here of the same values."""
+    lines = ASKED.strip().splitlines()[3:]
+    exec("\n".join(lines), dict(zip(("adder", "function"), value, strict=True)))
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["from __future__ import annotations", "class Missing:\n    Kind: int = 3"],
+)
+def test_annotations_are_what_they_are_here(
+    before: str, capsys: pytest.CaptureFixture[str]
+):
+    names = defined(f"{before}\n{ANNOTATED}")
+    value = names["Adder"](names["Options"](2)), names["function"]
+    assert asked_of(value) == asked_here(value, capsys)
+
+
+def test_annotations_that_cannot_be_evaluated_fail_where_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+):
+    try:
+        names = defined(ANNOTATED)
+    except NameError:  # before Python 3.14 they are evaluated where they stand
+        names = defined(f"from __future__ import annotations\n{ANNOTATED}")
+    value = names["Adder"](names["Options"](2)), names["function"]
+    told = asked_of(value)
+    assert told.startswith("3\n")
+    assert told == asked_here(value, capsys)
+    sent = unpickle(dumps(value))
+    assert type(sent[0]) is names["Adder"]
+    assert sent[0] is not value[0]
+    assert sent[0].options == value[0].options
+
+
+def test_a_forward_reference_is_sent_without_its_module():
+    ref = ForwardRef("Missing", module=__name__, is_class=True)
+    sent = pickle.loads(dumps(ref))
+    assert sent == ref
+    assert sent.__forward_module__ == __name__
+    assert len(dumps(ref)) < 500

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dill
 import pytest
 import trio
 from qiskit import QuantumCircuit
@@ -113,14 +116,28 @@ def test_gates_of_classes_of_ones_own_stay_what_they_are():
     assert made == given
 
 
+def can_be_pickled_by_dill(function: Callable[..., Any]) -> bool:
+    """Return whether Qiskit's own processes can be sent a function on this Python."""
+    try:
+        return bool(dill.dumps(function))
+    except AttributeError:  # its last release asks code for what it may not have
+        return False
+
+
 @pytest.mark.slow
 def test_the_example_gives_what_qiskit_gives():
     command = [sys.executable, "examples/transpile_list.py", "--circuits", "2"]
     told = subprocess.check_output(
         [*command, "--level", "1"], text=True, cwd=ROOT, timeout=120
     )
-    rows = [line.split(", ") for line in told.splitlines()]
-    assert [row[-1] for row in rows] == ["2 circuits alike"] * 4
-    one_by_one, *others = [row[-2].split()[0] for row in rows]
+    first, theirs, plain, calling = told.splitlines()
+    rows = [line.split(", ") for line in (first, plain, calling)]
+    if can_be_pickled_by_dill(lambda: None):
+        rows.insert(1, theirs.split(", "))
+    else:
+        assert re.match(r"Qiskit, num_processes=\d+ +fails here: ", theirs)
+    assert [row[-1] for row in rows] == ["2 circuits alike"] * len(rows)
+    one_by_one, *silent, called_back = [row[-2].split()[0] for row in rows]
     assert int(one_by_one) > 20
-    assert others == ["0", "0", one_by_one]
+    assert {*silent} == {"0"}
+    assert called_back == one_by_one

@@ -264,7 +264,9 @@ def test_what_small_calls_in_a_row_lose_adds_up():
 
 
 CHILD = """
-import os, sys
+import os, sys, warnings
+# Python 3.12 and later warn of each fork of a process that has other threads.
+warnings.filterwarnings("ignore", "This process", DeprecationWarning)
 import parpass
 from tests.support.toy.hard_passes import AppendPid
 from tests.support.runner.pooled import pooled
@@ -288,8 +290,7 @@ assert pids() == ours
 """
 
 FORKED_WHILE_A_THREAD_IS_INSIDE = """
-import threading, warnings
-warnings.filterwarnings("ignore", "This process", DeprecationWarning)  # by Python 3.12
+import threading
 from parpass.runner.pool.reusable import POOLS
 ours = pids()
 inside, leave = threading.Event(), threading.Event()
