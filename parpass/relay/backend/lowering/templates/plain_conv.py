@@ -19,8 +19,9 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     best_tile,
     loaded,
 )
-from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
-from parpass.relay.backend.lowering.templates.conv2d_operands import (
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_operands import (
+    CONVOLUTIONS,
     FlatInput,
     channel_block,
 )
@@ -31,19 +32,21 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
 )
+from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.tir.expr import Load, PrimExpr
 from parpass.tir.op import add, multiply
 from parpass.tir.stmt import Stmt, stmt_seq
 
 
-@register_template("nn.conv2d", level=20)
-def plain_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
+@register_template(*CONVOLUTIONS, level=20)
+def plain_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW with a weight in OIHW, in groups or not."""
     attrs = call.attrs
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
-    if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != "OIHW":
+    plain = f"OI{SPATIAL[len(attrs.strides)]}"
+    if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
         return None
-    return _PlainConv2D(call, store).stmt() if takes(call) else None
+    return _PlainConv(call, store).stmt() if takes(call) else None
 
 
 class _Place(NamedTuple):
@@ -52,7 +55,7 @@ class _Place(NamedTuple):
     Attributes:
         image: The image.
         group: The group of channels.
-        row: The row.
+        row: The row; of a volume with its plane before it, of a signal none.
         channel: The first output channel in the group.
         channels: The number of output channels.
         column: The first pixel in the row.
@@ -61,19 +64,19 @@ class _Place(NamedTuple):
 
     image: PrimExpr
     group: PrimExpr
-    row: PrimExpr
+    row: tuple[PrimExpr, ...]
     channel: PrimExpr
     channels: int
     column: PrimExpr
     pixels: int
 
 
-class _PlainConv2D(Conv2DNest):
+class _PlainConv(ConvNest):
     """The loops of a convolution, where a vector is pixels of a row."""
 
     def chosen_tile(self) -> Tile:
         """Return how many output channels, and vectors of pixels, are a tile."""
-        pixels, lanes = self.shape.counts[1], self.lanes
+        pixels, lanes = self.shape.counts[-1], self.lanes
         return best_tile(
             *(self.shape.outputs, -(-pixels // lanes), self.registers.number),
             last_is_shorter=pixels % lanes > 0,
@@ -84,11 +87,11 @@ class _PlainConv2D(Conv2DNest):
         shape = self.shape
         wide = self.tile.columns * self.lanes
 
-        def tiles(group: PrimExpr, row: PrimExpr) -> Stmt:
+        def tiles(group: PrimExpr, *row: PrimExpr) -> Stmt:
             return in_chunks(
                 *("output", shape.outputs, self.tile.rows),
                 lambda channel, channels: in_chunks(
-                    *("column", shape.counts[1], wide),
+                    *("column", shape.counts[-1], wide),
                     lambda column, pixels: self._results(
                         data,
                         _Place(image, group, row, channel, channels, column, pixels),
@@ -96,8 +99,8 @@ class _PlainConv2D(Conv2DNest):
                 ),
             )
 
-        extents = (shape.groups, shape.counts[0])
-        return nested(("group", "row"), extents, lambda at: tiles(*at))
+        extents = (shape.groups, *shape.counts[:-1])
+        return nested(("group", *shape.row_names()), extents, lambda at: tiles(*at))
 
     def _results(self, data: FlatInput, place: _Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
@@ -105,9 +108,9 @@ class _PlainConv2D(Conv2DNest):
         vectors = self._vectors(place)
         count = place.channels * len(vectors)
         products = nested(
-            ("input", "y", "x"),
+            ("input", *shape.kernel_names()),
             (shape.inputs, *shape.kernel),
-            lambda at: self._products(data, place, *at),
+            lambda at: self._products(data, place, at[0], at[1:]),
         )
         stores = [
             self._stored(place, channel, at, channel * len(vectors) + at)
@@ -126,18 +129,17 @@ class _PlainConv2D(Conv2DNest):
         data: FlatInput,
         place: _Place,
         channel: PrimExpr,
-        y: PrimExpr,
-        x: PrimExpr,
+        inside: tuple[PrimExpr, ...],
     ) -> Stmt:
         """Return the products of weights and what pixels see by them."""
         shape = self.shape
         of_group = add(multiply(place.group, index(shape.inputs)), channel)
-        top, left = shape.seen(place.row, y, 0), shape.seen(place.column, x, 1)
-        begin = data.place((of_group, top, left, index(0)))
+        seen = shape.seen((*place.row, place.column), inside)
+        begin = data.place((of_group, *seen, index(0)))
         output = add(multiply(place.group, index(shape.outputs)), place.channel)
         kernel = (shape.inputs, *shape.kernel)
-        weight = flat((output, channel, y, x), (1, *kernel))
-        step = shape.strides[1]
+        weight = flat((output, channel, *inside), (1, *kernel))
+        step = shape.strides[-1]
 
         def products(starts: list[PrimExpr]) -> Stmt:
             first, first_weight = starts
@@ -164,7 +166,7 @@ class _PlainConv2D(Conv2DNest):
     def _stored(self, place: _Place, channel: int, vector: int, at: int) -> Stmt:
         shape = self.shape
         first = add(multiply(place.group, index(shape.outputs)), place.channel)
-        before = (place.image, add(first, index(channel)), place.row)
+        before = (place.image, add(first, index(channel)), *place.row)
         column = add(place.column, index(vector * self.lanes))
         return self.sums.each(
             at,
