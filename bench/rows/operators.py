@@ -46,6 +46,14 @@ def _conv(
 _SIGNAL = _conv((128, 400), 128, 5)
 _IMAGE = _conv((128, 1, 400), 128, 1, 5)  # the same
 
+
+def _transposed(
+    data: Sequence[int], outputs: int, *kernel: int, **how: Any
+) -> _Operator:
+    weight = (data[0], outputs // how.get("group", 1), *kernel)
+    return _Operator("ConvTranspose", (1, *data), [weight], how, 1.5)
+
+
 _OPERATORS = (
     _SIGNAL,
     _conv((128, 400), 128, 5, group=4, pads=[2, 2]),
@@ -54,6 +62,14 @@ _OPERATORS = (
     _conv((64, 1000), 64, 3, dilations=[4], pads=[4, 4]),
     _conv((20, 400), 30, 5, pads=[2, 2]),
     _conv((16, 8, 28, 28), 32, 3, 3, 3, pads=[1] * 6),
+    _transposed((24, 80, 80), 24, 2, 2, strides=[2, 2]),
+    _transposed((24, 80, 80), 1, 2, 2, strides=[2, 2]),
+    _transposed((32, 40, 40), 32, 3, 3, strides=[2, 2], pads=[1] * 4),
+    _transposed((64, 32, 32), 64, 4, 4, strides=[2, 2], pads=[1] * 4),
+    _transposed((32, 40, 40), 32, 4, 4, strides=[2, 2], pads=[1] * 4, group=2),
+    _transposed((128, 100), 64, 16, strides=[8], pads=[4, 4]),
+    _transposed((32, 40, 40), 32, 3, 3),
+    _transposed((16, 8, 16, 16), 16, 2, 2, 2, strides=[2, 2, 2]),
 )
 
 

@@ -11,6 +11,7 @@ from parpass.relay.backend.lowering.templates import (
     matrix_product,
     plain_conv,
     pooling,
+    transposed_conv,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "matrix_product",
     "plain_conv",
     "pooling",
+    "transposed_conv",
 ]

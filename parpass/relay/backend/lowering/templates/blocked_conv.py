@@ -56,7 +56,7 @@ def blocked_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     shape = ConvShape.of(call)
     if shape.inputs % inner or shape.outputs % lanes:
         return None
-    return _BlockedConv(call, store, lanes).stmt()
+    return _BlockedConv(shape, call, store, lanes).stmt()
 
 
 class _Place(NamedTuple):

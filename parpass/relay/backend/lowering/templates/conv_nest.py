@@ -32,24 +32,29 @@ class ConvNest:
     """The loops of a convolution.
 
     Args:
+        shape: The lengths.
         call: The call; its operands are the images and the weight.
         store: What is done with results.
         lanes: How many results a vector holds; None for as many as a register.
     """
 
     def __init__(
-        self, call: OpCall[Any], store: Store, lanes: int | None = None
+        self,
+        shape: ConvShape,
+        call: OpCall[Any],
+        store: Store,
+        lanes: int | None = None,
     ) -> None:
-        self.shape, self.store = ConvShape.of(call), store
+        self.shape, self.store = shape, store
         data, weight = call.sources
         assert weight.buffer is not None
-        axes = len(self.shape.kernel)
-        self.data, self.weight = in_blocks(data, axes), weight.buffer.data
+        self.data = in_blocks(data, len(shape.kernel))
+        self.weight = weight.buffer.data
         self.dtype = data.dtype
         self.registers = VectorRegisters.of(call.target)
         self.lanes = lanes or self.registers.lanes(self.dtype)
         self.tile = self.chosen_tile()
-        count = self.tile.rows * self.tile.columns
+        count = self.tile.rows * self.tile.columns * shape.phases
         self.sums = Accumulators(count, self.lanes, self.dtype)
 
     def chosen_tile(self) -> Tile:

@@ -219,6 +219,32 @@ class _Copy(NamedTuple):
         )
 
 
+class Taps(NamedTuple):
+    """The elements of a kernel by which a result sees an axis of the image.
+
+    Attributes:
+        number: How many there are.
+        place: What the first of them sees, in a padded image.
+        step: How far from there the next one sees.
+        first: Which element of the kernel is the first one.
+        each: How far from there the next one is.
+    """
+
+    number: int | PrimExpr
+    place: PrimExpr
+    step: int
+    first: PrimExpr
+    each: int
+
+    def seen(self, at: PrimExpr) -> PrimExpr:
+        """Return what is seen."""
+        return add(self.place, multiply(at, index(self.step)))
+
+    def element(self, at: PrimExpr) -> PrimExpr:
+        """Return by which element of the kernel."""
+        return add(self.first, multiply(at, index(self.each)))
+
+
 class ConvShape(NamedTuple):
     """The lengths of a convolution; of images, signals or volumes, axis by axis.
 
@@ -269,7 +295,7 @@ class ConvShape(NamedTuple):
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How much of a padded image all windows see together."""
+        """The lengths of the part of a padded image that windows see."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(
@@ -284,6 +310,34 @@ class ConvShape(NamedTuple):
         found = tuple(Sides.of(*size) for size in sizes)
         return None if all(one.is_bare for one in found) else found
 
+    @property
+    def phases(self) -> int:
+        """The number of neighbours that see by elements of the kernel of their own."""
+        return 1
+
+    @property
+    def step(self) -> int:
+        """The distance of what neighbours of one phase see."""
+        return self.strides[-1]
+
+    @property
+    def columns(self) -> int:
+        """The number of results that a row has of each phase."""
+        return -(-self.counts[-1] // self.phases)
+
+    def taps(self, places: Sequence[PrimExpr], phase: int = 0) -> list[Taps]:
+        """Return by which elements of the kernel a result sees each axis.
+
+        Args:
+            places: Its place; the last one is that among the results of its phase.
+            phase: Its phase.
+        """
+        sizes = zip(places, self.strides, self.kernel, self.dilation, strict=True)
+        return [
+            Taps(size, multiply(place, index(stride)), step, index(0), 1)
+            for place, stride, size, step in sizes
+        ]
+
     def seen(
         self, places: Sequence[PrimExpr], inside: Sequence[PrimExpr]
     ) -> list[PrimExpr]:
@@ -293,12 +347,8 @@ class ConvShape(NamedTuple):
             places: The place of the result.
             inside: That in the kernel.
         """
-        return [
-            add(multiply(place, index(stride)), multiply(within, index(step)))
-            for place, within, stride, step in zip(
-                places, inside, self.strides, self.dilation, strict=True
-            )
-        ]
+        pairs = zip(self.taps(places), inside, strict=True)
+        return [taps.seen(at) for taps, at in pairs]
 
     def kernel_names(self) -> tuple[str, ...]:
         """Return names of loops over the kernel."""

@@ -53,7 +53,7 @@ def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
         return None
     if (shape.inputs, shape.outputs) != (1, 1):
         return None
-    return _DepthwiseConv(call, store, lanes).stmt()
+    return _DepthwiseConv(shape, call, store, lanes).stmt()
 
 
 class _DepthwiseConv(ConvNest):

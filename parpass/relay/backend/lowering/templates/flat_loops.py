@@ -15,7 +15,15 @@ from parpass.relay.backend.lowering.rule_registry import OpCall, Source
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import IntImm, Load, PrimExpr, Ramp, Var
 from parpass.tir.op import add, const, multiply
-from parpass.tir.stmt import Allocate, For, ForKind, LetStmt, Stmt, Store, stmt_seq
+from parpass.tir.stmt import (
+    Allocate,
+    For,
+    ForKind,
+    LetStmt,
+    Stmt,
+    Store,
+    stmt_seq,
+)
 
 INDEX = "int64"
 
@@ -27,20 +35,21 @@ def index(value: int) -> IntImm:
 
 def looped(
     name: str,
-    extent: int,
+    extent: int | PrimExpr,
     body: Callable[[PrimExpr], Stmt],
     kind: ForKind = ForKind.SERIAL,
 ) -> Stmt:
     """Return a loop over 0 to below `extent`; of one round, that round alone."""
-    if extent == 1:
+    if isinstance(extent, int) and extent == 1:
         return body(index(0))
     var = Var(name, INDEX)
-    return For(var, index(0), index(extent), kind, body(var))
+    end = index(extent) if isinstance(extent, int) else extent
+    return For(var, index(0), end, kind, body(var))
 
 
 def nested(
     names: Iterable[str],
-    extents: Iterable[int],
+    extents: Iterable[int | PrimExpr],
     body: Callable[[tuple[PrimExpr, ...]], Stmt],
 ) -> Stmt:
     """Return loops in each other, the first one outermost."""
