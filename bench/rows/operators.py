@@ -54,6 +54,15 @@ def _transposed(
     return _Operator("ConvTranspose", (1, *data), [weight], how, 1.5)
 
 
+def _recurrent(
+    name: str, gates: int, steps: int, inputs: int, hidden: int, goal: float
+) -> _Operator:
+    wide = gates * hidden
+    weights = [(1, wide, inputs), (1, wide, hidden), (1, 2 * wide)]
+    how = {"hidden_size": hidden}
+    return _Operator(name, (steps, 1, inputs), weights, how, goal)
+
+
 _OPERATORS = (
     _SIGNAL,
     _conv((128, 400), 128, 5, group=4, pads=[2, 2]),
@@ -70,6 +79,9 @@ _OPERATORS = (
     _transposed((128, 100), 64, 16, strides=[8], pads=[4, 4]),
     _transposed((32, 40, 40), 32, 3, 3),
     _transposed((16, 8, 16, 16), 16, 2, 2, 2, strides=[2, 2, 2]),
+    _recurrent("LSTM", 4, 1, 512, 128, 2),
+    _recurrent("LSTM", 4, 8, 512, 128, 2),
+    _recurrent("GRU", 3, 1, 256, 128, 2),
 )
 
 

@@ -11,12 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from parpass.ir.types import PointerType, PrimType
-from parpass.relay.backend.lowering.rule_registry import OpCall, Source
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.rule_registry import Indices, OpCall, Source
+from parpass.relay.backend.lowering.sources import loaded as loaded_from
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import IntImm, Load, PrimExpr, Ramp, Var
+from parpass.tir.expr import Buffer, IntImm, Load, PrimExpr, Ramp, Var
 from parpass.tir.op import add, const, multiply
 from parpass.tir.stmt import (
     Allocate,
+    BufferStore,
     For,
     ForKind,
     LetStmt,
@@ -181,3 +185,35 @@ def is_flat(source: Source) -> bool:
     if buffer is None or buffer.strides or buffer.dtype != source.dtype:
         return False
     return getattr(buffer.elem_offset, "value", None) == 0
+
+
+def in_memory(call: OpCall[Any], body: Callable[[OpCall[Any]], Stmt]) -> Stmt:
+    """Return a statement that has the operands of a call in memory as they are.
+
+    What is computed before the call is computed once, and not wherever it is read.
+
+    Args:
+        call: The call.
+        body: What is done with the call of operands in memory.
+    """
+    sources: list[Source] = []
+    parts: list[Stmt] = []
+    buffers: list[Buffer] = []
+    for at, source in enumerate(call.sources):
+        if is_flat(source):
+            sources.append(source)
+            continue
+        buffer = scratch(source.shape, source.dtype, f"operand{at}")
+
+        def one(
+            indices: Indices, source: Source = source, buffer: Buffer = buffer
+        ) -> Stmt:
+            return BufferStore(buffer, source.at(indices), indices)
+
+        parts.append(elementwise_nest(source.shape, one, call.target))
+        sources.append(loaded_from(buffer))
+        buffers.append(buffer)
+    stmt = stmt_seq(*parts, body(call._replace(sources=sources)))
+    for buffer in reversed(buffers):
+        stmt = allocated(buffer, stmt)
+    return stmt
