@@ -406,11 +406,6 @@ async def _in_thread(load: Any) -> None:
 def _opened(
     cache: FunctionCache | str | os.PathLike[str] | None,
 ) -> FunctionCache | None:
-    """Return a function cache, or the one in a folder.
-
-    Raises:
-        ArgumentError: It is neither.
-    """
     if cache is None:
         return None
     # Most runs do without.

@@ -155,7 +155,6 @@ class DiagnosticRenderer:
         self._render_func = render_func
 
     def __call__(self, context: DiagnosticContext) -> None:
-        """Render a context."""
         self._render_func(context)
 
 

@@ -117,10 +117,9 @@ def known_irs() -> Iterator[IR]:
 
 
 def open_executor(url: str) -> AbstractContextManager[Any]:
-    """Return a context manager that opens the executor of a URL.
+    """Return a context manager that opens the executor of a URL, `SCHEME://...`.
 
-    Args:
-        url: `SCHEME://...`, of which the scheme is the name of an entry point.
+    The scheme is the name of an entry point.
 
     Raises:
         EntryPointError: There is none of that name, or it cannot be loaded.
@@ -142,11 +141,10 @@ def open_executor(url: str) -> AbstractContextManager[Any]:
 
 
 def open_cache_layer(url: str, *, is_writable: bool = False) -> Any:
-    """Return the layer of a function cache that a URL names.
+    """Return the layer of a function cache that a URL names, `SCHEME://...`.
 
-    Args:
-        url: `SCHEME://...`, of which the scheme is the name of an entry point.
-        is_writable: Whether results are put there, too.
+    The scheme is the name of an entry point. Results are put there, too, if it
+    `is_writable`.
 
     Raises:
         EntryPointError: There is none of that name, or it cannot be loaded.
@@ -209,7 +207,6 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 
 @functools.cache
 def _installed_on(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return the installed entry points of a group, looked up once for each path."""
     del path
     # Most programs name nothing that is not shipped, and do without.
     import importlib.metadata as metadata
@@ -221,7 +218,6 @@ def _installed_on(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]
 
 
 def _load(group: str, name: str, value: str, requirement: str = "") -> Any:
-    """Return the object of an entry point."""
     module, _, attribute = value.partition(":")
     what = f"entry point '{name}' of {group}"
     loaded = _import(module, what, requirement)
@@ -232,7 +228,6 @@ def _load(group: str, name: str, value: str, requirement: str = "") -> Any:
 
 
 def _import(module: str, what: str, requirement: str) -> Any:
-    """Return a module, imported for something that messages are about."""
     try:
         return load_module(module)
     except ModuleNotFoundError as error:

@@ -98,7 +98,6 @@ def _others_inside(thread: int) -> set[int]:
 
 
 def is_alone() -> bool:
-    """Return whether no other thread is within `forks_wait`."""
     return not _others_inside(get_ident())
 
 
@@ -134,11 +133,9 @@ _patches: list[ProcessPatch] = []  # all patches; they live as long as the proce
 class ProcessPatch:
     """A context manager, shared by threads, around a change of process-wide state.
 
-    Its first entry makes the change, its last exit undoes it. In a child that is forked
-    meanwhile the change is undone: the threads that would undo it do not exist there.
-
-    Args:
-        apply: Makes the change, and returns the function that undoes it.
+    Its first entry makes the change by `apply`, which returns the function that undoes
+    it; its last exit undoes it. In a child that is forked meanwhile the change is
+    undone: the threads that would undo it do not exist there.
     """
 
     def __init__(self, apply: Callable[[], Callable[[], None]]) -> None:
@@ -198,9 +195,6 @@ class cached_property(Generic[ValueT]):  # noqa: N801 -- as in functools
     """An attribute that is computed at its first access and then stored.
 
     Threads that access it at once may each compute a value; the last one is stored.
-
-    Args:
-        make: Computes the value from the instance.
     """
 
     def __init__(self, make: Callable[[Any], ValueT]) -> None:

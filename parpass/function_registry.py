@@ -24,9 +24,7 @@ DECLARED: ReplicatedTable[str, None] = ReplicatedTable("module of functions")
 class Object(Protocol):
     """An object of the compiler, such as a node or a pass: TVM's `Object`."""
 
-    def same_as(self, other: object) -> bool:
-        """Return whether this is the very same object as `other`."""
-        ...
+    def same_as(self, other: object) -> bool: ...
 
 
 class PackedFunc:
@@ -44,7 +42,6 @@ class PackedFunc:
         functools.update_wrapper(self, body, updated=())
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call the callable."""
         packed = {name: _packed(value) for name, value in options.items()}
         return _packed(self.body(*map(_packed, args), **packed))
 
@@ -190,6 +187,5 @@ def declare_functions(module_name: str) -> None:
 
 
 def import_declared() -> None:
-    """Import the modules that were declared, if that has not been done yet."""
     for name in tuple(DECLARED):
         load_module(name)

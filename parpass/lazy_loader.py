@@ -80,8 +80,7 @@ def attach_lazy(
 def defining_modules(names: Mapping[str, str]) -> dict[str, str]:
     """Return the defining module of each name, the first argument of `attach_lazy`.
 
-    Args:
-        names: The names that each module of parpass defines, separated by spaces.
+    `names` are those that each module of parpass defines, separated by spaces.
     """
     return {
         name: f"parpass.{module}"

@@ -40,8 +40,6 @@ class Work(Protocol):
 
 
 class NewError(Protocol):
-    """Makes the error of a body that exceeds a limit."""
-
     def __call__(
         self, *, pass_name: str, function: str, limit: Any, reason: str
     ) -> FunctionFailure: ...
@@ -86,16 +84,13 @@ class Limit(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The option of a context."""
         return f"parpass.{self.name}"
 
     @property
     def flag(self) -> str:
-        """The flag of commands."""
         return "--" + self.name.replace("_", "-")
 
     def error(self, pass_name: str, function: str, limit: Any) -> FunctionFailure:
-        """Return the error of a pass that exceeds it on a function."""
         text = f"{limit:g} s" if self.unit == "seconds" else f"{limit:,} bytes"
         return self.new_error(
             pass_name=pass_name,
@@ -106,7 +101,6 @@ class Limit(NamedTuple):
 
     @property
     def type(self) -> type[float] | type[int]:
-        """The type of its values."""
         return float if self.unit == "seconds" else int
 
 

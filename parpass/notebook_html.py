@@ -53,10 +53,7 @@ def page(html: str, height: str = "42em") -> str:
 def folded_texts(title: str, texts: Iterable[tuple[str, Callable[[], str]]]) -> str:
     """Return texts that unfold at a click on their names.
 
-    Args:
-        title: What is above them.
-        texts: The names, and what returns the texts. It is not called for those that
-            are left out: beyond 200 of them, or 300,000 characters.
+    Those beyond 200 of them, or 300,000 characters, are left out, and not rendered.
     """
     parts = [f"<div><b>{escape(title)}</b>"]
     others: list[str] = []
@@ -78,7 +75,6 @@ def folded_texts(title: str, texts: Iterable[tuple[str, Callable[[], str]]]) -> 
 
 
 def table(title: str, rows: Iterable[Sequence[str]], notes: Iterable[str] = ()) -> str:
-    """Return a table below a title, and notes below it."""
     parts = [f"<div><b>{escape(title)}</b><table>"]
     for row in rows:
         cells = "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row)

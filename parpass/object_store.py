@@ -45,8 +45,6 @@ _T = TypeVar("_T")
 
 
 class StoreSize(NamedTuple):
-    """How many objects there are, and how many bytes they have."""
-
     objects: int
     nbytes: int
 
@@ -55,7 +53,6 @@ class StoreState(NamedTuple):
     """The state of a store.
 
     Attributes:
-        size: The bytes of its objects.
         damaged: The number of objects that differ from what was stored under their
             keys.
         is_read_only: Whether it is read, and nothing is added.
@@ -72,14 +69,12 @@ class ObjectStore:
     """Objects by key, as one build uses them.
 
     Once it cannot be used, that is said in a warning, and nothing is found in it, nor
-    kept, from then on. In all it is waited two seconds for other processes.
+    kept, from then on. In all it is waited two seconds for other processes, or for as
+    long as there is `patience`.
 
-    Args:
-        folder: Where it is; `default_folder()` if none is given, which is asked for
-            when it is needed.
-        most_bytes: How many bytes of objects are kept: those that were used last.
-        patience: How long may be waited; two seconds if it is not said.
-        is_workers: Whether it is a worker's: it says nothing, and repairs nothing.
+    Without a folder it is in `default_folder()`, which is asked for when it is needed.
+    At most `most_bytes` of objects are kept: those that were used last. A worker's says
+    nothing, and repairs nothing.
 
     Attributes:
         is_writable: That objects can be put in. Where it cannot be written to, they are
@@ -159,7 +154,7 @@ class ObjectStore:
         return found
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Store objects; `drop_old` limits their number."""
+        """Store objects; `drop_old` limits their size."""
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [
@@ -172,7 +167,6 @@ class ObjectStore:
             self._write(enter, None)
 
     def put_missing(self, objects: Mapping[str, bytes]) -> None:
-        """Keep those of the objects that are not there."""
         query = "select key from object where key = ?"
 
         def there(table: sqlite3.Connection) -> set[str]:
@@ -187,9 +181,8 @@ class ObjectStore:
         Apart from `put`, since it goes through all that is there. It is done in chunks,
         between which other processes use the table; what they use meanwhile stays.
 
-        Args:
-            most_bytes: How many bytes are kept, of a file that is made as small as they
-                are; by default those of the store, and the file stays as it is.
+        By default what the store may have is kept, and the file stays as it is; with
+        `most_bytes` that is kept, and the file is made as small.
 
         Returns:
             Whether something can be put in.
@@ -204,12 +197,7 @@ class ObjectStore:
         return is_usable
 
     def _drop(self, cut: Cut, *, is_patient: bool) -> None:
-        """Drop old objects, chunk by chunk.
-
-        Args:
-            cut: The place from which on.
-            is_patient: Whether it is waited for others before each chunk anew.
-        """
+        """Drop old objects, chunk by chunk; `is_patient` waits for others each time."""
         while True:
             began = time.monotonic()
             rest = self._write(functools.partial(drop_chunk, cut=cut), None)
@@ -228,14 +216,12 @@ class ObjectStore:
                 ObjectTable(self.folder).compact(Patience(_WAITING_SECONDS))
 
     def size(self) -> StoreSize:
-        """Return how much is there."""
         return self._read(_size, StoreSize(0, 0))
 
     def state(self, *, verify: bool = False) -> StoreState:
         """Return what there is to say, without a warning, and change nothing.
 
-        Args:
-            verify: Whether to look at each object.
+        Objects are looked at only to `verify` each of them.
         """
 
         def look(table: sqlite3.Connection) -> tuple[StoreSize, int]:
@@ -315,7 +301,6 @@ class ObjectStore:
             return False
 
     def _problem(self, error: Exception) -> str:
-        """Return why it is not used, and what to do."""
         elsewhere = "PARPASS_CACHE_DIR may name another folder"
         anew = "'parpass cache --clear' begins a new one"
         if not self._is_default():
@@ -380,7 +365,6 @@ def find_objects(
 def _for_keys(
     table: sqlite3.Connection, query: str, values: tuple[Any, ...], keys: Iterable[str]
 ) -> Iterator[Any]:
-    """Yield what a query gives for some keys."""
     rest = iter(keys)
     while some := [*islice(rest, _MOST_KEYS)]:
         marks = ", ".join("?" * len(some))
@@ -401,13 +385,7 @@ def _size(table: sqlite3.Connection) -> StoreSize:
 
 
 def _fits(name: Any, digest: Any, data: Any) -> bool:
-    """Return whether a row is one that `put` entered; it may have values of any type.
-
-    Args:
-        name: Its key, encoded.
-        digest: What it has as the digest of both.
-        data: Its object.
-    """
+    """Return whether `put` entered a row, which may have values of any type."""
     return type(name) is type(data) is bytes and digest_of_object(name, data) == digest
 
 

@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 
 
 class ReadOnlyTableError(Exception):
-    """The table can be read, and not be written to."""
+    pass
 
 
 class DamagedTableError(Exception):
@@ -55,11 +55,7 @@ class DamagedTableError(Exception):
 
 
 class Patience:
-    """The total time to wait for other processes.
-
-    Attributes:
-        seconds: The time that is left.
-    """
+    """The total time to wait for other processes; `seconds` are left of it."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -80,17 +76,10 @@ class Patience:
 
 
 class ObjectTable:
-    """The table in a folder, as it is now.
+    """The table in a folder, as it is now; neither it nor the folder need be there.
 
-    Args:
-        folder: The folder, which need not be there.
-        only_reads: Whether it is left as it is, even if this process may write to it;
-            then it is waited for no other process longer than there is patience, and
-            read all the same.
-
-    Attributes:
-        path: Its file, which need not be there either.
-        exists: Whether it is.
+    With `only_reads` it is left as it is, even if this process may write to it; then it
+    is waited for no other process longer than there is patience, and read all the same.
 
     Raises:
         UntrustedPathError: The folder or a file in it is not to be trusted.
@@ -236,16 +225,11 @@ def _opened(address: str, begin: str, seconds: float) -> sqlite3.Connection:
 
 
 def file_of(folder: Path) -> Path:
-    """Return where the table of a folder is."""
     return folder / _NAME
 
 
 def remove_table(folder: Path) -> None:
-    """Remove the files in a folder, whatever they are.
-
-    Raises:
-        OSError: One cannot be removed.
-    """
+    """Remove the files in a folder, whatever they are."""
     for path in _files(folder):
         path.unlink(missing_ok=True)
 
@@ -257,7 +241,6 @@ def error_code(error: sqlite3.Error) -> int:
 
 @contextmanager
 def _telling_damage() -> Generator[None]:
-    """Raise a `DamagedTableError` for errors that tell of damage."""
     try:
         yield
     except UnicodeDecodeError as error:  # damaged names are in SQLite's messages

@@ -65,7 +65,6 @@ def library_folders() -> tuple[str, ...]:
 
 @functools.cache
 def parpass_folder() -> str:
-    """Return the folder that parpass is in."""
     return os.path.join(sys.modules["parpass"].__path__[0], "")
 
 

@@ -181,7 +181,6 @@ class Entry(NamedTuple):
 
     @property
     def has_state(self) -> bool:
-        """Whether its state is sent."""
         return (
             self.module is None and self.why_unpicklable is None and not self.is_removed
         )
@@ -230,12 +229,10 @@ def _portable_key(key: Any) -> Any:
 
 
 def state_of(entry: Entry) -> Any:
-    """Return the state that is sent for an entry of this process."""
     return _tables[entry.table].state_of(entry.key)
 
 
 def value_of(entry: Entry) -> Any:
-    """Return the value of an entry of this process; None if it has none."""
     return _tables[entry.table].get(local_key(entry))
 
 
@@ -281,7 +278,6 @@ def restore(entry: Entry, state: Any) -> None:
 
 
 def unload_foreign() -> None:
-    """Remove the foreign entries of all tables."""
     global _declared
     _declared = None
     _missing.clear()

@@ -83,10 +83,8 @@ def exit_after(seconds: float) -> Generator[None]:
     """End this process if the block takes longer, in Python or in C.
 
     The timer takes a few microseconds; a thread that watches would take a hundred.
-
-    Args:
-        seconds: How long the block may take; infinite for no limit. There is no limit
-            either outside of the main thread, and on systems without interval timers.
+    There is no limit if `seconds` are infinite, outside of the main thread, and on
+    systems without interval timers.
     """
     before = signal.getsignal(signal.SIGALRM) if _has_timer(seconds) else None
     if before is None:  # a handler of C could not be put back

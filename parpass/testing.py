@@ -206,7 +206,6 @@ class _Lazy(Mapping[str, Any]):
 
 
 def _are_identical(functions: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
-    """Return whether the functions are identical objects, in equal order."""
     return list(functions) == list(shown) and all(
         one is shown[name] for name, one in functions.items()
     )

@@ -23,10 +23,8 @@ _ACL = "system.posix_acl_access"
 class UntrustedPathError(Exception):
     """A file or folder is not trusted.
 
-    Args:
-        path: The file or folder.
-        reason: Why, as the rest of a sentence that begins with the path.
-        remedy: What the user can do, as a part of a sentence.
+    `reason` is the rest of a sentence that begins with the path; `remedy` is what the
+    user can do, as a part of a sentence.
     """
 
     def __init__(self, path: str | Path, reason: str, remedy: str = "") -> None:
@@ -77,11 +75,7 @@ def _stat_folder(path: Path) -> os.stat_result:
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder, and missing ones above it, accessible to this user alone.
-
-    Raises:
-        OSError: One cannot be created.
-    """
+    """Create a folder, and missing ones above it, accessible to this user alone."""
     missing = [one for one in (path, *path.parents) if not one.exists()]
     for one in reversed(missing):
         try:
@@ -92,11 +86,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Create an empty file for this user alone, whatever the umask, unless it exists.
-
-    Raises:
-        OSError: It cannot be created.
-    """
+    """Create a file for this user alone, whatever the umask, unless it exists."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     try:
         file = os.open(path, flags, 0o600)
@@ -129,11 +119,7 @@ def has_trusted_file(path: Path) -> bool:
 
 
 def is_private_folder(path: str) -> bool:
-    """Return whether a path is a folder of this user that no other user can access.
-
-    Raises:
-        OSError: Its status cannot be read.
-    """
+    """Return whether a path is a folder of this user that no other user can access."""
     found = os.lstat(path)
     is_ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
     return stat.S_ISDIR(found.st_mode) and is_ours and not found.st_mode & 0o077

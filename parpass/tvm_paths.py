@@ -78,8 +78,7 @@ TVM_PATHS = {
 def attach_tvm_paths(package: str) -> None:
     """Make a module of each of TVM's paths that are just below a package.
 
-    Args:
-        package: The name of the package, which calls this while it is imported.
+    The package calls this while it is imported.
     """
     for path, names in TVM_PATHS.items():
         name = f"parpass.{path}"
@@ -91,7 +90,6 @@ def attach_tvm_paths(package: str) -> None:
 
 
 def _module(name: str, names: dict[str, str]) -> ModuleType:
-    """Return the module for a path."""
     modules = defining_modules(names)
     has_all_of = modules.pop("*", "")
     if has_all_of and not modules:

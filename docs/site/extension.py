@@ -22,7 +22,7 @@ from docs.site.root_pages import OUTSIDE, root_pages
 
 _GENERATED = "generated"
 _LISTS = ("index", "decisions/README", "tour/README")
-_FIRST_OF_REFERENCE = "## Reference\n\nFacts, to look up.\n\n"
+_FIRST_OF_REFERENCE = "## Reference\n\nFacts to look up.\n\n"
 _MADE = f"""\
 * [Public names]({_GENERATED}/reference/index.rst): by module, from their docstrings
 * [Subcommands]({_GENERATED}/commands/parpass.rst): of `parpass`, with all their options

@@ -85,15 +85,9 @@ class _Group(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the subcommands, shipped and installed."""
         return sorted({*super().list_commands(ctx), *SHIPPED, *_installed()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a subcommand, None if there is none of that name.
-
-        Raises:
-            InputError: It is of another distribution, and cannot be loaded.
-        """
         if cmd_name in SHIPPED:
             name = cmd_name.replace("-", "_")
             return getattr(import_module(f"parpass.cli.commands.{name}"), name)
@@ -113,7 +107,6 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand that the first argument names, and its arguments."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -152,7 +145,6 @@ class _Group(click.Group):
                 sys.exit(told.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand."""
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
             faulthandler.enable(sys.__stderr__)  # a pass may crash this process
         with _plain_warnings():
@@ -169,17 +161,11 @@ def _is_of_output(error: OSError) -> bool:
 
 
 def _installed() -> Mapping[str, EntryPoint]:
-    """Return the entry points of subcommands that are not shipped, by their names."""
     found = installed(ENTRY_POINTS)
     return {name: one for name, one in found.items() if name not in SHIPPED}
 
 
 def _load(entry_point: EntryPoint) -> click.Command:
-    """Return the subcommand of an entry point.
-
-    Raises:
-        InputError: It cannot be imported, or is no command of click.
-    """
     owner = "" if entry_point.dist is None else f" of '{entry_point.dist.name}'"
     what = f"command '{entry_point.name}'{owner} cannot be loaded"
     try:

@@ -54,9 +54,6 @@ def can_supervise() -> bool:
 def fork_supervised(*, shows_all: bool) -> AbstractContextManager[None]:
     """Go on in a child of this process, which ends as that ends.
 
-    Args:
-        shows_all: Whether to show all of where a crash happened.
-
     Returns:
         What the child is to run passes in: so it is known which one it crashed in.
     """
@@ -196,10 +193,8 @@ _CRASH_SIGNALS = {
 def crash_message(place: ActiveBody, code: int, told: str) -> str:
     """Return the message for a process that died in a body.
 
-    Args:
-        place: The body.
-        code: The exit code, or the number of a signal below 0.
-        told: What `faulthandler` said.
+    `code` is the exit code, or the number of a signal below 0; `told` is the output of
+    `faulthandler`.
     """
     from parpass.cli.output.failure import innermost_frame  # as rare as crashes
 

@@ -78,7 +78,6 @@ def describe_value(value: object) -> str:
 
 
 def method_note(adapter: str, method: str) -> str:
-    """Return the note for an exception that a method of an adapter raised."""
     return f"{_NOTE}'{adapter}', method '{method}'"
 
 

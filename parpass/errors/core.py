@@ -70,7 +70,6 @@ def nearest(
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Return names in single quotes, separated by commas."""
     return ", ".join(f"'{name}'" for name in names)
 
 
@@ -99,7 +98,6 @@ def add_note(error: BaseException, note: str) -> None:
 
 
 def safe_getattr(error: BaseException, name: str, default: Any = None) -> Any:
-    """Return an attribute of an exception, `default` if reading it raises."""
     try:
         return getattr(error, name, default)
     except Exception:  # noqa: BLE001 -- a user's `__getattr__` may raise anything

@@ -69,7 +69,6 @@ class HintedMessage(str):
     parts: tuple[MessagePart, ...]
 
     def __new__(cls, *parts: MessagePart) -> Self:
-        """Return the message of these parts."""
         message = super().__new__(cls, "".join(_text(one) for one in parts))
         nested = (one.parts if isinstance(one, cls) else (one,) for one in parts)
         message.parts = tuple([part for several in nested for part in several])

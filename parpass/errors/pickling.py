@@ -18,11 +18,9 @@ from parpass.errors.core import safe_getattr
 def reduce_exception(error: BaseException, *, use_custom: bool) -> Any:
     """Return the reduction of an exception, in the form of `__reduce_ex__`.
 
-    Args:
-        error: The exception.
-        use_custom: Use the reduction that its class defines or that is registered for
-            it in `copyreg`, which may drop what the exception has. If False, the
-            reduction has all arguments and attributes.
+    With `use_custom` it is the one that its class defines, or that is registered for it
+    in `copyreg`, which may drop what the exception has. Otherwise it has all arguments
+    and attributes.
     """
     kind = type(error)
     if use_custom:

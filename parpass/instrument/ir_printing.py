@@ -148,7 +148,6 @@ _COLOURS = {"/": "1", "@": "36", "-": "31", "+": "32"}  # by the first character
 
 
 def coloured_diff_line(line: str) -> str:
-    """Return a line of a diff with the colour of its kind, for a terminal."""
     colour = _COLOURS.get(line[:1])
     return line if colour is None else f"\x1b[{colour}m{line}\x1b[0m"
 

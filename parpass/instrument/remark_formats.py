@@ -43,7 +43,6 @@ def to_json_lines(remarks: Iterable[Remark]) -> str:
 
 
 def to_lines(remarks: Iterable[Remark]) -> str:
-    """Return remarks as lines, `PLACE: KIND: TEXT [PASS on FUNCTION]`."""
     return "".join(map(_line, remarks))
 
 

@@ -69,15 +69,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class CountChange(msgspec.Struct, frozen=True):
-    """A counter that differs.
-
-    Attributes:
-        pass_name: The name of the pass.
-        function: The name of the function; None for the sum over all.
-        counter: The name of the counter.
-        before: The amount before, 0 if nothing was counted.
-        after: Likewise.
-    """
+    """A counter that differs; `function` is None for the sum over all."""
 
     pass_name: str = msgspec.field(name="pass")
     function: str | None
@@ -90,11 +82,6 @@ class Comparison(msgspec.Struct, frozen=True):
     """The differences between two profiles; the largest changes come first.
 
     Attributes:
-        runs_before: The number of runs before that are compared.
-        runs_after: Likewise.
-        run: The whole run.
-        passes: Each pass.
-        functions: Each function.
         memory: The memory of each pass, if both profiles have it.
         counters: The counters that differ, by pass and by function.
         notes: Other differences, and runs that were left out, as sentences.
@@ -126,12 +113,7 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare_profiles(
     before: Profile, after: Profile, names: tuple[str, str]
 ) -> Comparison:
-    """Return the differences between two profiles.
-
-    Args:
-        before: The profile of the past.
-        after: The profile that is compared with it.
-        names: Their names, for errors and notes.
+    """Return the differences between two profiles; `names` are for errors and notes.
 
     Raises:
         ArgumentError: All runs of one failed, or there are none.
@@ -206,7 +188,6 @@ def _changes(
     after: Sequence[Mapping[str, float]],
     verdicts: _Verdicts,
 ) -> list[Change]:
-    """Return the changes of all names, the largest first."""
     names = dict.fromkeys(name for amounts in (*before, *after) for name in amounts)
     found = [
         _change(name, _amounts_of(name, before), _amounts_of(name, after), verdicts)

@@ -35,7 +35,6 @@ class NotebookProgress:
         self._handle = _displayed(mime_bundle("not begun", progress_bar("", 0, 1)))
 
     def __call__(self, progress: Progress) -> None:
-        """Show the progress."""
         if self._has_ended:
             self._stages.clear()
         self._has_ended = progress.is_last

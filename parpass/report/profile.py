@@ -68,13 +68,7 @@ class RunProfile(msgspec.Struct):
 class Profile(msgspec.Struct, kw_only=True):
     """Runs of one pipeline, as they are in a file.
 
-    Attributes:
-        kind: Tells such files from others.
-        version: The version of the format.
-        parpass: The version of parpass.
-        pipeline: The pipeline, as text.
-        jobs: The number of worker processes that was asked for; None for one per core.
-        runs: The runs, in order.
+    `jobs` is the number of workers that was asked for; None for one per core.
     """
 
     kind: Literal["parpass profile"] = "parpass profile"
@@ -85,7 +79,6 @@ class Profile(msgspec.Struct, kw_only=True):
     runs: list[RunProfile]
 
     def encoded(self) -> bytes:
-        """Return the content of the file."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
 
 
@@ -95,11 +88,7 @@ class _Header(msgspec.Struct):
 
 
 def decoded_profile(content: bytes, name: str) -> Profile:
-    """Return the profile that a file has.
-
-    Args:
-        content: The content of the file.
-        name: The name of the file, for errors.
+    """Return the profile that a file has; `name` is that of the file, for errors.
 
     Raises:
         ArgumentError: It is no profile, or one of another version of the format.
@@ -126,11 +115,7 @@ def decoded_profile(content: bytes, name: str) -> Profile:
 class ProfileRecorder:
     """Measures runs under one context.
 
-    Args:
-        context: The context; it keeps the counters of functions apart from now on.
-
-    Attributes:
-        profile: What was measured so far.
+    The context keeps the counters of functions apart from then on.
     """
 
     def __init__(self, context: PassContext) -> None:

@@ -20,7 +20,6 @@ class ProgressLines:
         self._last = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
-        """Write a line, if it is time for that."""
         now = time.monotonic()
         # There is none in a program without a console.
         if sys.stderr is not None and (  # pyright: ignore[reportUnnecessaryComparison]
@@ -44,7 +43,6 @@ def one_line(progress: Progress) -> str:
 
 
 def stage_text(progress: Progress) -> str:
-    """Return the progress of the stage as a line."""
     text = f"stage {progress.stage}: "
     if progress.functions:
         text += f"{progress.done} of {progress.functions} functions, "

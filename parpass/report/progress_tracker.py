@@ -44,11 +44,7 @@ class _Here(NamedTuple):
 class _Stage:
     """One stage: written by the run, read by the thread of the tracker.
 
-    Args:
-        number: Its number.
-        passes: The names of its passes.
-        names: The names of all functions.
-        outcomes: Its outcomes; None for a pass in this process.
+    `outcomes` is None for a pass in this process.
     """
 
     def __init__(
@@ -72,17 +68,14 @@ class _Stage:
 
     @property
     def done(self) -> int:
-        """How many functions are finished."""
         return self.own_done if self.outcomes is None else self.outcomes.done
 
     def enter(
         self, function: str | None, outcome: FunctionOutcome | None = None
     ) -> None:
-        """Note that a function, or a module pass, begins in this process."""
         self.here = _Here(function, outcome, time.monotonic_ns())
 
     def finish(self, function: str, seconds: float) -> None:
-        """Note that a function is finished."""
         if len(self._samples) < _MAX_SAMPLES:
             self._samples.append(seconds)
         else:
@@ -92,7 +85,6 @@ class _Stage:
             self.longest = function, seconds
 
     def progress(self, *, is_last: bool) -> Progress:
-        """Return how far it is now."""
         now, done = time.monotonic_ns(), self.done
         seconds = (now - self.began) / _NANOSECONDS
         since_first, eta = done - self.first_done, None
@@ -156,12 +148,9 @@ class _Stage:
 class ProgressTracker(RunObserver):
     """Tells a callback how far a run is, at most five times a second, and at its end.
 
-    A callback that raises is called no more, and the run goes on; its caller gets a
-    `ProgressWarning`.
-
-    Args:
-        callback: The callback; it is called in the contextvars context of the caller,
-            on its event loop, or in the tracker's own thread where the caller blocks.
+    It is called in the contextvars context of the caller, on its event loop, or in the
+    tracker's own thread where the caller blocks. A callback that raises is called no
+    more, and the run goes on; its caller gets a `ProgressWarning`.
     """
 
     watches_functions = True
@@ -179,7 +168,6 @@ class ProgressTracker(RunObserver):
         self._thread: threading.Thread | None = None
 
     def run_began(self, workers: int, post: Post | None) -> None:
-        """Note where the caller waits."""
         self._post = post
 
     def walk_began(self, steps: Sequence[Any], names: Sequence[str]) -> None:
@@ -187,18 +175,15 @@ class ProgressTracker(RunObserver):
         self._walk, self._stage = (_names_of(steps), names), None
 
     def stage_began(self, steps: Sequence[Any], outcomes: StageOutcomes) -> None:
-        """Begin a stage whose functions get outcomes, in any order."""
         self._walk = None
         self._next(_names_of(steps), outcomes.names, outcomes)
 
     def module_pass_began(self, name: str) -> None:
-        """Begin a stage of a module pass."""
         self._next([name], ()).enter(None)
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Note at which function this process is."""
         stage = self._stage
         if self._walk is not None and (function == 0 or stage is None):
             passes, names = self._walk
@@ -210,7 +195,6 @@ class ProgressTracker(RunObserver):
     def function_ended(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Note how long the function took."""
         stage = self._stage
         if stage is None or stage.here is None:
             return
@@ -220,25 +204,21 @@ class ProgressTracker(RunObserver):
         stage.finish(stage.names[function], seconds)
 
     def board_opened(self, board: StatusBoard) -> None:
-        """Look at what workers write."""
         if self._stage is not None:
             self._stage.here, self._stage.board = None, board
 
     def job_returned(self, size: int, result: JobResult) -> None:
-        """Note how long its functions took."""
         if self._stage is not None:
             for function, outcome in result.outcomes.items():
                 self._stage.finish(self._stage.names[function], sum(outcome.seconds))
 
     def stage_returned(self, starting: float) -> None:
-        """Look no more at what workers write."""
         if self._stage is not None:
             self._stage.board = None
 
     def stage_ended(
         self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
     ) -> None:
-        """Note that all functions are finished, if they are."""
         stage = self._stage
         if stage is not None:
             stage.here = None

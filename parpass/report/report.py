@@ -15,22 +15,13 @@ _OF_START_UP = "imports, starting workers"
 
 
 class Line(NamedTuple):
-    """A line of the report: an activity, its seconds, and a remark."""
-
     what: str
     seconds: float
     remark: str = ""
 
 
 class Sections(NamedTuple):
-    """The content of a report, which text, tables and pages show.
-
-    Attributes:
-        headline: The time, the speedup and its limits, in a line.
-        times: The time by activity.
-        facts: Counts and notes, a line each.
-        advice: The recommendations, the most helpful first.
-    """
+    """The content of a report, which text, tables and pages show."""
 
     headline: str
     times: Sequence[Line]
@@ -168,7 +159,6 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return "\n".join([shown.headline, *lines, *shown.closing])
 
     def _repr_html_(self) -> str:
-        """Return the times as a table for a notebook."""
         from parpass.notebook_html import table  # in notebooks alone
 
         shown = self.sections()
@@ -179,7 +169,6 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return table(shown.headline, rows, shown.closing)
 
     def _repr_mimebundle_(self, **kinds: Any) -> dict[str, str]:
-        """Return text and table for a notebook."""
         del kinds
         from parpass.notebook_html import mime_bundle  # in notebooks alone
 

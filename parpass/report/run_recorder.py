@@ -35,11 +35,7 @@ _INSTRUMENTS = (Activity.INSTRUMENT, Activity.READING_INSTRUMENT)
 class StageInWorkers:
     """A stage that workers run: its figures so far, and since when they are idle.
 
-    Args:
-        sent: The stage.
-
-    Attributes:
-        sums: The figures that add up, by the names of `StageFigures`.
+    `sums` are the figures that add up, by the names of `StageFigures`.
     """
 
     def __init__(self, sent: SentStage) -> None:
@@ -50,18 +46,16 @@ class StageInWorkers:
         self._idle = 0.0  # of workers, since the last job was sent
 
     def job_sent(self, now: float) -> None:
-        """Note that a worker has something to do."""
         self._last, self._idle = now, 0.0
         self._in_flight += 1
 
     def job_returned(self, now: float) -> None:
-        """Note that a worker has nothing more to do."""
-        self._wait(now)
+        self._add_idle_time(now)
         self._in_flight = max(0, self._in_flight - 1)
 
     def figures(self, now: float, starting: float) -> StageFigures:
         """Return the figures of the stage, which is over: the workers' time divided."""
-        self._wait(now)
+        self._add_idle_time(now)
         in_workers = self._last - self._sent.began
         left = self._sent.workers * in_workers
         self.sums["in_workers"] = in_workers
@@ -77,8 +71,7 @@ class StageInWorkers:
             passes=[one.info.name for one in self._sent.steps], **self.sums
         )
 
-    def _wait(self, now: float) -> None:
-        """Add the time of workers without a job since the last event."""
+    def _add_idle_time(self, now: float) -> None:
         idle = max(0, self._sent.workers - self._in_flight)
         self._idle += idle * (now - self._last)
         self._last = now
@@ -135,13 +128,11 @@ class RunRecorder(RunObserver):
         return name, most
 
     def run_began(self, workers: int, post: object) -> None:
-        """Note the time before the start."""
         del post
         self.workers = workers
         self.beforehand = time.perf_counter() - self._began
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
-        """Note the time of the run."""
         del error
         self.copying = copying
         self.seconds = time.perf_counter() - self._began
@@ -162,7 +153,6 @@ class RunRecorder(RunObserver):
     def stage_ended(
         self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
     ) -> None:
-        """Note the times of its passes and functions."""
         if outcomes is None and not (records and records[-1].failure is not None):
             # Not copied: small runs pass here, and take microseconds.
             self.stages.append(records)
@@ -192,7 +182,6 @@ class RunRecorder(RunObserver):
         self.contended += contended
 
     def stage_sent(self, stage: SentStage) -> None:
-        """Begin the figures of a stage in the workers."""
         self._stage = StageInWorkers(stage)
 
     def bytes_sent(self, size: int) -> None:
@@ -218,15 +207,12 @@ class RunRecorder(RunObserver):
         sums["copying"] += times.copying
 
     def function_retried(self, function: str) -> None:
-        """Count it."""
         self._stage.sums["retries"] += 1
 
     def worker_ended(self, end: WorkerEnd) -> None:
-        """Count it."""
         self._stage.sums["deaths"] += 1
 
     def stage_returned(self, starting: float) -> None:
-        """Keep the figures of the stage."""
         figures = self._stage.figures(time.perf_counter(), starting)
         self.sent = [*self.sent, figures]
 
@@ -244,11 +230,9 @@ class RunRecorder(RunObserver):
             self.elsewhere += min(here, share * there)
 
     def pass_unsendable(self, pass_name: str, reason: str) -> None:
-        """Note the reason."""
         self.unsendable = {**self.unsendable, pass_name: reason}
 
     def cache_used(self, figures: CacheFigures) -> None:
-        """Note the figures."""
         self.cache = figures
 
 

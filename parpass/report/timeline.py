@@ -45,8 +45,6 @@ class Slice(NamedTuple):
 
 
 class Instant(NamedTuple):
-    """An event at a time."""
-
     name: str
     time: float
     detail: str = ""
@@ -57,7 +55,6 @@ class Track:
 
     Attributes:
         number: Its number in the timeline, from 0.
-        name: Its name.
         until: The end of its latest slice.
         slices: Its slices since they were last taken, in no order.
         instants: Its events, likewise.
@@ -78,17 +75,14 @@ class Track:
         ended: float,
         detail: str = "",
     ) -> None:
-        """Add a slice."""
         self.extend([Slice(name, category, began, ended, detail)])
 
     def extend(self, slices: Iterable[Slice]) -> None:
-        """Add slices."""
         with self._lock:
             self.slices += slices
             self.until = max(self.until, self.slices[-1].ended if self.slices else 0.0)
 
     def mark(self, name: str, at: float, detail: str = "") -> None:
-        """Add an event."""
         with self._lock:
             self.instants.append(Instant(name, at, detail))
 
@@ -109,8 +103,7 @@ class Recorded(NamedTuple):
 def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
     """Yield the calls of passes on functions, each with the name of the pass.
 
-    Args:
-        slices: Slices of one track, by their beginning, outer ones first.
+    `slices` are those of one track, by their beginning, outer ones first.
     """
     pass_name = ""
     for one in slices:
@@ -121,12 +114,7 @@ def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
 
 
 class Timeline:
-    """Tracks by key; threads may add to them at the same time.
-
-    Attributes:
-        origin: The time at which it begins.
-        tracks: The tracks, in the order in which they began.
-    """
+    """Tracks by key, in the order in which they began; threads may add to them."""
 
     def __init__(self, origin: float) -> None:
         self.origin = origin
@@ -145,7 +133,6 @@ class Timeline:
             return found
 
     def has_track(self, key: Hashable) -> bool:
-        """Return whether there is a track of a key."""
         return key in self._by_key
 
     def take(self) -> list[Recorded]:
@@ -176,8 +163,7 @@ class Tracing:
         self._in_use: set[int] = set()  # places of coordinators
 
     @property
-    def has_others(self) -> bool:
-        """Whether more than one run is in progress."""
+    def has_several_runs(self) -> bool:
         return len(self._in_use) > 1
 
     def begin_run(self) -> int:
@@ -195,7 +181,6 @@ class Tracing:
         self.flush()
 
     def flush(self) -> None:
-        """Give what was recorded to the sinks."""
         with self._lock:
             for recorded in self.timeline.take():
                 for sink in self.sinks:

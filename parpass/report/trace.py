@@ -51,12 +51,9 @@ _TAIL = "\n]}\n"
 
 
 class TraceFile:
-    """A trace file, which is a sink of `Tracing`.
+    """A trace file, which is a sink of `Tracing`; compressed if its path ends in `.gz`.
 
     A file that cannot be written is one warning, and the runs go on.
-
-    Args:
-        path: The file; one that ends in `.gz` is compressed. It begins now.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -78,12 +75,10 @@ class TraceFile:
         )
 
     def write(self, recorded: Recorded) -> None:
-        """Write what a track recorded."""
         if self._file is not None:
             self._write(",\n".join(self._lines(recorded)), joined=True)
 
     def close(self) -> None:
-        """Write the end, and close the file."""
         self._write(_TAIL)
         file, self._file = self._file, None
         if file is not None:
@@ -91,7 +86,6 @@ class TraceFile:
                 file.close()
 
     def _lines(self, recorded: Recorded) -> Iterator[str]:
-        """Yield the events of a track as JSON."""
         track, origin = recorded.track, self._origin
         if track.number not in self._named:
             self._named.add(track.number)
@@ -100,7 +94,7 @@ class TraceFile:
         # Nested ones after those that they are in, as readers of the format ask for.
         recorded.slices.sort(key=_begin_and_length)
         for name, category, began, ended, detail in recorded.slices:
-            more = self._more(name, category, detail)
+            more = self._name_colour_and_detail(name, category, detail)
             yield (
                 f'{{"ph":"X",{where},"ts":{(began - origin) * 1e6:.3f},'
                 f'"dur":{(ended - began) * 1e6:.3f},"cat":"{category.value}",{more}}}'
@@ -112,8 +106,9 @@ class TraceFile:
             when = (event.time - origin) * 1e6
             yield f'{{"ph":"i","s":"t",{where},"ts":{when:.3f},{more}}}'
 
-    def _more(self, name: str, category: Category, detail: str) -> str:
-        """Return the rest of a slice: its name, its colour, and its detail."""
+    def _name_colour_and_detail(
+        self, name: str, category: Category, detail: str
+    ) -> str:
         if category is Category.FUNCTION:  # most of all are
             return f'"name":{self._quote(name)}'
         more = f'"name":{self._quote(name)}'

@@ -44,12 +44,7 @@ _MAX_NAMED_PASSES = 4
 
 
 class Tracer(RunObserver):
-    """Puts one run on a timeline.
-
-    Args:
-        began: The start of the run, by `time.perf_counter()`.
-        tracing: The timeline, and where it is written to.
-    """
+    """Puts one run on a timeline; `began` is its start, by `time.perf_counter()`."""
 
     watches_functions = traces_calls = True
 
@@ -62,7 +57,6 @@ class Tracer(RunObserver):
         self._stage: _StageTracks | None = None
 
     def run_began(self, workers: int, post: object) -> None:
-        """Take a place beside the runs in progress."""
         self._place = self._tracing.begin_run()
         self._track = self._own_track("coordinator")
 
@@ -71,7 +65,6 @@ class Tracer(RunObserver):
         return self._tracing.timeline.track((what, self._place), name)
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
-        """Put the run on the timeline, and how it ended."""
         end, now = "succeeded", time.perf_counter()
         if error is not None:
             end = _end_by(error)
@@ -81,7 +74,6 @@ class Tracer(RunObserver):
         self._tracing.end_run(self._place)
 
     def span_ended(self, span: Span) -> None:
-        """Put an activity of the coordinator on the timeline, and the calls in it."""
         category, name, track = _CATEGORIES.get(span.activity), span.name, self._track
         if category is None:
             return
@@ -98,23 +90,19 @@ class Tracer(RunObserver):
             self._tracing.flush()
 
     def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        """Note which passes and functions calls are of."""
         self._steps, self._names = _names_of(steps), names
 
     def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        """Note which passes and functions calls are of."""
         self._steps, self._names = _names_of(steps), outcomes.names
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Note the time."""
         self._function_began = time.perf_counter()
 
     def function_ended(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
-        """Record the calls of passes on a function."""
         if outcome is None:
             self._calls.add(self._function_began, step, function)
         else:
@@ -127,7 +115,6 @@ class Tracer(RunObserver):
         self._calls = CallRecorder()
 
     def stage_sent(self, stage: SentStage) -> None:
-        """Begin a stage in the workers."""
         for what in ("packing", "unpacking"):
             self._own_track(what)
         self._stage = _StageTracks(stage, self._tracing, self._track)
@@ -140,30 +127,22 @@ class Tracer(RunObserver):
             self._stage.add_timeline(result.timeline)
 
     def worker_ended(self, end: WorkerEnd) -> None:
-        """Mark the end of a worker, and its last activity."""
         assert self._stage is not None
         self._stage.end_worker(end)
 
     def function_retried(self, function: str) -> None:
-        """Mark it."""
         self.noted(f"retry of {function}")
 
     def noted(self, what: str) -> None:
-        """Mark what the coordinator did."""
         self._track.mark(what, time.perf_counter())
 
     def stage_returned(self, starting: float) -> None:
-        """Put the stage on the timeline, and write it."""
         assert self._stage is not None
         self._stage.end()
 
 
 class _StageTracks:
-    """A stage in the workers, on their tracks and on that of the coordinator.
-
-    Attributes:
-        jobs: How many jobs are finished.
-    """
+    """A stage in the workers, on their tracks and on that of the coordinator."""
 
     def __init__(self, stage: SentStage, tracing: Tracing, own: Track) -> None:
         self._steps, self._names = _names_of(stage.steps), stage.names
@@ -175,20 +154,18 @@ class _StageTracks:
         self.jobs = 0
 
     def add_timeline(self, timeline: JobTimeline) -> None:
-        """Record the timeline of a job, until the end of the stage."""
         now = time.perf_counter()
         shift = 0.0
         if timeline.began < self._began or timeline.ended > now:
             shift = now - timeline.ended  # the clock of another machine
         key = timeline.host, timeline.process, timeline.thread
         track = self._worker(key, timeline.began + shift)
-        if not self._tracing.has_others:  # whose job there may not have come back yet
+        if not self._tracing.has_several_runs:  # whose jobs there may come back later
             self._wait_until(track, timeline.began + shift)
         track.until = timeline.ended + shift
         self._timelines.append((track, timeline, shift))
 
     def end_worker(self, end: WorkerEnd) -> None:
-        """Record that a worker died or was killed, and its last activity."""
         what, process, since, during = end
         now = time.perf_counter()
         track = self._worker(("", process, 0), since or now)
@@ -202,14 +179,13 @@ class _StageTracks:
         self._replaced = now
 
     def end(self) -> None:
-        """Put the stage on the timeline, and write it."""
         now = time.perf_counter()
         passes = list(dict.fromkeys(self._steps))  # restoring passes are there often
         more = ", ..." if len(passes) > _MAX_NAMED_PASSES else ""
         name = f"stage: {', '.join(passes[:_MAX_NAMED_PASSES])}{more}"
         what = f"{len(self._steps)} passes, {self.jobs} jobs, in the workers"
         self._own.add(name, Category.STAGE, self._began, now, what)
-        if not self._tracing.has_others:  # whose jobs may be under way there
+        if not self._tracing.has_several_runs:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)
         for track, timeline, shift in self._timelines:

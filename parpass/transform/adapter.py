@@ -81,14 +81,8 @@ class FoundMutability:
     and compared by its encoded form. Passes are given copies, so a function that a run
     has got or made stays as it is: it is looked at and encoded once.
 
-    Args:
-        encode: Encodes a function for this process; by default it is pickled.
-        decode: Decodes it as a member of a module.
-        is_pickled: Whether that is what pickles it, so that an equal function has equal
-            bytes if it has no sets.
-
-    Attributes:
-        seconds: What looking, copying and comparing took so far.
+    With `is_pickled` equal functions without sets have equal bytes. `seconds` is what
+    looking, copying and comparing took so far.
     """
 
     def __init__(
@@ -109,7 +103,6 @@ class FoundMutability:
         self.seconds = 0.0
 
     def is_frozen(self, function: Any) -> bool:
-        """Return whether a function cannot be changed."""
         known = self._known.get(id(function))
         if known is not None and known[0]() is function:
             return known[1] is None
@@ -119,11 +112,7 @@ class FoundMutability:
         return found
 
     def encoded(self, function: Any) -> bytes:
-        """Return the encoded form of a function of the run, which stays as it is.
-
-        Raises:
-            Exception: Exceptions of the codec.
-        """
+        """Return the encoded form of a function of the run, which stays as it is."""
         known = self._known.get(id(function))
         if known is not None and known[1] is not None and known[0]() is function:
             return known[1]
@@ -139,15 +128,10 @@ class FoundMutability:
             self._known[number] = reference, encoded
 
     def fingerprint(self, function: Any) -> bytes:
-        """Return the encoded form of a function as it is now."""
         return self._encode(function)
 
     def to_change(self, function: Any, mod: Any = None) -> Any:
-        """Return a copy of a function as a member of `mod`; itself if it is frozen.
-
-        Raises:
-            Exception: Exceptions of the codec.
-        """
+        """Return a copy of a function as a member of `mod`; itself if it is frozen."""
         began = time.perf_counter()
         try:
             if self.is_frozen(function):
@@ -159,11 +143,7 @@ class FoundMutability:
             self.seconds += time.perf_counter() - began
 
     def to_keep(self, function: Any, mod: Any) -> Any:
-        """Return a copy of a function of the run, for the run, which changes none.
-
-        Raises:
-            Exception: Exceptions of the codec.
-        """
+        """Return a copy of a function of the run, for the run, which changes none."""
         kept = self.to_change(function, mod)
         if kept is not function:
             self._note(kept, self.encoded(function))
@@ -515,7 +495,7 @@ def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
 
 
 def copying_seconds(adapter: ModuleAdapter) -> float:
-    """Return what a run has spent on copies of functions, as nothing is stated."""
+    """Return what a run has spent on copies, where an adapter states no mutability."""
     mutability = adapter.mutability
     return mutability.seconds if isinstance(mutability, FoundMutability) else 0.0
 
@@ -526,11 +506,6 @@ def keep_inline(value: LargeValue) -> None:
 
 
 def round_trip(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
-    """Encode and decode a function, as a member of `mod`.
-
-    Raises:
-        Exception: Exceptions of the codec.
-    """
     encoded = adapter.encode_function(function, keep_inline)
     return adapter.decode_function(encoded, (), mod)
 

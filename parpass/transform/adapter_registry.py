@@ -67,12 +67,7 @@ def register_adapter(
 
 
 def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | None:
-    """Return the error for a pass that is called on modules of another IR, or None.
-
-    Args:
-        pass_: The pass.
-        adapter: The adapter of the modules.
-    """
+    """Return the error for a pass that is called on modules of another IR, or None."""
     wrong = _other_ir(type(pass_).__mro__, adapter)
     if wrong is None:
         return None
@@ -85,8 +80,7 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     )
 
 
-def is_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bool:
-    """Return whether the passes of a factory run on the modules of an adapter."""
+def accepts_passes_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bool:
     return _other_ir(_definitions(factory), adapter) is None
 
 
@@ -95,13 +89,7 @@ def foreign_pass_message(
 ) -> str | None:
     """Return what is wrong with a name in pipeline text that has a pass of another IR.
 
-    Args:
-        name: The name.
-        factory: What makes the pass.
-        adapter: That of the modules.
-
-    Returns:
-        The message, which offers passes of their IR; None if nothing is wrong.
+    The message offers passes of the IR of `adapter`; it is None if nothing is wrong.
     """
     wrong = _other_ir(_definitions(factory), adapter)
     if wrong is None:
@@ -121,11 +109,7 @@ def unknown_pass_error(
 ) -> UnknownPassError:
     """Return the error for a name that no pass has; it offers passes of one IR alone.
 
-    Args:
-        name: The name.
-        adapter: That of the modules; None if they are not known.
-        also: Names of what is no pass that are offered, too, if they are near.
-        wanted_by: The name of the pass that requires it.
+    Near names of `also`, which are no passes, are offered, too.
     """
     known, has = (registered_passes(), "") if adapter is None else _passes_of(adapter)
     return UnknownPassError(name, [*known, *also], wanted_by=wanted_by, has=has)
@@ -133,7 +117,11 @@ def unknown_pass_error(
 
 def _passes_of(adapter: ModuleAdapter) -> tuple[Sequence[str], str]:
     """Return the passes of an IR, and a sentence on them if there are few."""
-    known = [name for name, one in registered_passes().items() if is_of(adapter, one)]
+    known = [
+        name
+        for name, one in registered_passes().items()
+        if accepts_passes_of(adapter, one)
+    ]
     if len(known) > _MAX_LISTED:
         return known, ""
     of = f"IR '{adapter.ir_name}'" if adapter.ir_name else "this IR"
@@ -164,9 +152,7 @@ def _other_ir(
 ) -> tuple[type, type] | None:
     """Return the module type of a pass, and that of an adapter, if these differ.
 
-    Args:
-        definitions: The class of the pass and its bases.
-        adapter: The adapter.
+    `definitions` are the class of the pass and its bases.
     """
     for one in definitions:
         expected = _module_type_of(getattr(one, "__module__", None) or "")
@@ -251,7 +237,6 @@ def adapter_for(root: Pass, mod: Any) -> ModuleAdapter:
 
 
 def _describe_pass(root: Pass) -> str:
-    """Return a pass's name for a message; of an unnamed list, those of its passes."""
     name = root.info.name
     if not (isinstance(root, Sequential) and name == _UNNAMED):
         return f"pass '{name}'"
@@ -261,7 +246,6 @@ def _describe_pass(root: Pass) -> str:
 
 
 def find_adapter(mod: Any) -> ModuleAdapter | None:
-    """Return the adapter of a module; None if none is registered for its type."""
     for kind in type(mod).__mro__:
         adapter = _adapters.find(kind)
         if adapter is not None:

@@ -69,10 +69,8 @@ def analysis(
 class AnalysisMark(NamedTuple):
     """The record that marks a function as an analysis.
 
-    Attributes:
-        function: The analysis; another function may have the mark by `functools.wraps`.
-        of: What it is of: `'function'` or `'module'`.
-        equal: Compares two results.
+    `function` is the analysis: another function may have the mark by `functools.wraps`.
+    `of` is `'function'` or `'module'`.
     """
 
     function: Analysis

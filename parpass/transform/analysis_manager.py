@@ -44,12 +44,8 @@ class AnalysisManager:
     They are kept by the identity of the object that they are of, which is kept alive.
     One thread uses it at a time, in blocks that enter it.
 
-    Args:
-        context: The settings in force.
-        adapter: The adapter of the IR.
-
     Attributes:
-        checks_results: Whether they are to be checked for changing results.
+        checks_results: Whether passes are to be checked for changing results.
         is_checking: Whether passes are to be checked for what they preserve.
         is_of_module: Whether an analysis of a module is being computed.
     """
@@ -157,12 +153,10 @@ class AnalysisManager:
         return is_capturing_warnings()
 
     def __enter__(self) -> None:
-        """Begin a block in which analyses are computed."""
         self._given = []
         self._shown = shown_by()
 
     def __exit__(self, *_: object) -> None:
-        """End it; the results stay."""
         self._shown = None
         if self._capture is not None:
             self._capture.close()
@@ -171,7 +165,6 @@ class AnalysisManager:
     def check(
         self, pass_: Pass, unit: Any, context: PassContext
     ) -> PreservationCheck | None:
-        """Return the check of a pass on a function; None unless it is asked for."""
         self._given = []
         if self.is_checking and not isinstance(pass_.preserves, Inherited):
             return PreservationCheck(pass_, unit, "function", context)
@@ -179,12 +172,6 @@ class AnalysisManager:
 
     def after_function(self, pass_: Pass, name: str, before: Any, after: Any) -> None:
         """Keep with the result of a pass on a function what the pass preserves.
-
-        Args:
-            pass_: The pass.
-            name: The name of the function.
-            before: The function.
-            after: The result; the very same object if nothing changed.
 
         Raises:
             PreservedAnalysisError: The pass changed a result; see `changed_result`.
@@ -226,19 +213,16 @@ class AnalysisManager:
             self._results[id(after)] = after, dict(known[1])
 
     def forget(self, unit: Any) -> None:
-        """Drop the results of an object that is not used any more."""
         if self._results:
             self._results.pop(id(unit), None)
 
     def retain(self, units: Iterable[Any]) -> None:
-        """Drop the results of all objects but these."""
         if self._results:
             kept = {id(one) for one in units}
             for number in [one for one in self._results if one not in kept]:
                 del self._results[number]
 
     def __len__(self) -> int:
-        """Return the number of objects with results."""
         return len(self._results)
 
     def _take(self, unit: Any) -> dict[Analysis, Any]:
@@ -265,11 +249,7 @@ class Inherited(tuple[Analysis, ...]):
 class PreservationCheck:
     """The check of a pass on one unit: its analyses before are compared with after.
 
-    Args:
-        pass_: The pass.
-        unit: What it runs on.
-        kind: What that is: `'function'` or `'module'`.
-        context: The settings in force.
+    `kind` is that of the unit: `'function'` or `'module'`.
     """
 
     def __init__(self, pass_: Pass, unit: Any, kind: str, context: PassContext) -> None:
@@ -289,12 +269,7 @@ class PreservationCheck:
     ) -> None:
         """Compare with what the pass made.
 
-        Args:
-            after: The result of the pass.
-            function: The name of the function; None for a module.
-            restoring: Restores the IR's invariants in the result, before it is looked
-                at.
-            mod: The module, for that pass.
+        `restoring` restores the IR's invariants in the result, before it is looked at.
 
         Raises:
             PreservedAnalysisError: The result of an analysis differs.

@@ -33,13 +33,7 @@ def place_of(pass_: Pass) -> str:
 def call_error(pass_: Pass, error: Exception, *given: Any) -> TypeError | None:
     """Return the error for a body that does not take what it is called with.
 
-    Args:
-        pass_: The pass.
-        error: What calling the body raised.
-        given: The arguments of the call.
-
-    Returns:
-        The same error with the place of the body; None if that took the arguments.
+    It is `error` with the place of the body; None if the body took the arguments.
     """
     if not isinstance(error, TypeError):
         return None

@@ -36,12 +36,7 @@ from parpass.transform.passes import Pass
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """The limits of a pass on one function, and the policy.
-
-    Attributes:
-        limits: The values of those that it has, by name.
-        on_failure: The policy if a limit is exceeded or the pass fails.
-    """
+    """The limits of a pass on one function, by name, and the policy if it fails."""
 
     limits: Mapping[str, Any] = {}
     on_failure: OnFailure = OnFailure.FAIL
@@ -52,7 +47,6 @@ class Budget(msgspec.Struct, frozen=True):
                 raise ArgumentError(f"expected {name} above 0, got {value!r}")
 
     def items(self) -> list[tuple[Limit, Any]]:
-        """Return the limits with their values."""
         limits = self.limits
         return [(one, limits[one.name]) for one in LIMITS if one.name in limits]
 
@@ -75,8 +69,6 @@ _call_settings: ContextVar[Settings] = ContextVar("parpass_limits", default=UNSE
 
 
 class setting_limits:  # noqa: N801 -- used like a function, as contextlib's own
-    """A context manager that sets limits and policy of a call for the block."""
-
     __slots__ = ("_settings", "_token")
 
     def __init__(self, settings: Settings) -> None:
@@ -90,7 +82,6 @@ class setting_limits:  # noqa: N801 -- used like a function, as contextlib's own
 
 
 def call_limits() -> Settings:
-    """Return limits and policy of the current call."""
     return _call_settings.get()
 
 
@@ -152,9 +143,7 @@ _enforcer: ContextVar[Enforcer | None] = ContextVar("parpass_enforcer", default=
 def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
     """Enforce the budgets of passes that run in this process within the block.
 
-    Args:
-        enforcer: Returns the block around each body that has a budget, as the next
-            functions do.
+    `enforcer` returns the block around a body that has a budget, as `interrupting`.
     """
     token = _enforcer.set(enforcer)
     try:
@@ -164,7 +153,6 @@ def enforcing_budgets(enforcer: Enforcer) -> Generator[None]:
 
 
 def has_enforcer() -> bool:
-    """Return whether budgets are enforced in this process."""
     return _enforcer.get() is not None
 
 
@@ -194,11 +182,8 @@ def or_exit(
 ) -> Generator[None]:
     """End this process if the block exceeds what nothing interrupts, as in C code.
 
-    Args:
-        budget: The budget.
-        file: The file for a traceback then.
-        factor: How much more than the limit is let pass, as a factor.
-        grace: And besides.
+    It may take `factor` times the limit, and `grace` more; then a traceback goes to
+    `file`.
     """
     with contextlib.ExitStack() as stack:
         for limit, value in budget.items():
@@ -208,7 +193,6 @@ def or_exit(
 
 
 def skip_diagnostic(pass_name: str, function: str, reason: str) -> Diagnostic:
-    """Return the diagnostic for a function that a failed pass leaves unchanged."""
     before, after = _skipped(pass_name)
     return Diagnostic.warning(None, f"{before}{function}{after}{reason}")
 
@@ -236,7 +220,6 @@ def _skipped(pass_name: str) -> tuple[str, str]:
 
 
 def failure_reason(error: Exception) -> str:
-    """Return the reason of a failure, for `skip_diagnostic`."""
     if isinstance(error, FunctionFailure):
         return error.reason
     return f"{type(error).__name__}: {error}"
@@ -253,16 +236,9 @@ def run_within(
 ) -> Any:
     """Return the result of a pass body on a function, under a budget.
 
-    Each attempt has the whole budget.
-
-    Args:
-        budget: The budget.
-        pass_name: The pass.
-        name: The function's name.
-        function: The function, which is the result if the pass is skipped.
-        body: Calls the body.
-        enforcer: Returns the block around the body, unless `enforcing_budgets` does.
-        on_retry: Called before a second attempt.
+    Each attempt has the whole budget. `function` is the result if the pass is skipped.
+    `enforcer` returns the block around the body, unless `enforcing_budgets` does;
+    `on_retry` is called before a second attempt.
 
     Raises:
         FunctionFailure: The body exceeded a limit.

@@ -66,9 +66,6 @@ _known: dict[int, CheckedAdapter] = {}
 class CheckedAdapter:
     """An adapter, with checks of what others depend on; the rest is as it is.
 
-    Args:
-        adapter: The adapter.
-
     Attributes:
         unchecked: The adapter.
         stated: What its attributes said when this was made.
@@ -112,7 +109,6 @@ class CheckedAdapter:
         return self.decode_function(encoded, (), mod)
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
-        """Return the functions of a module; see `ModuleAdapter`."""
         if self._members is not None:
             self._members.note(mod)
         found = self._call("functions", mod)
@@ -121,31 +117,24 @@ class CheckedAdapter:
         raise self._error("functions", "a mapping of functions by name", found)
 
     def is_module(self, value: Any) -> bool:
-        """Return whether a value is a module; see `ModuleAdapter`."""
         return self._bool("is_module", value)
 
     def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
-        """Return a module with these functions; see `ModuleAdapter`."""
         return self._module("with_functions", mod, functions)
 
     def replace_functions(self, mod: Any, changed: Mapping[str, Any]) -> Any:
-        """Return a module with some functions replaced; see `ModuleAdapter`."""
         return self._module("replace_functions", mod, changed)
 
     def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
-        """Return a module that a pass reads; see `ModuleAdapter`."""
         return self._module("read_only", mod, functions, reader)
 
     def encode_shell(self, mod: Any) -> bytes:
-        """Encode a module without its functions; see `ModuleAdapter`."""
         return self._bytes("encode_shell", mod)
 
     def decode_shell(self, encoded: bytes) -> Any:
-        """Decode a module without functions; see `ModuleAdapter`."""
         return self._module("decode_shell", encoded)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
-        """Encode a function; see `ModuleAdapter`."""
         self._check_function(function)
         if self._members is not None:
             return self._noted("encode_function", self._members.encode, function)
@@ -154,7 +143,6 @@ class CheckedAdapter:
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
-        """Decode a function as a member of a module; see `ModuleAdapter`."""
         method = "decode_function"
         if self._members is not None:
             found = self._noted(method, self._members.decode, encoded, mod)
@@ -165,51 +153,39 @@ class CheckedAdapter:
         raise self._error(method, FUNCTION, found)
 
     def is_function(self, value: Any) -> bool:
-        """Return whether a value is a function; see `ModuleAdapter`."""
         return self._bool("is_function", value)
 
     def kind_of(self, function: Any) -> str | None:
-        """Return the kind of a function; see `ModuleAdapter`."""
         kind = self._of_function("kind_of", function)
         if kind is None or isinstance(kind, str):
             return kind
         raise self._error("kind_of", "a str or None", kind)
 
     def is_skipped(self, function: Any) -> bool:
-        """Return whether passes leave a function unchanged; see `ModuleAdapter`."""
         found = self._of_function("is_skipped", function)
         if found is True or found is False:
             return found
         raise self._error("is_skipped", BOOL, found, NO_RETURN)
 
     def size(self, function: Any, limit: int) -> int:
-        """Return the size of a function, or 1; see `ModuleAdapter`."""
         expected = "an int of 0 or more"
         return self._advice("size", 1, _is_size, expected, function, limit)
 
     def signature(self, function: Any) -> Any | None:
-        """Return the interface of a function, or None; see `ModuleAdapter`."""
         return self._advice("signature", None, None, "what can be compared", function)
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
-        """Return whether an interface is surely as it was; see `ModuleAdapter`."""
         return self._advice("keeps_signature", False, is_bool, BOOL, before, after)
 
     def discard(self, function: Any) -> None:
-        """Dispose of a function; see `ModuleAdapter`."""
         self._advice("discard", None, None, "nothing", function)
 
     def function_text(self, name: str, function: Any, mod: Any) -> str:
-        """Return the text of one function; see `ModuleAdapter`.
-
-        It is that of a copy, as `with_functions` may set what functions know of their
-        module.
-        """
+        # Of a copy, as `with_functions` may set what functions know of their module.
         shown = own_copy(cast("ModuleAdapter", self), function, mod)
         return self.unchecked.function_text(name, shown, mod)
 
     def programs(self, mod: Any) -> ProgramFormat:
-        """Return the program format of a module; see `ModuleAdapter`."""
         found: object = self._call("programs", mod)
         return cast("ProgramFormat", self if found is self.unchecked else found)
 
@@ -278,7 +254,6 @@ class CheckedAdapter:
     def _noted(
         self, method: str, call: Callable[..., Any], *args: Any, **options: Any
     ) -> Any:
-        """Return what a call returns; what it raises has a note of the method."""
         try:
             return call(*args, **options)
         except Exception as error:
@@ -375,7 +350,6 @@ def _is_size(value: Any) -> bool:
 
 
 def is_bool(value: Any) -> bool:
-    """Return whether a value is True or False."""
     return value.__class__ is bool
 
 
@@ -392,8 +366,6 @@ class _Untouchable:
 
 
 class _CheckedBatchAdapter(CheckedAdapter):
-    """The checked form of an adapter that has a `BatchCodec`."""
-
     def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
         encode = cast("BatchCodec", self.unchecked).open_encoder(blob_sink)
         name = adapter_name(self.unchecked)
@@ -427,17 +399,10 @@ class _CheckedBatchAdapter(CheckedAdapter):
 
 
 def adapter_name(adapter: ModuleAdapter) -> str:
-    """Return the name of an adapter's class, for messages."""
     return type(unchecked(adapter)).__qualname__
 
 
 def checked(adapter: ModuleAdapter) -> ModuleAdapter:
-    """Return the checked form of an adapter.
-
-    Raises:
-        ArgumentError: It is no adapter.
-        AdapterError: An attribute of it is wrong.
-    """
     known = _known.get(id(adapter))
     # An attribute may have been set since, as the advice of a `LawError` says.
     if known is None or known.stated != _stated(adapter):
@@ -499,7 +464,6 @@ def unchecked(adapter: _FormatT) -> _FormatT:
 
 
 def overrides(adapter: ModuleAdapter, method: str) -> bool:
-    """Return whether an adapter overrides a method of the base class."""
     own = getattr(unchecked(adapter), method)
     return getattr(own, "__func__", own) is not getattr(ModuleAdapter, method)
 
@@ -507,13 +471,7 @@ def overrides(adapter: ModuleAdapter, method: str) -> bool:
 def function_fault(
     adapter: ModuleAdapter, function: Any, name: str | None = None
 ) -> AdapterError | None:
-    """Return the error for a value of `functions` that is no function; None if it is.
-
-    Args:
-        adapter: The adapter.
-        function: The value.
-        name: The name that it has in the module, if that is known.
-    """
+    """Return the error for a value of `functions` if it is no function, else None."""
     try:
         is_function = adapter.is_function(function)
     except Exception:  # noqa: BLE001 -- it is raised where the result is needed
@@ -560,7 +518,6 @@ def check_attributes(adapter: ModuleAdapter) -> None:
 
 
 def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
-    """Return and clear the recorded errors of advisory methods."""
     found: object = adapter
     taken: list[AdapterError] = []
     if isinstance(found, CheckedAdapter):
@@ -571,7 +528,6 @@ def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
 
 
 def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    """Record errors of advisory methods that another process recorded."""
     found: object = adapter
     if isinstance(found, CheckedAdapter):
         for violation in violations:
@@ -583,9 +539,6 @@ class warning_of_violations:  # noqa: N801 -- used like a function, as contextli
 
     If the run fails, it does not warn. It is no generator, as contextlib writes to
     exceptions that pass through one, and some exceptions are frozen.
-
-    Args:
-        adapter: The adapter.
     """
 
     def __init__(self, adapter: ModuleAdapter) -> None:

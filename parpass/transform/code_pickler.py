@@ -50,7 +50,6 @@ def _reduce_cached(cached: Any) -> Any:
 
 
 def _named(module: str, name: str) -> Any:
-    """Return what has a name in a module, None if there is nothing."""
     try:
         return functools.reduce(getattr, name.split("."), sys.modules[module])
     except (AttributeError, KeyError):  # it is defined in a function, say
@@ -58,8 +57,6 @@ def _named(module: str, name: str) -> Any:
 
 
 class CodePickler(cloudpickle.Pickler):
-    """Cloudpickle's pickler; code, cached functions and slots stay what they are."""
-
     dispatch_table = cloudpickle.Pickler.dispatch_table.new_child(
         {CodeType: _reduce_code, _CACHED: _reduce_cached}
     )

@@ -228,5 +228,4 @@ _ALL_ON = Optimizations()
 
 
 def optimizations_in(config: Mapping[str, Any]) -> Optimizations:
-    """Return the optimizations that are on under these options."""
     return config.get(OPTIMIZATIONS, _ALL_ON)

@@ -31,7 +31,6 @@ class ModulePassOfCallable(ModulePass):
         self.pass_info = pass_info
 
     def transform_module(self, mod: Any, ctx: PassContext) -> Any:
-        """Call it."""
         return self.pass_func(mod, ctx)
 
 
@@ -43,7 +42,6 @@ class FunctionPassOfCallable(FunctionPass):
         self.pass_info = pass_info
 
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
-        """Call it."""
         return self.pass_func(func, mod, ctx)
 
 
@@ -69,7 +67,6 @@ class ModulePassOfClass(_OfClass, ModulePass):
     """A module pass whose body is a method of a user's class."""
 
     def transform_module(self, mod: Any, ctx: PassContext) -> Any:
-        """Call it."""
         return self._inst.transform_module(mod, ctx)
 
 
@@ -77,7 +74,6 @@ class FunctionPassOfClass(_OfClass, FunctionPass):
     """A function pass whose body is a method of a user's class."""
 
     def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
-        """Call it."""
         return self._inst.transform_function(func, mod, ctx)
 
 
@@ -258,13 +254,9 @@ def decorator_like(
 ) -> DecoratorT:
     """Return a decorator like `function_pass` that makes passes of other classes.
 
-    An IR makes one for the passes on its kind of functions.
-
-    Args:
-        decorator: `function_pass`, which says what it is called with.
-        kind: The word before `_pass` in its name.
-        of_callable: The class of passes from callables.
-        of_class: The class of passes from classes.
+    An IR makes one for the passes on its kind of functions. `decorator` is
+    `function_pass`, which says what it is called with; `kind` is the word before
+    `_pass` in its name.
     """
 
     def decorate(

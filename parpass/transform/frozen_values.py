@@ -124,7 +124,6 @@ def _has_native_state(kind: type[Any], first: type[Any]) -> bool:
 
 
 def _slots(kind: type[Any]) -> list[str]:
-    """Return the names of all slots of a class, and of the classes that it is from."""
     return [
         name
         for one in kind.__mro__

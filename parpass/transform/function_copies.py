@@ -72,15 +72,9 @@ def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
 def own_module(adapter: ModuleAdapter, mod: Any, *, for_pass: bool = False) -> Any:
     """Return a copy of a module with copies of its functions.
 
-    Args:
-        adapter: The adapter.
-        mod: The module.
-        for_pass: Whether it is for a module pass, which may change the module even if
-            its functions cannot be changed.
-
-    Returns:
-        The module itself where an adapter states that functions are values, and if none
-        of them can be changed.
+    It is the module itself where an adapter states that functions are values, and where
+    none of them can be changed, unless it is `for_pass`: a module pass may change the
+    module all the same.
     """
     mutability = adapter.mutability
     if mutability is None:
@@ -169,7 +163,6 @@ def reached_function(
 
 
 def round_trip_all(adapter: ModuleAdapter, mod: Any) -> Any:
-    """Return a module with all functions encoded and decoded."""
     loaders = {
         name: functools.partial(named_trip, adapter, name, one)
         for name, one in adapter.functions(mod).items()
@@ -236,7 +229,6 @@ def _kept(mutability: FoundMutability, function: Any, mod: Any) -> Any:
 
 
 def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
-    """Return whether `with_functions` sets what functions know of their module."""
     return cast("CheckedAdapter", adapter).attaches_functions(mod)
 
 
@@ -249,11 +241,7 @@ def cuts_modules(adapter: ModuleAdapter) -> bool:
 class OwnCopies:
     """The functions that one pass reads from a module, each copied when it is read.
 
-    Args:
-        adapter: The adapter.
-
-    Attributes:
-        mod: The module of which they are members.
+    `mod` is the module of which the copies are members.
     """
 
     def __init__(self, adapter: ModuleAdapter) -> None:
@@ -262,7 +250,6 @@ class OwnCopies:
         self.mod: Any = None
 
     def of(self, name: str, function: Any) -> Any:
-        """Return the copy of a function."""
         if name not in self._copies:
             self._copies[name] = own_copy(self._adapter, function, self.mod)
         return self._copies[name]

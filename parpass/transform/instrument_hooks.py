@@ -41,12 +41,7 @@ Hook = Callable[..., Any]
 class Hooks(msgspec.Struct, frozen=True, eq=False):
     """The hooks that an instrument overrides, bound to it; None for the others.
 
-    Attributes:
-        name: The instrument's name, for messages.
-        observes_ir: Whether the hooks around a pass look at the module. If no
-            instrument does, the runner may run several passes without a barrier, and
-            the hooks are given None for the module.
-        wanted: The changes that `on_function_changed` gets.
+    `wanted` are the changes that `on_function_changed` gets.
     """
 
     name: str
@@ -63,17 +58,14 @@ class Hooks(msgspec.Struct, frozen=True, eq=False):
 
 
 def hooks_of(instrument: Any) -> Hooks:
-    """Return the hooks of an instrument."""
     return instrument.bound_hooks
 
 
 def wants_remarks(instruments: Iterable[Any]) -> bool:
-    """Return whether an instrument has the hook for remarks."""
     return any(hooks_of(one).on_remark is not None for one in instruments)
 
 
 def wanted_changes(instruments: Iterable[Any]) -> tuple[Wanted, ...]:
-    """Return the changes that instruments want to get."""
     hooks = map(hooks_of, instruments)
     return tuple(one.wanted for one in hooks if one.on_function_changed is not None)
 
@@ -158,7 +150,6 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
     """Call a hook around a pass: `args` are the module and the PassInfo, at least.
 
     Raises:
-        Exception: What the hook raised, with a note that names instrument and pass.
         InstrumentError: `should_run` returned something that is no bool.
     """
     info = args[1]
@@ -182,11 +173,6 @@ def call_pass_hook(hooks: Hooks, hook_name: str, *args: Any) -> Any:
 def call_event_hook(
     hooks: Hooks, hook_name: str, info: Any, event: Remark | FunctionChange
 ) -> None:
-    """Call a hook with a remark, or with a change, of a pass.
-
-    Raises:
-        Exception: What the hook raised, with a note that names instrument and pass.
-    """
     try:
         getattr(hooks, hook_name)(info, event)
     except Exception as error:

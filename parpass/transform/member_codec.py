@@ -55,8 +55,7 @@ class _CodePickler(pickle.Pickler):
 class MemberCodec:
     """The codec of the functions of one run.
 
-    Attributes:
-        cuts: Whether a function has referred to its module.
+    `cuts` is whether a function has referred to its module.
     """
 
     def __init__(self) -> None:
@@ -118,7 +117,6 @@ class MemberCodec:
         return file.getvalue()
 
     def decode(self, encoded: bytes | memoryview, mod: Any) -> Any:
-        """Unpickle a function as a member of a module."""
         outer = _decoding.mod, _decoding.code
         _decoding.mod, _decoding.code = mod, self._code or ()
         try:

@@ -15,10 +15,8 @@ def matches_pass(pattern: str, name: str) -> bool:
 
 
 def matches_any_pass(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of some globs matches a pass's name."""
     return any(matches_pass(one, name) for one in patterns)
 
 
-def matches_any(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of some globs matches a function's name."""
+def matches_any_function(patterns: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name, one) for one in patterns)

@@ -19,8 +19,7 @@ class Part(NamedTuple):
     """An object, and the way to it from a root.
 
     Attributes:
-        value: The object.
-        path: The way to it, such as `.ops[0].parent`.
+        path: The way, such as `.ops[0].parent`.
         holder: The attribute on that way that is nearest, such as `Op.parent`.
     """
 
@@ -66,10 +65,7 @@ def walk(
 ) -> Iterator[Part]:
     """Yield what an object refers to and can be changed, each once, nearest first.
 
-    Args:
-        root: The object.
-        limit: How many parts are looked at, at most.
-        goes_into: Whether to go on from a part.
+    It goes on from parts that it `goes_into`, until about `limit` parts are waiting.
     """
     kind = type(root).__name__
     waiting, seen = [Part(root, "", kind)], {id(root)}

@@ -68,7 +68,6 @@ class ConstantFactory:
         self.made = made
 
     def __call__(self) -> Pass:
-        """Return the pass."""
         return self.made
 
 
@@ -126,13 +125,9 @@ def pass_factory(
 ) -> Callable[..., Any] | None:
     """Return what makes a pass, by a name as for `create_pass`; None if none does.
 
-    Modules of passes that were declared are imported only if none that is wanted is
-    known yet: of one IR none of them registers a name that something else has.
-
-    Args:
-        name: The name.
-        is_wanted: Of several passes with that short name, the ones to choose from, if
-            it is true of any.
+    Of several passes with that short name, one that is wanted comes first. Modules of
+    passes that were declared are imported only if none that is wanted is known yet: of
+    one IR none of them registers a name that something else has.
     """
     known: list[Callable[..., Any]] = []
     for declared in (False, True):

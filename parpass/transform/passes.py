@@ -112,7 +112,6 @@ class Pass:
         return f"<{type(self).__name__} {self.info!r}>"
 
     def _repr_html_(self) -> str:
-        """Return name, level and options for a notebook."""
         from parpass.notebook_html import item  # in notebooks alone
 
         options = [f"{name}={value!r}" for name, value in _changed_options(self)]
@@ -121,11 +120,6 @@ class Pass:
 
 
 def check_cacheable(value: object, name: str) -> None:
-    """Check what a pass declares as `cacheable`.
-
-    Raises:
-        ArgumentError: It is neither a bool nor a version.
-    """
     if not isinstance(value, bool | str) or value == "":
         raise ArgumentError(
             f"expected True, False or a version such as '1' for cacheable of pass "
@@ -236,7 +230,6 @@ class Sequential(Pass):
         )
 
     def _repr_html_(self) -> str:
-        """Return the passes as a list for a notebook."""
         from parpass.notebook_html import item  # in notebooks alone
 
         inside = [one._repr_html_() for one in self.passes if one is not None]

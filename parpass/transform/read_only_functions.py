@@ -17,14 +17,8 @@ class RefusesWrites(Mapping[str, Any]):
     """A mapping that copies as a dict does, and whose methods that write raise.
 
     It is no dict, and has no attributes but its own, which cannot be set, whatever it
-    is made of: a pass could tell one kind of run from the other by that.
-
-    Args:
-        reader: The name of the pass.
-        values: The attributes of a subclass.
-
-    Attributes:
-        reader: The name of the pass.
+    is made of: a pass could tell one kind of run from the other by that. `values` are
+    the attributes of a subclass.
     """
 
     __slots__ = ("reader",)
@@ -64,7 +58,6 @@ class RefusesWrites(Mapping[str, Any]):
     __copy__ = copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a copy."""
         return dict, (dict(self),)
 
     def __reversed__(self) -> Iterator[str]:
@@ -80,10 +73,7 @@ class RefusesWrites(Mapping[str, Any]):
 class ReadOnlyFunctions(RefusesWrites):
     """The functions of a module at the start of a pass, in a serial run.
 
-    Args:
-        functions: The functions.
-        reader: The name of the pass.
-        copies: What copies functions that are read; None if they cannot be changed.
+    `copies` is None if functions cannot be changed.
     """
 
     __slots__ = ("_copies", "_functions")

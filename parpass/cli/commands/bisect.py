@@ -30,8 +30,6 @@ NOTHING_FOUND = 3
 
 @option_struct
 class BisectOptions:
-    """The options and arguments of `parpass bisect`."""
-
     file: Path = shared.program()
     passes: str = shared.passes(required=True)
     level: int = shared.level()

@@ -37,8 +37,6 @@ _SLOW_SECONDS = 1.0  # seconds
 
 @option_struct
 class BuildOptions:
-    """The options and arguments of `parpass build`."""
-
     file: Path = shared.program()
     level: int = shared.level(
         3, "Run the passes of this optimization level and below: -O0 to -O4."
@@ -243,7 +241,6 @@ def _compile(
 
 
 def _report_if_slow(report: RunReport, tell: Tell) -> None:
-    """Report the time of a long run, and the function that took longest."""
     from parpass.report.figures import time_text
 
     if report.seconds > _SLOW_SECONDS:

@@ -11,8 +11,6 @@ from parpass.cli.output.failure import InputError
 
 @option_struct
 class CacheCommandOptions:
-    """The options and arguments of `parpass cache`."""
-
     verify: bool = running(
         "--verify", is_flag=True, help="Look whether any of them is damaged."
     )

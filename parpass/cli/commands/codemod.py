@@ -15,7 +15,6 @@ class _CodemodCommand(Command):
     """A command that leaves what is behind `--` to the codemod."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what is before it."""
         end = args.index("--") if "--" in args else len(args)
         ctx.meta[_ARGUMENTS] = args[end + 1 :]
         return super().parse_args(ctx, args[:end])

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 @option_struct
 class CompareOptions:
-    """The options and arguments of `parpass compare`."""
-
     before: Path = shared.program("BEFORE")
     after: Path = shared.program("AFTER")
     as_json: bool = showing(

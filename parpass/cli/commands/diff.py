@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @option_struct
 class DiffOptions:
-    """The options and arguments of `parpass diff`."""
-
     left: Path = shared.program("LEFT")
     right: Path = shared.program("RIGHT")
     model: ModelInputOptions = group(ModelInputOptions)

@@ -26,8 +26,6 @@ def _offered(
 
 @option_struct
 class ExplainOptions:
-    """The options and arguments of `parpass explain`."""
-
     topic: str = argument(metavar="TOPIC", shell_complete=_offered)
     loaded: Sequence[str] = shared.load()
     ir: str | None = running(

@@ -24,8 +24,6 @@ _choosing = functools.partial(option, section="What to show")
 
 @option_struct
 class KernelsOptions:
-    """The options and arguments of `parpass kernels`."""
-
     file: Path = argument(
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -9,7 +9,6 @@ class _AsGiven(click.Command):
     """A command whose arguments are not for click: another parser reads them all."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments as they are."""
         ctx.args = [*args]
         return []
 

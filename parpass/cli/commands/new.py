@@ -29,8 +29,6 @@ _TEMPLATE = ".in"  # ends the names of the files that a project is made from
 
 @option_struct
 class NewOptions:
-    """The options and arguments of `parpass new`."""
-
     name: str = argument()
     suffix: str | None = running(
         "--suffix",
@@ -81,11 +79,6 @@ def new(given: NewOptions) -> None:
 
 
 def _checked_name(name: str) -> str:
-    """Return the name of the package.
-
-    Raises:
-        InputError: It cannot be one.
-    """
     package = name.replace("-", "_")
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -138,11 +131,7 @@ def _checked_suffix(suffix: str) -> str:
 
 
 def _write(folder: Path, words: Mapping[str, str]) -> None:
-    """Make a project, as a whole or not at all.
-
-    Raises:
-        InputError: There is something, or it cannot be written.
-    """
+    """Make a project, as a whole or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"'{folder}' is there, and not empty; give another folder by --into"
@@ -165,7 +154,6 @@ def _write(folder: Path, words: Mapping[str, str]) -> None:
 
 
 def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the paths and texts of the files that a project is made from."""
     for one in sorted(folder.iterdir(), key=lambda one: one.name):
         if one.is_dir():
             yield from _files(one, f"{path}{one.name}/")

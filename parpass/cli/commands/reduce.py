@@ -28,8 +28,6 @@ _MARGIN = 3.0  # seconds for what it does besides, where a limit is known
 
 @option_struct
 class ReduceOptions:
-    """The options and arguments of `parpass reduce`."""
-
     file: Path = shared.reproducer()
     loaded: Sequence[str] = shared.load()
     jobs: int | None = shared.jobs()

@@ -17,8 +17,6 @@ ANOTHER_FAILURE = 3
 
 @option_struct
 class ReplayOptions:
-    """The options and arguments of `parpass replay`."""
-
     file: Path = shared.reproducer()
     loaded: Sequence[str] = shared.load()
     pdb: bool = showing(

@@ -26,8 +26,6 @@ LIBRARIES = (".so", ".tar")
 
 @option_struct
 class RunOptions:
-    """The options and arguments of `parpass run`."""
-
     file: Path = shared.program()
     function: str = running(
         "--function",
@@ -100,11 +98,6 @@ def run(given: RunOptions) -> None:
 
 
 def _evaluate_program(given: RunOptions) -> list[Any]:
-    """Return what a function of a program gives.
-
-    Raises:
-        click.ClickException: It gives nothing, or what was given is wrong.
-    """
     from parpass.cli.files import arrays
     from parpass.cli.files.reading import read_module
     from parpass.cli.operations.values import parameters, value_of, with_sizes
@@ -139,11 +132,6 @@ def _evaluate_program(given: RunOptions) -> list[Any]:
 
 
 def _run_library(given: RunOptions) -> list[Any]:
-    """Return what the network of a library gives.
-
-    Raises:
-        click.ClickException: It gives nothing, or what was given is wrong.
-    """
     from parpass.cli.files import arrays
     from parpass.ir.types import TensorType
     from parpass.relay.expr import Var

@@ -58,7 +58,6 @@ def command_options() -> Mapping[str, Mapping[str, click.Option]]:
 
 
 def topics() -> Mapping[str, Callable[[], str]]:
-    """Return functions that give the texts of all topics, by their names."""
     found: dict[str, Callable[[], str]] = {}
     for name, _ in described_passes():
         found[name] = lambda name=name: help_pass(name)
@@ -101,7 +100,6 @@ def explain(name: str) -> str:
 
 
 def _find(name: str) -> Callable[[], str] | None:
-    """Return what gives the text of a topic, if there is one."""
     known = {one.lower(): text for one, text in topics().items()}
     spelled = (f"{begin}{name.lower()}" for begin in ("", "--", "parpass."))
     return next((known[one] for one in spelled if one in known), None)
@@ -117,7 +115,6 @@ def option_kind(option: ConfigOption) -> str:
 
 
 def option_meaning(option: ConfigOption) -> str:
-    """Return what an option is for, as a sentence."""
     return f"{option.doc[:1].upper()}{option.doc[1:]}."
 
 

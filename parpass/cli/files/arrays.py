@@ -27,14 +27,10 @@ class Parameter(Protocol):
     """The known properties of a parameter."""
 
     @property
-    def name_hint(self) -> str:
-        """Its name."""
-        ...
+    def name_hint(self) -> str: ...
 
     @property
-    def type_annotation(self) -> Type | None:
-        """Its type, if that is known."""
-        ...
+    def type_annotation(self) -> Type | None: ...
 
 
 def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> Any:
@@ -63,12 +59,7 @@ def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> 
 
 
 def read_values(given: Sequence[str], files: Sequence[Path]) -> dict[str, Any]:
-    """Return the values of `--input` and `--inputs` by name, as they are written.
-
-    Raises:
-        click.BadParameter: They are no values.
-        InputError: A file cannot be read.
-    """
+    """Return the values of `--input` and `--inputs` by name, as they are written."""
     found: dict[str, Any] = {}
     for path in files:
         if path.suffix != ".npz":
@@ -78,12 +69,7 @@ def read_values(given: Sequence[str], files: Sequence[Path]) -> dict[str, Any]:
 
 
 def named_value(setting: str, option: click.Parameter | None = None) -> tuple[str, Any]:
-    """Return the name and the value of `NAME=VALUE`, of `--input` by default.
-
-    Raises:
-        click.BadParameter: It is not of that form, or no value.
-        InputError: A file cannot be read.
-    """
+    """Return the name and the value of `NAME=VALUE`, of `--input` by default."""
     hint = None if option else "'--input'"
     name, equals, text = setting.partition("=")
     if not equals:
@@ -110,11 +96,7 @@ def shapes_of(values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 def typed_values(
     params: Sequence[Parameter], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return values as they are written as arrays of their parameters' types.
-
-    Raises:
-        click.BadParameter: They name no parameter, or are no arrays of numbers.
-    """
+    """Return values as they are written as arrays of their parameters' types."""
     kinds = {one.name_hint: one.type_annotation for one in params}
     found: dict[str, Any] = {}
     for name, value in values.items():
@@ -154,11 +136,7 @@ def completed(
 ) -> list[Any]:
     """Return the values of all parameters, random ones of those that have none.
 
-    Args:
-        params: The parameters.
-        values: What is given, by name.
-        shapes: Shapes for those whose types leave them open.
-        seed: Of the random values.
+    `shapes` are for those whose types leave them open.
 
     Raises:
         InputError: The types of tensors that are not given leave shapes open.
@@ -230,11 +208,7 @@ def as_text(outputs: Sequence[Any]) -> str:
 
 
 def check_output(path: str) -> None:
-    """Refuse, before anything is run, a name that no arrays can be written to.
-
-    Raises:
-        click.BadParameter: It has another suffix, or its folder does not exist.
-    """
+    """Refuse, before anything is run, a name that no arrays can be written to."""
     check_folder(path, "-o")
     if Path(path).suffix not in (".npy", ".npz"):
         raise click.BadParameter(
@@ -244,12 +218,7 @@ def check_output(path: str) -> None:
 
 
 def write(outputs: Sequence[Any], path: str) -> None:
-    """Write arrays to an .npy or .npz file, which `check_output` has accepted.
-
-    Raises:
-        click.BadParameter: It is to hold several as .npy.
-        InputError: It cannot be written.
-    """
+    """Write arrays to an .npy or .npz file, which `check_output` has accepted."""
     file, suffix = io.BytesIO(), Path(path).suffix
     if suffix == ".npz":
         np.savez(file, **{f"output_{at}": one for at, one in enumerate(outputs)})

@@ -68,10 +68,6 @@ def load_irs(ir: str | None, suffixes: Iterable[str]) -> ModuleAdapter | None:
     Returns:
         The adapter of the programs; None if they are of several IRs, or their IR shares
         its modules with others.
-
-    Raises:
-        click.BadParameter: There is no such IR.
-        InputError: What an adapter is for is not installed.
     """
     if ir is not None:
         check_ir(ir)
@@ -93,27 +89,17 @@ def load_installed_irs() -> None:
 
 
 def check_ir(name: str) -> None:
-    """Check the name that `--ir` gives.
-
-    Raises:
-        click.BadParameter: There is no such IR.
-    """
     if ir_named(name) is None:
         raise click.BadParameter(unknown_ir_message(name), param_hint="'--ir'")
 
 
 def ir_named(name: str) -> ProgramFormat | None:
-    """Return what knows the text of an IR, if there is one of that name.
-
-    Raises:
-        InputError: What its adapter is for is not installed.
-    """
+    """Return what knows the text of an IR, if there is one of that name."""
     found = registered_programs().get(name)
     return found or _loaded(entry_points.ir_named, name)
 
 
 def unknown_ir_message(name: str) -> str:
-    """Return the message for a name that no IR has."""
     known = known_irs()
     if not name:
         return (
@@ -130,11 +116,7 @@ def unknown_ir_message(name: str) -> str:
 
 
 def ir_of_suffix(suffix: str) -> ProgramFormat | None:
-    """Return what knows the text of the IR whose files have a suffix, with its dot.
-
-    Raises:
-        InputError: What its adapter is for is not installed.
-    """
+    """Return what knows the text of the IR whose files have a suffix, with its dot."""
     found = [one for one in registered_programs().values() if suffix in one.suffixes]
     return found[-1] if found else _loaded(entry_points.ir_with_suffix, suffix)
 
@@ -152,7 +134,6 @@ def _loaded(find: Callable[[str], IR | None], key: str) -> ProgramFormat | None:
 
 
 def default_suffix(programs: ProgramFormat) -> str:
-    """Return what the name of a file ends in that has a program of an IR."""
     return next(iter(programs.suffixes), ".txt")
 
 

@@ -28,10 +28,8 @@ SPLIT = "// -----"
 class Program(NamedTuple):
     """The text of a program, which is not parsed yet.
 
-    Attributes:
-        name: Of the file it is in.
-        text: The text, after as many empty lines as there are lines above it.
-        ir: What knows the text of its IR.
+    The text begins with as many empty lines as there are lines above it in its file.
+    `ir` is what knows the text of its IR.
     """
 
     name: str
@@ -39,27 +37,16 @@ class Program(NamedTuple):
     ir: ProgramFormat
 
     def parsed(self) -> Any:
-        """Return the module.
-
-        Raises:
-            ParseError: It cannot be read.
-        """
         from parpass.cli.files.irs import parse_program
 
         return parse_program(self.ir, self.text, self.name)
 
 
 def split_programs(text: str, name: str, kind: str, split: str) -> list[Program]:
-    """Return the programs of a text.
+    """Return the programs of a text, which may be a reproducer.
 
-    Args:
-        text: The text; it may be a reproducer.
-        name: What it is called.
-        kind: The IR that it is in, unless its header says.
-        split: What lines begin with that part programs.
-
-    Raises:
-        InputError: It has the header of a reproducer, and that cannot be read.
+    `kind` is the IR that it is in, unless its header says. Lines that begin with
+    `split` part programs.
     """
     from parpass.cli.files.irs import ir_named, unknown_ir_message
 
@@ -96,7 +83,6 @@ def parse_all(programs: Sequence[Program]) -> list[Any]:
 
 
 def parse_failure(*errors: str) -> InputError:
-    """Return the error for a program that cannot be read."""
     return InputError("\n".join(["the program cannot be read", *errors]))
 
 
@@ -149,11 +135,7 @@ class ModelOptions(NamedTuple):
     needs_shapes: bool = False
 
     def check_unused(self, *, shapes: bool = True) -> None:
-        """Check that nothing is said, for what is read is no ONNX model.
-
-        Raises:
-            InputError: Something is.
-        """
+        """Check that nothing is said, for what is read is no ONNX model."""
         for option, given in (
             ("--shape", self.shapes if shapes else ()),
             ("--dim", self.dims),
@@ -172,7 +154,6 @@ class _Input(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the input in messages."""
         return _STDIN if str(self.path) == "-" else str(self.path)
 
 
@@ -186,15 +167,8 @@ def read_modules(
 ) -> list[Any]:
     """Return the modules of the inputs: one of all ONNX files, or one of each program.
 
-    Args:
-        inputs: The paths; `-` is standard input.
-        ir: The IR that they are in; by default their suffixes tell, or what is in them.
-        model: What is known of the inputs of ONNX models.
-        takes_shapes: Whether shapes may be given for programs, too.
-        split: What lines begin with that part programs.
-
-    Raises:
-        InputError: They cannot be read, or are not all of one kind.
+    The path `-` is standard input. Without `ir` suffixes tell the IR, or what is in the
+    files. Lines that begin with `split` part programs.
     """
     found, model = _inputs(inputs, ir), model or ModelOptions()
     if found[0].kind == "onnx":
@@ -212,11 +186,7 @@ def read_module(
     model: ModelOptions | None = None,
     takes_shapes: bool = False,
 ) -> Any:
-    """Return the one module of an input; see `read_modules`.
-
-    Raises:
-        InputError: It cannot be read, or has several programs.
-    """
+    """Return the one module of an input; see `read_modules`."""
     modules = read_modules([path], ir=ir, model=model, takes_shapes=takes_shapes)
     if len(modules) != 1:
         raise InputError(f"expected one program, got {len(modules)} in '{path}'")
@@ -226,11 +196,7 @@ def read_module(
 def read_programs(
     inputs: Sequence[Path], *, ir: str | None = None, split: str = SPLIT
 ) -> list[Program]:
-    """Return the programs of inputs that are IR as text.
-
-    Raises:
-        InputError: They cannot be read, or are something else.
-    """
+    """Return the programs of inputs that are IR as text."""
     found = _inputs(inputs, ir)
     if found[0].kind in ("onnx", "json"):
         raise InputError(f"expected IR as text, got {found[0].kind.upper()}")
@@ -272,11 +238,7 @@ def _kind_of(content: bytes) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, or of standard input for `-`.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """Return the content of a file, or of standard input for `-`."""
     try:
         with click.open_file(str(path), "rb") as file:
             return file.read()

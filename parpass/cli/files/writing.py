@@ -15,11 +15,7 @@ from parpass.errors import IRTypeError, UnreadFunctionError
 
 
 def check_suffix(output: str) -> None:
-    """Refuse, before anything is run, to write a format that is only read.
-
-    Raises:
-        click.BadParameter: The suffix is of such a format.
-    """
+    """Refuse, before anything is run, to write a format that is only read."""
     suffix = _suffix(output)
     if suffix == ".onnx":
         raise click.BadParameter(
@@ -30,11 +26,7 @@ def check_suffix(output: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Refuse, before anything is run, a path that is in no folder.
-
-    Raises:
-        click.BadParameter: The folder does not exist; the message names the option.
-    """
+    """Refuse, before anything is run, a path that is in no folder."""
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
         raise click.BadParameter(
@@ -45,12 +37,7 @@ def check_folder(path: str, option: str) -> None:
 def check_outputs(outputs: Mapping[str, str | None]) -> None:
     """Refuse, before anything is run, files of which one could not be written.
 
-    Args:
-        outputs: The path that each option was given; None, and `-`, for no file.
-
-    Raises:
-        click.BadParameter: A folder does not exist, or may not be written to; or two
-            options were given the same file. The message names the option.
+    `outputs` are the paths by option; None, and `-`, are for no file.
     """
     taken: dict[str, str] = {}
     for option, path in outputs.items():
@@ -80,14 +67,10 @@ def write_modules(
 ) -> None:
     """Write modules to a file, or to standard output for `-`.
 
-    Args:
-        modules: The modules.
-        output: The path; JSON is written where it ends in `.json`, else text.
-        show_meta_data: Whether text has the values of constants; by default in files,
-            which are to be read again, and not on standard output.
-        show_types: Whether text has the types that passes inferred, as comments, where
-            it would be without.
-        split: The line that parts several.
+    JSON is written where the path ends in `.json`, else text. By default that has the
+    values of constants in files, which are to be read again, and not on standard
+    output. With `show_types` it has the types that passes inferred, as comments, where
+    it would be without. Lines `split` part several programs.
 
     Raises:
         InputError: They cannot be written; the file is as it was then.
@@ -105,7 +88,6 @@ def write_modules(
 
 
 def write_text(text: str, output: str) -> None:
-    """Write a text as `write_bytes` does."""
     write_bytes(text.encode(), output)
 
 

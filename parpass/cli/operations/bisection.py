@@ -31,12 +31,10 @@ class InconclusiveError(Exception):
 
 @dataclass(frozen=True)
 class Probe:
-    """One run.
+    """One run, and what was wrong with it.
 
-    Attributes:
-        wrong: What was wrong with it, None if nothing.
-        verdicts: The pairs that it came to.
-        is_misdirected: Whether there was a pass of another IR.
+    `verdicts` are the pairs that it came to. It `is_misdirected` if there was a pass of
+    another IR.
     """
 
     wrong: str | None
@@ -46,13 +44,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The first pair with which it goes wrong.
-
-    Attributes:
-        verdict: The pair.
-        wrong: What is wrong then.
-        alone: Whether it is so, too, if this pair alone runs.
-    """
+    """The first pair with which it goes wrong; `alone` if it does so by itself, too."""
 
     verdict: Verdict
     wrong: str
@@ -62,13 +54,8 @@ class Culprit:
 class Bisection:
     """Runs a pipeline again and again, with some of its pairs.
 
-    Args:
-        runner: Where.
-        mod: The module.
-        pipeline: The pipeline.
-        context: The settings, bisection aside.
-        check: Tells what is wrong with the result of a run that did not fail.
-        tell: Called with a line about each run.
+    `context` has the settings, bisection aside. `check` returns what is wrong with the
+    result of a run that did not fail; `tell` is called with a line about each run.
     """
 
     def __init__(

@@ -31,19 +31,7 @@ from parpass.runner.pool import fork_server
 
 
 def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
-    """Run a codemod as the options of `parpass codemod` say.
-
-    Args:
-        name: Of the codemod.
-        given: The options.
-        arguments: Those of the codemod.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        click.ClickException: Something of it is wrong.
-    """
+    """Run a codemod as the options of `parpass codemod` say; return the exit code."""
     kept = function_cache(given.results)
     jobs, executor = given.workers.jobs, given.workers.executor
     is_dry = given.dry_run or given.check
@@ -108,11 +96,7 @@ def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
 
 
 def show_shipped() -> None:
-    """List LibCST's own codemods.
-
-    Raises:
-        InputError: It is not installed.
-    """
+    """List LibCST's own codemods."""
     try:
         found = shipped_codemods()
     except CodemodNameError as error:
@@ -139,11 +123,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _arguments(codemod: Any, name: str, given: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of a codemod by their names.
-
-    Raises:
-        click.UsageError: They are others than it takes.
-    """
     add = getattr(codemod, "add_args", None)
     if add is None:
         if given:

@@ -21,19 +21,10 @@ def function_dump(
     known: Collection[str],
     loaded: Sequence[str],
 ) -> DumpFunctions:
-    """Return the instrument that writes the files.
+    """Return the instrument that writes the files, by the options for it.
 
-    Args:
-        directory: The folder; None if the option was not given.
-        passes: What was given for `--dump-ir-passes`, each time globs separated by
-            commas; all passes if nothing.
-        functions: Globs of the functions; all if there are none.
-        limit: How many bytes are written at most; None for the default.
-        known: The names of passes.
-        loaded: What was given for `--load`, which commands in the files need, too.
-
-    Raises:
-        click.BadParameter: There is no folder to write to, or a glob matches no pass.
+    `known` are the names of passes. `loaded` is the value of `--load`, which commands
+    in the files need, too.
     """
     if directory is None:
         option = "--dump-ir-passes" if passes else "--dump-ir-limit"

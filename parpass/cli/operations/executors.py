@@ -34,15 +34,8 @@ def opening_runner(
 ) -> Generator[Runner]:
     """Open a runner for a command, and close it, with what was started for it.
 
-    Args:
-        jobs: What `-j` gives.
-        executor: What `--executor` gives, a URL whose scheme is an entry point.
-        dask: What `--dask` gives, the address of a scheduler.
-        preload: Modules for workers to begin with, which are started at once.
-        cache: The results of earlier runs.
-
-    Raises:
-        click.BadParameter: There is no such executor, or it cannot be opened.
+    `executor` is a URL whose scheme is an entry point, `dask` the address of a
+    scheduler. Workers that begin with the modules of `preload` are started at once.
     """
     option = "'--executor'"
     if dask is not None:
@@ -68,14 +61,7 @@ def opening_runner(
 
 
 def function_cache(given: CacheOptions) -> FunctionCache | None:
-    """Return the cache that options name, `--cache=` that of `parpass cache`.
-
-    None for none.
-
-    Raises:
-        click.BadParameter: One is no folder and no URL.
-        InputError: The user has no folder for a cache.
-    """
+    """Return the cache that options name, `--cache=` that of `parpass cache`."""
     if not given.is_cached:
         return None
     for one in given.cache_from:

@@ -37,8 +37,7 @@ _PATTERN = re.compile(r"\{\{(.*?)\}\}")
 
 
 @contextlib.contextmanager
-def capturing() -> Generator[list[Diagnostic]]:
-    """Collect what is reported while the block runs, in place of showing it."""
+def collecting_diagnostics() -> Generator[list[Diagnostic]]:
     said: list[Diagnostic] = []
 
     def take(context: DiagnosticContext) -> None:
@@ -62,7 +61,6 @@ class _Expected:
     is_pattern: bool
 
     def is_met_by(self, diagnostic: Diagnostic) -> bool:
-        """Return whether this is what is expected."""
         line = diagnostic.span.line if diagnostic.span is not None else None
         if (diagnostic.level, line) != (self.level, self.line):
             return False
@@ -74,12 +72,7 @@ class _Expected:
 
 
 class Expectations:
-    """The expectations of one program, and what it reported.
-
-    Args:
-        text: The program.
-        name: What its diagnostics call it.
-    """
+    """The expectations of one program, and what it reported."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text = text
@@ -87,7 +80,6 @@ class Expectations:
         self._said: list[Diagnostic] = []
 
     def take(self, said: Iterable[Diagnostic]) -> None:
-        """Record reported diagnostics."""
         self._said += said
 
     def take_error(self, error: BaseException) -> None:

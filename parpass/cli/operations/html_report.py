@@ -24,14 +24,7 @@ def writing_report(
     """Record the runs of the block, and write what was recorded, however it ends.
 
     A page that cannot be written is a warning, and the result of the runs stands.
-
-    Args:
-        path: The page; None for none.
-        runner: What carries the runs out.
-        context: The settings that they have.
-
-    Yields:
-        The recording; None if there is no page.
+    Without a path nothing is recorded.
     """
     if path is None:
         yield None

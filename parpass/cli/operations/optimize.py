@@ -18,7 +18,7 @@ from parpass.cli.files.reading import (
 )
 from parpass.cli.files.writing import write_modules
 from parpass.cli.operations.executors import function_cache, opening_runner
-from parpass.cli.operations.expectations import Expectations, capturing
+from parpass.cli.operations.expectations import Expectations, collecting_diagnostics
 from parpass.cli.operations.pipeline import (
     dump_pipeline,
     make_contexts,
@@ -38,7 +38,7 @@ from parpass.transform import (
     Sequential,
     registered_passes,
 )
-from parpass.transform.adapter_registry import is_of
+from parpass.transform.adapter_registry import accepts_passes_of
 
 # Runs a pipeline on a module.
 Run = Callable[[Any], Any]
@@ -47,12 +47,7 @@ Run = Callable[[Any], Any]
 def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
     """Do what the options of `parpass opt` say.
 
-    Args:
-        given: The options.
-        adapter: That of the programs; None where their suffixes do not tell.
-
-    Raises:
-        click.ClickException: Something of it failed.
+    `adapter` is that of the programs; None where their suffixes do not tell.
     """
     split = given.split_input_file or SPLIT
     files, watched = FileTimes(), given.watched
@@ -159,17 +154,13 @@ def _unchanged(mod: Any) -> Any:
 
 
 def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
-    """Return the pipeline that -O stands for: an IR's own one has the IR's name.
-
-    Raises:
-        InputError: The IR has none.
-    """
+    """Return the pipeline that -O stands for: an IR's own one has the IR's name."""
     load_dialects()
     if adapter is not None:
         name, known = adapter.ir_name, registered_passes()
-        if name in known and is_of(adapter, known[name]):
+        if name in known and accepts_passes_of(adapter, known[name]):
             return name
-        if not is_of(adapter, known["DefaultPipeline"]):
+        if not accepts_passes_of(adapter, known["DefaultPipeline"]):
             raise InputError(
                 "-O stands for the pipeline that is registered under the name of an "
                 f"IR, and none is for IR '{name}'; name passes by -p"
@@ -218,7 +209,7 @@ def _verify(
     wrong: list[str] = []
     for program in programs:
         expected = Expectations(program.text, program.name)
-        with capturing() as said:
+        with collecting_diagnostics() as said:
             try:
                 with files.reading():
                     mod = program.parsed()

@@ -17,7 +17,6 @@ def known_passes(pipeline: Pass) -> set[str]:
 
 
 def flat_passes(pipeline: Pass | None) -> Iterator[Pass]:
-    """Yield a pass, and those in it."""
     if pipeline is not None:
         yield pipeline
     if isinstance(pipeline, Sequential):
@@ -33,11 +32,7 @@ def split_globs(given: Iterable[str]) -> list[str]:
 def checked_pass_globs(
     given: Iterable[str], known: Collection[str], option: str
 ) -> list[str]:
-    """Return the globs of passes that an option was given, as `split_globs`.
-
-    Raises:
-        click.BadParameter: One matches no pass; the nearest names are in the message.
-    """
+    """Return the globs of passes that an option was given, as `split_globs`."""
     globs = split_globs(given)
     for glob in globs:
         if glob != "*" and not any(matches_pass(glob, name) for name in known):

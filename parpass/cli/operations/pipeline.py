@@ -28,15 +28,7 @@ from parpass.transform.debug.bisect import Gate
 
 
 def read_pipeline(text: str, adapter: ModuleAdapter | None = None) -> Sequential:
-    """Return the pipeline of `-p`.
-
-    Args:
-        text: The text.
-        adapter: Of the IR that it is for, if that is known.
-
-    Raises:
-        click.BadParameter: The text is wrong.
-    """
+    """Return the pipeline of `-p`; without an adapter it may be for any IR."""
     with contextlib.suppress(PipelineSyntaxError):
         # Of passes that are known: an adapter's, or loaded ones.
         return parse_pipeline(text, adapter=adapter)
@@ -57,11 +49,7 @@ def dump_pipeline(pipeline: Sequential) -> None:
 
 
 def check_config(config: Sequence[str]) -> None:
-    """Check what is given for `--config`, whatever is to be done.
-
-    Raises:
-        click.BadParameter: An option is unknown, or a value of the wrong type.
-    """
+    """Check the values of `--config`, whatever is to be done."""
     if config:
         import_module("parpass.relay")  # makes its options known
         make_context(Sequential([]), 0, config, (), {})
@@ -76,16 +64,8 @@ def make_context(
 ) -> PassContext:
     """Return the context for a run.
 
-    Args:
-        pipeline: The pipeline.
-        level: The optimization level.
-        config: What was given for `--config`, each as KEY=VALUE.
-        instruments: The instruments.
-        settings: parpass's own options that have a flag, None for those not given.
-
-    Raises:
-        click.BadParameter: An option is unknown, or a value of the wrong type, or there
-            is no such level.
+    `config` has the values of `--config`; `settings` are parpass's own options that
+    have a flag, None for those not given.
     """
     highest = max(MAX_SHIPPED_LEVEL, *_levels(pipeline))
     if level > highest:
@@ -115,25 +95,12 @@ def make_contexts(
     instruments: Sequence[PassInstrument],
     settings: Mapping[str, Any],
 ) -> list[PassContext]:
-    """Return the contexts of a run and its repetitions, which have no instruments.
-
-    Args:
-        count: How many runs there are.
-        pipeline: As for `make_context`, and so are the others.
-        level: Likewise.
-        config: Likewise.
-        instruments: Likewise, of the first run.
-        settings: Likewise.
-
-    Raises:
-        click.BadParameter: As for `make_context`.
-    """
+    """Return the contexts of a run and its repetitions, which have no instruments."""
     of_runs = [instruments, *[()] * (count - 1)]
     return [make_context(pipeline, level, config, one, settings) for one in of_runs]
 
 
 def _levels(a_pass: Pass | None) -> Iterator[int]:
-    """Yield the levels of a pass and of those in it."""
     if a_pass is not None:
         yield a_pass.info.opt_level
     for one in a_pass.passes if isinstance(a_pass, Sequential) else ():

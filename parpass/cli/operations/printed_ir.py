@@ -16,10 +16,8 @@ from parpass.transform import Pass, PassInfo, Sequential
 class PrintIR(PassInstrument):
     """Prints the module around passes under MLIR's headers, on standard error.
 
-    Args:
-        before: Names of passes; None stands for all but Sequentials, which have what is
-            in them printed already.
-        after: Likewise.
+    `before` and `after` are names of passes; None stands for all but Sequentials, which
+    have what is in them printed already.
     """
 
     def __init__(self, before: set[str] | None, after: set[str] | None) -> None:
@@ -33,17 +31,14 @@ class PrintIR(PassInstrument):
         ]
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module that the pass is given."""
         if self._is_wanted(info, self._before):
             _print_ir("Before", info, mod)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module that the pass returned."""
         if self._is_wanted(info, self._after):
             _print_ir("After", info, mod)
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
-        """Print the module that the pass failed on."""
         del error
         if self._is_wanted(info, self._after):
             _print_ir("After", info, mod, " Failed")
@@ -58,18 +53,9 @@ class PrintIR(PassInstrument):
 def pass_names(
     given: Iterable[str], known: Collection[str], option: str
 ) -> set[str] | None:
-    """Return the names that an option was given, separated by commas.
+    """Return the names that an option was given, separated by commas; None for all.
 
-    Args:
-        given: What was given, once for each time; an empty text means all passes.
-        known: The names of passes.
-        option: The option, for errors.
-
-    Returns:
-        The names; None for all passes.
-
-    Raises:
-        click.BadParameter: There is no pass of a name.
+    An empty text stands for all passes. `known` are the names of passes.
     """
     found: set[str] = set()
     for names in given:

@@ -19,11 +19,7 @@ from parpass.transform import PassContext
 class ProfileOutput:
     """Measures runs of a pipeline for a file.
 
-    Args:
-        path: The file.
-        runner: What carries the runs out.
-        contexts: The settings of each run. On each program a run of every one is made.
-        memory: Whether to measure the memory of passes, too.
+    On each program a run is made under each of the contexts.
     """
 
     def __init__(
@@ -39,11 +35,7 @@ class ProfileOutput:
         self._runs = [RunProfile() for _ in contexts]
 
     def run(self, once: Callable[[PassContext], Any]) -> Any:
-        """Run on a program as often as is wanted; return the first result.
-
-        Args:
-            once: Runs the pipeline under a context.
-        """
+        """Run on a program as often as is wanted; return the first result."""
         results: list[Any] = []
         for at, context in enumerate(self._contexts):
             measured = RunProfile()
@@ -83,13 +75,7 @@ def writing_profile(
 ) -> Generator[ProfileOutput | None]:
     """Give what measures runs, and write what it measured, however the block ends.
 
-    Args:
-        path: The file; None for none, and for nothing that measures.
-        runner: What carries the runs out.
-        contexts: The settings of each run.
-        pipeline: The pipeline, as text.
-        jobs: How many worker processes were asked for.
-        memory: Whether to measure the memory of passes, too.
+    Without a path nothing is measured.
     """
     if path is None:
         yield None

@@ -38,12 +38,9 @@ KeyT = TypeVar("KeyT")
 
 
 class TrialRunner:
-    """Tries reproducers on workers.
+    """Tries reproducers on workers; without them in children of this process.
 
-    Args:
-        executor: Where; None for children of this process, one at a time.
-        same: Which results count.
-        seconds: How long one may take.
+    `same` tells which results count; a reproducer may take so many `seconds`.
     """
 
     def __init__(
@@ -54,13 +51,12 @@ class TrialRunner:
         self._seconds = seconds
 
     def run(self, reproducer: Reproducer) -> TrialResult:
-        """Return what becomes of a reproducer."""
         return self._result(self._submit(reproducer))
 
     def first(
         self, candidates: Iterable[tuple[KeyT, Reproducer]]
     ) -> tuple[KeyT, TrialResult] | None:
-        """Return the key of the first candidate that fails in the same way."""
+        """Return key and result of the first candidate that fails in the same way."""
         window = self._executor.workers if self._executor is not None else 1
         waiting: deque[tuple[KeyT, Callable[[], bytes]]] = deque()
         rest = iter(candidates)
@@ -89,12 +85,7 @@ class TrialRunner:
 
 
 class DropFunctions:
-    """Takes functions out; where others call them, the module is no good any more.
-
-    Args:
-        adapter: How modules are handled.
-        kept: The function that stays.
-    """
+    """Takes functions out; where others call them, the module is no good any more."""
 
     many = True
 
@@ -103,11 +94,9 @@ class DropFunctions:
         self._kept = kept
 
     def items(self, mod: Any) -> Sequence[str]:
-        """Return the names of the functions that may go."""
         return [name for name in self._adapter.functions(mod) if name != self._kept]
 
     def without(self, mod: Any, items: Sequence[str]) -> Any:
-        """Return the module without these functions."""
         gone = set(items)
         functions = self._adapter.functions(mod)
         kept = {name: one for name, one in functions.items() if name not in gone}
@@ -115,14 +104,7 @@ class DropFunctions:
 
 
 class Reducer:
-    """Makes a reproducer smaller, step by step.
-
-    Args:
-        reproducer: The reproducer, which fails.
-        mod: The module in it.
-        adapter: How it is handled.
-        trials: Tries what is smaller.
-    """
+    """Makes a reproducer, which fails, smaller, step by step."""
 
     def __init__(
         self,

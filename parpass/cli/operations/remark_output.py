@@ -17,19 +17,8 @@ STDERR = "-"
 class RemarkOutput:
     """Collects remarks for a file, or for standard error.
 
-    Args:
-        output: The path of the file, or `-` for standard error; None if the option was
-            not given.
-        patterns: What was given for `--remarks-filter`, each time globs separated by
-            commas; all passes if nothing.
-        known: The names of passes.
-
-    Attributes:
-        instrument: What collects them.
-
-    Raises:
-        click.BadParameter: The suffix of the file is of no format, or a glob matches no
-            pass.
+    `output` is None if the option was not given; `patterns` are the values of
+    `--remarks-filter`; `known` are the names of passes.
     """
 
     def __init__(

@@ -55,6 +55,7 @@ from parpass.transform.debug.locate import load_object, register_located
 from parpass.transform.debug.reproducer import Reproducer
 
 _GRACE = 2.0  # seconds for Python code to be interrupted; C code is not
+_MAX_MESSAGE_CHARS = 400
 
 
 @contextlib.contextmanager
@@ -74,11 +75,7 @@ def interrupting_or_exit(budget: Budget) -> Generator[None]:
 class TrialResult:
     """The result of a trial run: `passed`, `raised`, `died`, `hung`, or `malformed`.
 
-    Attributes:
-        kind: The kind of result.
-        error: The type of the error, or how the process died.
-        pass_name: The pass that failed.
-        message: The message of the error.
+    `error` is the type of the error, or how the process died.
     """
 
     kind: str
@@ -115,11 +112,7 @@ class _FailedPass(PassInstrument):
 
 
 def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
-    """Return a reproducer and the module in it, after loading what it names.
-
-    Raises:
-        InputError: The file is none.
-    """
+    """Return a reproducer and the module in it, after loading what it names."""
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
         return reproducer, parse_program(
@@ -232,7 +225,6 @@ class FailurePredicate:
         return cls(reproducer.error_type, name, pattern)
 
     def __call__(self, result: TrialResult) -> bool:
-        """Return whether a result is that failure."""
         if self.pattern is not None and not re.search(self.pattern, str(result)):
             return False
         if result.kind == "raised":
@@ -250,7 +242,7 @@ def run_trial(job: bytes) -> bytes:
     """
     message = json.loads(job)
     if not hasattr(os, "fork"):
-        return json.dumps(asdict(_run_candidate(message["text"]))).encode()
+        return _encoded(_run_candidate(message["text"]))
     Reproducer.from_text(message["text"])
     _preload(message["text"])
     read, write = os.pipe()
@@ -260,7 +252,12 @@ def run_trial(job: bytes) -> bytes:
     if child == 0:
         _run_child(message["text"], write)
     os.close(write)
-    return json.dumps(asdict(_wait_for_child(child, read, message["seconds"]))).encode()
+    return _encoded(_wait_for_child(child, read, message["seconds"]))
+
+
+def _encoded(result: TrialResult) -> bytes:
+    bounded = replace(result, message=result.message[:_MAX_MESSAGE_CHARS])
+    return json.dumps(asdict(bounded)).encode()
 
 
 def _preload(text: str) -> None:
@@ -276,11 +273,8 @@ def _preload(text: str) -> None:
 def _run_child(text: str, write: int) -> None:
     faulthandler.disable()  # dying is what many candidates are for
     try:
-        with _quiet():
-            os.write(
-                write,
-                json.dumps(asdict(_run_candidate(text))).encode()[: select.PIPE_BUF],
-            )
+        with _quiet(), os.fdopen(write, "wb") as pipe:
+            pipe.write(_encoded(_run_candidate(text)))
     finally:
         os._exit(0)
 
@@ -301,7 +295,7 @@ def _run_candidate(text: str) -> TrialResult:
     override_renderer(lambda _: None)
     with enforcing_budgets(interrupting):
         result, _ = run_passes(pipeline, mod, context, instruments)
-    return replace(result, message=result.message[:400])
+    return result
 
 
 def _wait_for_child(child: int, read: int, seconds: float) -> TrialResult:

@@ -36,10 +36,6 @@ class ReferenceValues:
 
     Its entry functions are evaluated: `main`, or those to which no other refers.
 
-    Args:
-        mod: The module.
-        seed: Of the inputs.
-
     Raises:
         EvaluationError: A function cannot be evaluated.
     """
@@ -141,13 +137,7 @@ class Parameter(NamedTuple):
 def parameters(
     func: PrimFunc, values: Mapping[str, Any], shapes: Shapes
 ) -> list[Parameter]:
-    """Return the parameters, of shapes as far as values and shapes of some say them.
-
-    Args:
-        func: The function.
-        values: The values of parameters that are given, by name.
-        shapes: The shapes of others.
-    """
+    """Return the parameters, of shapes as far as values and shapes of some say them."""
     sizes = _sizes(func, values, shapes)
     return [
         Parameter(one.name, _type(one, func.buffer_map.get(one), sizes))

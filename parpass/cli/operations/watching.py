@@ -43,20 +43,8 @@ class Watching:
     """Watches the runs of a command as options say.
 
     The context of the runs is made with `instruments`; within `around` each pipeline is
-    run by `run`; `report` shows what was found, at the end.
-
-    Args:
-        options: The options.
-        passes: A pipeline with the passes that may run, for their names.
-        loaded: What was given for `--load`.
-
-    Attributes:
-        options: The options.
-        instruments: The instruments.
-        reports: The reports of the runs.
-
-    Raises:
-        click.BadParameter: There is no pass of a name, or no place for a dump.
+    run by `run`; `report` shows what was found, at the end. `passes` is a pipeline with
+    the passes that may run, for their names; `loaded` is the value of `--load`.
     """
 
     def __init__(
@@ -105,15 +93,9 @@ class Watching:
     ) -> Generator[Recording | None]:
         """Record the runs of the block; what is recorded is written however it ends.
 
-        Args:
-            runner: What carries the runs out.
-            contexts: The settings: of the runs, and of each repetition for a profile.
-            pipeline: What is run, as text, for a profile.
-            jobs: How many worker processes were asked for.
-            shows_progress: Whether to show how far a run is, unless that is not wanted.
-
-        Yields:
-            What is recorded for a page; None if there is no page.
+        The first of `contexts` is that of the runs, the others are those of repetitions
+        for a profile, which `pipeline`, as text, and `jobs` are for, too. The block
+        gets what is recorded for a page, None if there is no page.
         """
         options = self.options
         self._runner, self._contexts = runner, contexts
@@ -183,7 +165,6 @@ class Watching:
             self._functions |= dict.fromkeys(functions)
 
     def report(self) -> None:
-        """Show what was measured, counted and said."""
         options = self.options
         if self._functions:
             self._report_unmatched()

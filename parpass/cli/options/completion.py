@@ -14,7 +14,6 @@ from click.shell_completion import CompletionItem
 def one_pass(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer the passes whose names begin so."""
     return _items("", incomplete, _passes())
 
 
@@ -41,7 +40,6 @@ def pipelines(
 def config_keys(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer the keys of `--config`."""
     from parpass.cli.options.listing import config_options
 
     keys = {f"{option.key}=": option.doc for option in config_options()}
@@ -51,7 +49,6 @@ def config_keys(
 def irs(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer the IRs that can be read."""
     from parpass.cli.files.irs import known_irs
 
     return _items("", incomplete, ((name, "") for name in known_irs()))

@@ -17,7 +17,6 @@ class ExecutorURL(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
-        """Return it as it is."""
         if not self._form.fullmatch(str(value)):
             self.fail(f"expected SCHEME://..., got '{value}'")
         return str(value)
@@ -27,8 +26,7 @@ class ExecutorURL(click.ParamType):  # pyright: ignore[reportMissingTypeArgument
 class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     """A number of bytes, such as `4096`, `512M` or `1.5G`.
 
-    Args:
-        kilo: What the units are powers of: 1024, as of memory, or 1000, as of files.
+    Its units are powers of `kilo`: 1024, as of memory, or 1000, as of files.
     """
 
     name = "bytes"
@@ -40,7 +38,6 @@ class ByteSize(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the number."""
         found = self._form.fullmatch(str(value).strip())
         unit = ((found and found[2]) or "").upper()
         scale = self._kilo ** " KMGT".find(unit or " ")
@@ -58,7 +55,6 @@ class InputShape(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, tuple[Any, ...]]:
-        """Return the name, and the dimensions."""
         name, _, text = str(value).rpartition(":")
         sizes = [one.strip() for one in text.strip("[]()").split(",") if one.strip()]
         if not name or not all(one == "?" or one.isdecimal() for one in sizes):
@@ -77,7 +73,6 @@ class Length(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Return the name, and the length."""
         name, _, text = str(value).rpartition("=")
         if not name or not text.isdecimal():
             self.fail(f"expected NAME=1, or '*=1' for all, got '{value}'")
@@ -93,7 +88,6 @@ class NamedValue(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Any]:
-        """Return the name, and the value as it is written."""
         from parpass.cli.files.arrays import named_value
 
         _note_word(ctx, "--const", value)

@@ -25,7 +25,7 @@ from parpass.transform import (
     pass_keys,
     registered_passes,
 )
-from parpass.transform.adapter_registry import is_of
+from parpass.transform.adapter_registry import accepts_passes_of
 from parpass.transform.config import ConfigOption, field_names
 from parpass.transform.pipeline import OptionSpec, options_of, to_text
 
@@ -50,13 +50,8 @@ def show(
 ) -> bool:
     """Print the listings that are asked for; return whether there are any.
 
-    Args:
-        names: What to list: passes, configs, operators.
-        told: The pass to tell about.
-        adapter: That of the IR whose passes are listed; None for all.
-
-    Raises:
-        click.BadParameter: There is no such pass.
+    `told` is the pass to describe; `adapter` is that of the IR whose passes are listed,
+    None for all.
     """
     listings = {
         "passes": functools.partial(list_passes, adapter),
@@ -100,23 +95,20 @@ def described_passes(adapter: ModuleAdapter | None = None) -> list[tuple[str, st
     return [
         (name, (inspect.getdoc(factory) or "").partition("\n")[0])
         for name, factory in registered_passes().items()
-        if adapter is None or is_of(adapter, factory)
+        if adapter is None or accepts_passes_of(adapter, factory)
     ]
 
 
 def list_configs() -> str:
-    """Return the keys for `--config`, each with its type and what it is for."""
     return _table([_described(option) for option in config_options()])
 
 
 def config_options() -> list[ConfigOption]:
-    """Return the options of the context, sorted by their keys."""
     _load()
     return [option for _key, option in sorted(list_config_options().items())]
 
 
 def list_operators() -> str:
-    """Return Relay's operators, each with its arguments, attributes and pattern."""
     _load()
     ops = map(Op.get, Op.list_op_names())
     return _table([(op.name, _shape_of(op)) for op in ops])

@@ -29,8 +29,6 @@ from parpass.cli.options.watching import WatchOptions
 
 @option_struct
 class OptOptions:
-    """The options and arguments of `parpass opt`."""
-
     inputs: Sequence[Path] = argument(
         metavar="INPUT...",
         nargs=-1,
@@ -142,7 +140,6 @@ class OptOptions:
 
     @property
     def listings(self) -> Sequence[str]:
-        """The names of what is to be listed."""
         asked = {
             "passes": self.list_passes,
             "configs": self.list_configs,

@@ -47,22 +47,16 @@ def program(metavar: str = "INPUT") -> Any:
 
 
 def reproducer() -> Any:
-    """Declare the argument for the file of a reproducer."""
     return argument(type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
 def check_standard_input(paths: Sequence[Path]) -> None:
-    """Check that standard input, which can be read once, is named once at most.
-
-    Raises:
-        click.UsageError: It is named more than once.
-    """
+    """Check that standard input, which can be read once, is named once at most."""
     if paths.count(Path("-")) > 1:
         raise click.UsageError("expected '-' at most once: standard input is read once")
 
 
 def passes(*, required: bool = False, more_help: str = "") -> Any:
-    """Declare the option for a pipeline as text."""
     return running(
         "-p",
         "--passes",
@@ -75,7 +69,6 @@ def passes(*, required: bool = False, more_help: str = "") -> Any:
 
 
 def config() -> Any:
-    """Declare the option for options of the context, each as KEY=VALUE."""
     return running(
         "--config",
         metavar="KEY=VALUE",
@@ -90,7 +83,6 @@ def level(
     text: str = "The optimization level, -O0 to -O4: passes of a higher one do not "
     "run.",
 ) -> Any:
-    """Declare the option for the optimization level."""
     return running(
         "-O",
         metavar="LEVEL",
@@ -102,7 +94,6 @@ def level(
 
 
 def ir() -> Any:
-    """Declare the option for the IR of the input."""
     return running(
         "--ir",
         metavar="NAME",
@@ -119,7 +110,6 @@ def written(*flags: str, may_be_shown: bool = False, **attrs: Any) -> Any:
 
 
 def output(text: str, *, may_be_shown: bool = False, required: bool = False) -> Any:
-    """Declare the option for the file of a result."""
     default = {"default": "-", "show_default": True} if may_be_shown else {}
     return written(
         *("-o", "--output"),
@@ -143,7 +133,6 @@ def numbers(flag: str, text: str) -> Any:
 
 
 def jobs() -> Any:
-    """Declare the option for how many processes there are."""
     return running(
         "-j",
         "--jobs",
@@ -155,7 +144,6 @@ def jobs() -> Any:
 
 
 def dask() -> Any:
-    """Declare the option for the scheduler of a Dask cluster."""
     return running(
         "--dask",
         metavar="ADDRESS",
@@ -165,7 +153,6 @@ def dask() -> Any:
 
 
 def isolate() -> Any:
-    """Declare the option for function passes in workers alone."""
     return running(
         "--isolate",
         is_flag=True,
@@ -175,14 +162,12 @@ def isolate() -> Any:
 
 
 def traceback() -> Any:
-    """Declare the option for tracebacks of failing passes."""
     return showing(
         "--traceback", is_flag=True, help="Show where a failing pass failed."
     )
 
 
 def explain_speed() -> Any:
-    """Declare the option for the report on where the time went."""
     return showing(
         "--explain-speed",
         is_flag=True,
@@ -221,8 +206,6 @@ def load() -> Any:
 
 @option_struct
 class WorkerOptions:
-    """The options for where function passes run."""
-
     jobs: int | None = jobs()
     executor: str | None = running(
         "--executor",
@@ -233,16 +216,7 @@ class WorkerOptions:
     )
 
     def check(self, *, dask: str | None = None, isolate: bool = False) -> None:
-        """Check that where jobs run is said once, and that an isolated run has workers.
-
-        Args:
-            dask: What `--dask` gives.
-            isolate: Whether `--isolate` is given.
-
-        Raises:
-            click.UsageError: It is said twice, or how many there are is given beside
-                it; or the run is isolated and may have no workers.
-        """
+        """Check that where jobs run is said once, and an isolated run has workers."""
         if self.executor is not None and dask is not None:
             raise click.UsageError("expected one of --executor and --dask, got both")
         if self.jobs is not None and (self.executor is not None or dask is not None):
@@ -304,8 +278,6 @@ def _may_be_cache(path: str) -> bool:
 
 @option_struct
 class CacheOptions:
-    """The options for where results of passes are kept."""
-
     cache: str | None = running(
         "--cache",
         metavar="[=DIR]",
@@ -337,15 +309,10 @@ class CacheOptions:
 
     @property
     def is_cached(self) -> bool:
-        """Whether there is a function cache, or a layer of one."""
         return self.cache is not None or bool(self.cache_from or self.cache_to)
 
     def check(self) -> None:
-        """Check that there is a cache if it is to be verified.
-
-        Raises:
-            click.BadParameter: There is none.
-        """
+        """Check that there is a cache if it is to be verified."""
         if self.verify_cache is not None and not self.is_cached:
             raise click.BadParameter(
                 "there is no cache to verify; give --cache, too",
@@ -355,8 +322,6 @@ class CacheOptions:
 
 @option_struct
 class ModelInputOptions:
-    """The options for the inputs of ONNX models."""
-
     shapes: Sequence[tuple[str, Sequence[Any]]] = running(
         "--shape",
         metavar="NAME:1,3,...",
@@ -385,7 +350,6 @@ class ModelInputOptions:
 
     @property
     def by_name(self) -> ModelOptions:
-        """The settings as what reads models takes them."""
         return ModelOptions(dict(self.shapes), dict(self.dims), dict(self.constants))
 
     @staticmethod

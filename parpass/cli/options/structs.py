@@ -23,12 +23,7 @@ StructT = TypeVar("StructT")
 
 
 def option(*flags: str, **attrs: Any) -> Any:
-    """Declare a field as an option.
-
-    Args:
-        flags: How it is spelled.
-        attrs: The other arguments of `Option`.
-    """
+    """Declare a field as an option, by its flags and what `Option` takes."""
 
     def made(name: str) -> click.Parameter:
         return Option((*flags, name), **attrs)
@@ -65,13 +60,7 @@ def option_struct(cls: type[StructT]) -> type[StructT]:
 def command(
     struct: type[StructT], *, cls: type[Command] = Command, **attrs: Any
 ) -> Callable[[Callable[[StructT], None]], click.Command]:
-    """Make a subcommand of a function, which gets its options as one struct.
-
-    Args:
-        struct: An option struct.
-        cls: The class of the command.
-        attrs: The other arguments of `click.command`.
-    """
+    """Make a subcommand of a function, which gets its options as one struct."""
 
     def made(run: Callable[[StructT], None]) -> click.Command:
         @functools.wraps(run)

@@ -40,14 +40,8 @@ class Option(click.Option):
     """An option in a section of the help text.
 
     A metavar such as `[=NAMES]` makes its value optional: without `=` it is the empty
-    string, and the next argument is not taken for it, unless `takes_next` says so.
-
-    Args:
-        args: The arguments of `click.Option`.
-        section: The section of the help text.
-        takes_next: Returns whether the next argument is the value, which may be left
-            out; None if it never is.
-        attrs: The other arguments of `click.Option`.
+    string, and the next argument is not taken for it, unless `takes_next` returns that
+    it is the value.
     """
 
     def __init__(
@@ -63,7 +57,6 @@ class Option(click.Option):
 
     @property
     def value_is_optional(self) -> bool:
-        """Whether the option may stand without a value."""
         return (self.metavar or "").startswith("[=")
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -138,7 +131,6 @@ class Command(click.Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """Write the options of each section under its heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
         others: list[tuple[str, str]] = []
         for param in self.get_params(ctx):

@@ -174,12 +174,8 @@ class WatchOptions:
     def check(self, others: Mapping[str, str | None]) -> None:
         """Refuse, before anything is run, files that could not be written.
 
-        Args:
-            others: The files that other options of the command are for.
-
-        Raises:
-            click.BadParameter: One cannot be written, as for `check_outputs`; or an
-                option says how to make what is not asked for.
+        `others` are those of other options of the command. An option that says how to
+        make what is not asked for is refused, too.
         """
         for option, is_given, why in (
             ("--repeat", self.repeat is not None, "runs are repeated"),

@@ -100,7 +100,6 @@ def _print_counters(changes: Sequence[CountChange]) -> None:
 
 
 def print_comparison_json(found: Comparison) -> None:
-    """Print a comparison as JSON."""
     text = msgspec.json.encode(_as_json(found))
     click.echo(msgspec.json.format(text, indent=2).decode())
 

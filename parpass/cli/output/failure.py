@@ -82,11 +82,7 @@ _STDLIB = f"{Path(os.__file__).parent}{os.sep}"
 
 
 class InputError(click.ClickException):
-    """An input, an option or the environment of the command cannot be used.
-
-    Args:
-        message: The message, or the error that has it.
-    """
+    """An input, an option or the environment of the command cannot be used."""
 
     exit_code = 2
 
@@ -101,12 +97,7 @@ def unreadable(path: Path | str, error: Exception) -> InputError:
 
 
 class PassFailure(click.ClickException):
-    """A pass failed.
-
-    Args:
-        error: What it raised; a SystemExit is a failure like others.
-        with_traceback: Whether to show where.
-    """
+    """A pass failed; a SystemExit that it raised is a failure like others."""
 
     exit_code = 1
 
@@ -116,7 +107,6 @@ class PassFailure(click.ClickException):
         self._with_traceback = with_traceback
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Write the message to standard error."""
         if self._with_traceback:
             error = self._error
             about = type(error), error, traceback_of(error)

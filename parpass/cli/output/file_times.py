@@ -8,12 +8,7 @@ from collections.abc import Generator
 
 
 class FileTimes:
-    """Adds up the seconds of reading, and of writing.
-
-    Attributes:
-        read: The seconds spent on reading; None if nothing was read.
-        written: The seconds spent on writing; None if nothing was written.
-    """
+    """Adds up the seconds of reading, and of writing; None where there was none."""
 
     def __init__(self) -> None:
         self.read: float | None = None
@@ -21,14 +16,12 @@ class FileTimes:
 
     @contextlib.contextmanager
     def reading(self) -> Generator[None]:
-        """Take the time of what is read within."""
         began = time.perf_counter()
         yield
         self.read = (self.read or 0.0) + time.perf_counter() - began
 
     @contextlib.contextmanager
     def writing(self) -> Generator[None]:
-        """Take the time of what is written within."""
         began = time.perf_counter()
         yield
         self.written = (self.written or 0.0) + time.perf_counter() - began

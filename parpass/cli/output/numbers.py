@@ -30,9 +30,7 @@ def format_of(given: Sequence[str]) -> str:
 def print_timing(profiles: Sequence[PassProfile], form: str) -> None:
     """Print the seconds of passes; nested ones are within others, or come after them.
 
-    Args:
-        profiles: The outermost passes.
-        form: The format.
+    `profiles` are the outermost passes.
     """
     if form == "json":
         _print_json([_timing_as_json(profile) for profile in profiles])
@@ -56,12 +54,7 @@ def _timing_as_json(profile: PassProfile) -> dict[str, Any]:
 
 
 def print_memory(memory: PassMemory, form: str) -> None:
-    """Print the largest memory of passes; as JSON and CSV, that on functions, too.
-
-    Args:
-        memory: The memory.
-        form: The format.
-    """
+    """Print the largest memory of passes; as JSON and CSV, that on functions, too."""
     # Workers end in any order, so functions are sorted.
     functions = {name: sorted(of.items()) for name, of in memory.functions.items()}
     if form == "json":

@@ -13,9 +13,10 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, TextIO
 
+from parpass.report.progress import ProgressCallback
 from parpass.report.progress_text import one_line, stage_text, worker_lines
 from parpass.runner import Progress
 
@@ -26,15 +27,12 @@ _LINE_SECONDS = (
 _BAR_CHARS = 20
 _ERASE_BELOW = "\r\x1b[J"
 
-ProgressCallback = Callable[[Progress], object]
-
 
 @contextlib.contextmanager
 def showing_progress(*, quiet: bool) -> Generator[ProgressCallback | None]:
     """Yield what shows on standard error how far the runs in the block are.
 
-    Args:
-        quiet: Whether nothing is shown; None is yielded then.
+    That is None if nothing is to be shown.
     """
     if quiet:
         yield None
@@ -62,13 +60,11 @@ class _GuardedStream:
         self._stream, self._display = stream, display
 
     def write(self, text: str) -> int:
-        """Write text, whole."""
         with self._display.lock:
             self._display.make_way(text)
             return self._stream.write(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write several pieces of text."""
         self.write("".join(lines))
 
     def __getattr__(self, name: str) -> Any:
@@ -87,7 +83,6 @@ class _Display:
         self._at_line_start = True
 
     def show(self, progress: Progress) -> None:
-        """Show how far a run is, if it is time for that."""
         now = time.monotonic()
         with self.lock, contextlib.suppress(OSError, ValueError):  # nobody reads it
             if progress.is_last:
@@ -110,7 +105,6 @@ class _Display:
             self._at_line_start = text.endswith("\n")
 
     def close(self) -> None:
-        """Erase the lines."""
         with self.lock, contextlib.suppress(OSError, ValueError):
             self._erase()
 

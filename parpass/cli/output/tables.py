@@ -32,13 +32,7 @@ def print_table(
     """Print a table: names in the first column, then numbers, then remarks.
 
     Where the terminal is too narrow the names are cut and remarks wrapped; numbers
-    are kept, if need be beyond its edge.
-
-    Args:
-        title: What stands above it.
-        headings: Of the columns; a string is the heading of numbers.
-        rows: The cells.
-        stderr: Whether it goes to standard error; else to standard output.
+    are kept, if need be beyond its edge. A string is the heading of numbers.
     """
     cells = [list(row) for row in rows]
     columns = [
@@ -65,7 +59,6 @@ def name_column(heading: str) -> Column:
 
 
 def print_timing_table(profiles: Sequence[PassProfile]) -> None:
-    """Print how long passes took to standard error, nested passes indented."""
     whole = sum(profile.seconds for profile in profiles)
     rows = [
         (
@@ -80,7 +73,6 @@ def print_timing_table(profiles: Sequence[PassProfile]) -> None:
 
 
 def print_memory_table(memory: PassMemory) -> None:
-    """Print the largest memory of passes to standard error, the largest first."""
     rows: list[tuple[str, str, str]] = []
     for name, size in sorted(memory.passes.items(), key=lambda one: -one[1]):
         functions = memory.functions.get(name)
@@ -100,7 +92,6 @@ def flat_profiles(
 
 
 def print_speed_report(report: RunReport) -> None:
-    """Print where the time of a run went to standard error, and what would help."""
     shown = report.sections()
     shown = shown._replace(advice=list(map(command_text, shown.advice)))
     rows = [
@@ -117,9 +108,7 @@ def print_speed_report(report: RunReport) -> None:
 def print_file_times(files: FileTimes, in_runs: float) -> None:
     """Print what reading and writing took to standard error.
 
-    Args:
-        files: What they took.
-        in_runs: The seconds of all runs of passes.
+    `in_runs` are the seconds of all runs of passes.
     """
     kinds = {"reading": files.read, "writing": files.written}
     known = {name: seconds for name, seconds in kinds.items() if seconds is not None}
@@ -141,10 +130,6 @@ class BuildTimes:
     """The times of a build.
 
     Attributes:
-        files: The seconds of reading the network, and writing the library.
-        reports: The reports of the runs: of Relay, and from its kernels to machine
-            code.
-        link: The seconds of linking the library.
         left_to_numpy: The reasons why functions are no machine code, by name.
         long_kernels: The characters of texts that are long for LLVM, by name.
     """
@@ -191,7 +176,6 @@ def _longest_pass(passes: Mapping[str, float]) -> str:
 
 
 def print_build_times(times: BuildTimes) -> None:
-    """Print what a build took to standard error."""
     lines = [*times.lines()]
     whole = sum(seconds for _, seconds, _ in lines) or 1.0
     rows = [

@@ -13,12 +13,8 @@ from typing import Any, NamedTuple
 class Slices(NamedTuple):
     """Slices of time, by columns of equal length.
 
-    Attributes:
-        track: The index of the track of each.
-        start: When each began, in seconds from the start of the run.
-        stop: When each ended, likewise.
-        name: What each is: a pass, or an activity such as packing.
-        function: The function of each; empty if it is of none.
+    `track` has indices, `start` and `stop` seconds from the start of the run;
+    `function` is empty for a slice of none.
     """
 
     track: list[int]
@@ -41,9 +37,7 @@ if (name) document.dispatchEvent(new CustomEvent("parpass:function", {detail: na
 def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
     """Return a chart of slices, as a Bokeh item, and its legend; both are plain data.
 
-    Args:
-        tracks: The names of the tracks, the topmost first.
-        slices: The slices.
+    `tracks` are names, the topmost first.
 
     Raises:
         ModuleNotFoundError: There is no Bokeh.
@@ -106,11 +100,6 @@ def chart(tracks: Sequence[str], slices: Slices) -> dict[str, Any]:
 
 
 def chart_script() -> str:
-    """Return Bokeh's script.
-
-    Raises:
-        ModuleNotFoundError: There is no Bokeh.
-    """
     # As above.
     from bokeh.resources import Resources
 

@@ -21,23 +21,13 @@ CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
 
 
 class TimeRow(msgspec.Struct, frozen=True):
-    """An activity of the run, its seconds, and a remark."""
-
     what: str
     seconds: float
     remark: str
 
 
 class PassRow(msgspec.Struct, frozen=True):
-    """A pass: its seconds over all functions, and what it did.
-
-    Attributes:
-        name: Its name.
-        seconds: The seconds over all functions and processes.
-        functions: How many functions it ran on; None if that was not recorded.
-        changed: How many it changed; None if that was not recorded.
-        remarks: How many remarks it made.
-    """
+    """A pass, over all functions and processes; None is for what was not recorded."""
 
     name: str
     seconds: float
@@ -54,8 +44,6 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class FunctionRow(msgspec.Struct, frozen=True):
-    """A function: the seconds of all passes on it, and how much there is to see."""
-
     name: str
     seconds: float
     versions: int
@@ -77,10 +65,8 @@ class RemarkRow(msgspec.Struct, frozen=True):
 class ChainPart(msgspec.Struct, frozen=True):
     """A part of a compiled function, such as an operator, and the place it comes from.
 
-    Attributes:
-        name: Its name.
-        place: The source, and the line in it; empty for what a pass made.
-        line: The text of the line.
+    `place` is the source, and the line in it; empty for what a pass made. `line` is the
+    text of that line.
     """
 
     name: str
@@ -99,12 +85,10 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     """The way from the source to a compiled function: calls, function, loops, code.
 
     Attributes:
-        function: The name of the function.
         symbol: Its symbol in the library; empty if it has none.
         code: Where its machine code is, or what computes it instead.
         outline: The lines of an outline of its loops.
         text: The text of its loops; empty if it is not known.
-        calls: Its calls.
     """
 
     function: str
@@ -119,13 +103,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the page.
 
     Attributes:
-        title: The title.
-        headline: The time of the run, and its speedup, in a line.
         failure: The error that ended the run, or that it was cancelled.
         facts: The numbers of stages, jobs, functions and bytes, and notes, a line each.
         advice: What would help, the most helpful first.
-        times: Where the time went.
-        workers: What the workers did meanwhile.
         passes: The passes, in the order in which they ran.
         functions: The functions, in module order.
         versions: The versions of each function, in that order, the first one first.
@@ -157,7 +137,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     charts: str = ""
 
     def to_html(self) -> str:
-        """Return the file."""
         script = "\n".join(map(_part, ("graph.js", "chains.js", "page.js")))
         return string.Template(_part("page.html")).substitute(
             title=escape(self.title),

@@ -61,7 +61,6 @@ class Recording(RecordedRuns):
 
 
 def document_of(recording: RecordedRuns, title: str) -> Document:
-    """Return the document of a recording."""
     report = recording.report
     shown = None if report is None else report.sections()
     by_function = Counter(one.function for one in recording.remarks)

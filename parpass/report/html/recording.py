@@ -55,7 +55,6 @@ class RecordedRuns(PassInstrument):
         self._module: tuple[Any, ModuleAdapter] | None = None
 
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
-        """Record a remark."""
         del info
         self.remarks.append(remark)
 
@@ -95,7 +94,6 @@ class RecordedRuns(PassInstrument):
         self.sources |= sources or {}
 
     def fail(self, error: BaseException) -> None:
-        """Record that an error ended the recording, or that it was cancelled."""
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         is_failure = isinstance(error, Exception)
         what = "The run failed" if is_failure else "The run was cancelled"

@@ -24,20 +24,14 @@ class BodyObserver:
     def begin(self, body: ActiveBody, context: Any) -> Any:
         """Observe that a body begins; return the token for `end`.
 
-        Args:
-            body: The pass and the function.
-            context: The `PassContext` that the pass runs under.
+        `context` is the `PassContext` that the pass runs under.
         """
 
     def end(self, token: Any) -> None:
         """Observe that a body ended: it returned, or raised."""
 
     def pause(self) -> Any:
-        """Observe that work begins in a body that is not the body's own.
-
-        Returns:
-            The token for `resume`.
-        """
+        """Observe work in a body that is not its own; return the token for `resume`."""
 
     def resume(self, token: Any) -> None:
         """Observe that such work ended."""
@@ -79,27 +73,22 @@ def observing_bodies(
 
 
 class _CurrentBody(BodyObserver):
-    """Calls a callback with the body that runs."""
-
     def __init__(self, callback: Callable[[ActiveBody | None], object]) -> None:
         self._callback = callback
         self._current: ActiveBody | None = None
 
     def begin(self, body: ActiveBody, context: Any) -> ActiveBody | None:
-        """Report a body that begins; return the enclosing one."""
         del context
         outer, self._current = self._current, body
         self._callback(body)
         return outer
 
     def end(self, token: ActiveBody | None) -> None:
-        """Report the enclosing body, which goes on."""
         self._current = token
         self._callback(token)
 
 
 def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
-    """Call the observers as a body begins; return the argument of `end_body`."""
     if not _observers:
         return ()
     body = pass_name, function
@@ -107,7 +96,6 @@ def begin_body(pass_name: str, function: str | None, context: Any) -> _Begun:
 
 
 def end_body(begun: _Begun) -> None:
-    """Call the observers as a body ended."""
     if begun:
         for observer, token in begun:
             observer.end(token)

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from parpass.transform.name_globs import matches_any, matches_any_pass
+from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
@@ -162,11 +162,7 @@ class _Adapter(Protocol):
 
 
 class ChangeWatch:
-    """Finds the changes that instruments want to get; owned by a context.
-
-    Args:
-        wanted: What each watcher wants.
-    """
+    """Finds the changes that instruments want to get; owned by a context."""
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.wanted = tuple(wanted)
@@ -189,15 +185,8 @@ class ChangeWatch:
         """Return the change of a function, if there is one and it is wanted.
 
         What a pass changed is known when the pass after it has restored the invariants
-        of the IR, so changes by that one are wanted with any other.
-
-        Args:
-            pass_: The pass.
-            name: The function.
-            before: The argument of the pass; None if it added the function.
-            after: The result; None if it removed the function.
-            mod: The module that it ran on.
-            adapter: The adapter of the IR.
+        of the IR, so changes by that one are wanted with any other. `before` is None if
+        the pass added the function, `after` if it removed it.
         """
         if after is before:
             return ()
@@ -223,13 +212,8 @@ class ChangeWatch:
     ) -> list[FunctionChange]:
         """Return the wanted changes of a pass over a module, in module order.
 
+        `before` has the functions that the pass was given, `mod` is what it returned.
         Functions that it removed come last.
-
-        Args:
-            pass_: The pass.
-            before: The functions that it was given.
-            mod: The module that it returned.
-            adapter: The adapter of the IR.
         """
         after = adapter.functions(mod)
         names = [*after, *(name for name in before if name not in after)]
@@ -281,13 +265,13 @@ def _functions_of(
 
 
 def wants_function(wanted: tuple[Wanted, ...], function: str) -> bool:
-    """Return whether a watcher wants changes of a function."""
-    return any(matches_any(functions, function) for _, functions in wanted)
+    return any(matches_any_function(functions, function) for _, functions in wanted)
 
 
 def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
-    """Return whether a watcher wants the change of a function by a pass."""
-    return any(matches_any(one, function) for one in _functions_of(wanted, pass_name))
+    return any(
+        matches_any_function(one, function) for one in _functions_of(wanted, pass_name)
+    )
 
 
 def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:

@@ -70,7 +70,6 @@ def _find_in_main(name: str) -> Any:
 
 
 def pickle_for_parent(value: Any) -> bytes | None:
-    """Return a value pickled for the parent process; None if it cannot be."""
     for use_custom in (False, True):
         file = io.BytesIO()
         pickler = _Pickler(file, protocol=5)
@@ -85,11 +84,6 @@ def pickle_for_parent(value: Any) -> bytes | None:
 
 
 def unpickle_from_worker(packed: bytes) -> Any:
-    """Return the value that `pickle_for_parent` pickled.
-
-    Raises:
-        Exception: It cannot be unpickled in this process.
-    """
     return pickle.loads(packed)  # from our own worker
 
 
@@ -138,7 +132,6 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         return cls(*where, plain, packed, text, kind)
 
     def emit(self, _mod: Any) -> None:
-        """Pass the record to its logger."""
         content = dict(self.plain)
         try:
             if self.rest is not None:
@@ -154,11 +147,7 @@ class BufferedLogRecord(msgspec.Struct, frozen=True):
         logger.handle(record)
 
     def at(self, created: float) -> BufferedLogRecord:
-        """Return the record as one that this process created at another time.
-
-        Args:
-            created: The time, as `time.time()` gives it.
-        """
+        """Return the record as if this process had made it at another `time.time()`."""
         msecs = float(int((created - int(created)) * 1000))
         now = {"created": created, "msecs": msecs, "process": os.getpid()}
         return msgspec.structs.replace(self, plain={**self.plain, **now}, kind=None)
@@ -235,15 +224,12 @@ def _message(record: logging.LogRecord) -> str:
 class BufferedWarning(msgspec.Struct, frozen=True):
     """A warning, and the position that it is attributed to.
 
+    The first three fields are as those of `BufferedLogRecord`.
+
     Attributes:
-        function: The function that the pass was running on.
-        diagnostic_count: How many diagnostics the pass had reported before.
-        remark_count: How many remarks it had made before.
         pass_name: The pass that was running.
         message: The instance of the category, pickled.
         fallback: An instance of a base class that is known everywhere, pickled.
-        filename: The file that it is attributed to.
-        lineno: The line.
         module: The module; None if no module was running there.
         is_decided: Whether filters that the body installed have let it through.
     """
@@ -269,7 +255,6 @@ class BufferedWarning(msgspec.Struct, frozen=True):
         *,
         is_decided: bool,
     ) -> BufferedWarning:
-        """Return a warning captured that was issued below a frame."""
         recorder = current_recorder()
         return cls(
             *_location(),
@@ -283,7 +268,6 @@ class BufferedWarning(msgspec.Struct, frozen=True):
         )
 
     def emit(self, _mod: Any) -> None:
-        """Issue the warning again, attributed to the original position."""
         message = self._message()
         category, where = type(message), (self.filename, self.lineno)
         recorder = Recorder(None, self.pass_name)
@@ -319,11 +303,9 @@ class BufferedRegistryReset(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_body(cls) -> BufferedRegistryReset:
-        """Return a reset by the current body."""
         return cls(*_location())
 
     def emit(self, _mod: Any) -> None:
-        """Reset the registry in this process."""
         with warnings.catch_warnings():
             pass
 
@@ -331,13 +313,9 @@ class BufferedRegistryReset(msgspec.Struct, frozen=True):
 class BufferedRendering(msgspec.Struct, frozen=True):
     """Diagnostics that a body rendered itself, in a context that it created.
 
-    Attributes:
-        function: The function that the pass was running on.
-        diagnostic_count: How many diagnostics the pass had reported before.
-        remark_count: How many remarks it had made before.
-        diagnostics: The diagnostics.
-        sources: The texts that they refer to, if the context is of another module than
-            the pass runs on.
+    The first three fields are as those of `BufferedLogRecord`. `sources` are the texts
+    that the diagnostics refer to, if the context is of another module than the pass
+    runs on.
     """
 
     function: str | None
@@ -348,7 +326,6 @@ class BufferedRendering(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, diag_ctx: DiagnosticContext) -> BufferedRendering:
-        """Return the diagnostics of a context, captured."""
         diagnostics, recorder = tuple(diag_ctx.diagnostics), current_recorder()
         if recorder is not None and diag_ctx.module is recorder.module:
             return cls(*_location(), diagnostics, None)
@@ -394,7 +371,6 @@ def _module_of_frame(filename: str, lineno: int, frame: FrameType | None) -> str
 
 
 def _registry(module: str) -> dict[Any, Any]:
-    """Return the `__warningregistry__` of a module."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return _registries.setdefault(module, {})

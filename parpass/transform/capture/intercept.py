@@ -40,8 +40,6 @@ _probed: dict[Any, Any] = {}  # the registry of warnings in which `_probe` is sh
 
 
 class EmissionBuffer:
-    """Buffers the emissions of a body."""
-
     __slots__ = ("_emissions", "_filters", "_initial_filters", "was_reset")
 
     def __init__(self) -> None:
@@ -51,15 +49,12 @@ class EmissionBuffer:
         self.was_reset = False
 
     def __len__(self) -> int:
-        """Return the number of emissions since the last `take`."""
         return len(self._emissions)
 
     def append(self, emission: Emission) -> None:
-        """Add an emission."""
         self._emissions.append(emission)
 
     def add_rendering(self, diag_ctx: DiagnosticContext) -> None:
-        """Add rendered diagnostics."""
         self._emissions.append(BufferedRendering.of(diag_ctx))
 
     def add_registry_reset(self) -> None:
@@ -71,7 +66,6 @@ class EmissionBuffer:
                 self._emissions.append(BufferedRegistryReset.of_body())
 
     def take(self) -> tuple[Emission, ...]:
-        """Return the emissions since the last call, and remove them."""
         self.add_registry_reset()
         if not self._emissions:
             return ()
@@ -93,10 +87,8 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
     """Captures the emissions of the block; enters as the buffer.
 
     It takes effect inside `allowing_capture`. Of nested blocks each is of its own body:
-    a reset of the warning registry is of the block that it happened in.
-
-    Args:
-        buffer: The buffer of earlier blocks; by default a new one.
+    a reset of the warning registry is of the block that it happened in. `buffer` is
+    that of earlier blocks of the body; by default a new one.
     """
 
     __slots__ = ("_given", "_inner", "_rendering", "_token")
@@ -122,7 +114,6 @@ class capturing:  # noqa: N801 -- used like a function, as contextlib's own
 
 
 def current_buffer() -> EmissionBuffer | None:
-    """Return the buffer that captures here, None if nothing is captured."""
     return _buffer.get()
 
 
@@ -248,7 +239,6 @@ def is_capturing_warnings() -> bool:
 
 
 def shown_by() -> tuple[Any, Any]:
-    """Return the function that shows warnings, and the list of filters."""
     return warnings.showwarning, warnings.filters
 
 
@@ -332,7 +322,6 @@ def _without_guards(filters: Sequence[Any]) -> list[Any]:
 
 
 def active_filters() -> list[Any]:
-    """Return the warning filters without the guards."""
     found: Any = warnings.filters
     return _without_guards(found)
 

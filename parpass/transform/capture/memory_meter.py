@@ -37,10 +37,8 @@ class MeasuredContext(Protocol):
 def measuring_memory(context: MeasuredContext) -> Generator[PassMemory]:
     """Measure the passes that run under a context in the block.
 
-    tracemalloc runs meanwhile, which slows this process down.
-
-    Yields:
-        What they took; it is added to as they end.
+    tracemalloc runs meanwhile, which slows this process down. What the block gets is
+    added to as passes end.
     """
     found = PassMemory()
     with _tracing:
@@ -78,7 +76,6 @@ class _Meter(BodyObserver):
         self._highest = 0  # peak, of what whoever runs tracemalloc besides would see
 
     def start(self) -> Callable[[], None]:
-        """Start tracemalloc, unless it runs; return what undoes that."""
         is_running = tracemalloc.is_tracing()
         if not is_running:
             tracemalloc.start()
@@ -108,7 +105,6 @@ class _Meter(BodyObserver):
         return call
 
     def end(self, token: _Call | None) -> None:
-        """Add what was measured to what the context collects."""
         if token is None:
             return
         _current.set(token.outer)
@@ -119,7 +115,6 @@ class _Meter(BodyObserver):
                 one.add(*token.body, token.peak - token.base)
 
     def pause(self) -> tuple[_Call, int] | None:
-        """Measure the call no further."""
         call = _current.get()
         if call is None:
             return None

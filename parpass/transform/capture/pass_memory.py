@@ -26,20 +26,13 @@ class PassMemory(msgspec.Struct):
     )
 
     def add(self, pass_name: str, function: str | None, size: int) -> None:
-        """Add a call.
-
-        Args:
-            pass_name: The name of the pass.
-            function: That of the function; None for a module pass.
-            size: What the call took, in bytes.
-        """
+        """Add a call; `size` is in bytes."""
         with process_lock:
             _raise_to(self.passes, pass_name, size)
             if function is not None:
                 _raise_to(self.functions.setdefault(pass_name, {}), function, size)
 
     def merge(self, other: PassMemory) -> None:
-        """Add the calls of another `PassMemory`."""
         with process_lock:
             for name, size in other.passes.items():
                 _raise_to(self.passes, name, size)

@@ -21,19 +21,12 @@ class Recorder:
     One is created for each body, and most bodies emit nothing, so its parts are created
     on first use.
 
-    Args:
-        module: The module that the pass runs on.
-        pass_name: The name of the pass.
-        analyses: The `AnalysisManager` of the run; None if no results are kept.
-
     Attributes:
         analyses: The `AnalysisManager` of the run; None if no results are kept.
         module: The module that the pass runs on.
-        pass_name: The name of the pass.
         function_name: The function that a function pass is running on.
         diagnostics_before: The number of diagnostics of the pass before this body, as
             far as it is known in this process.
-        remarks: The remarks so far.
         remarks_before: As `diagnostics_before`.
         changes: The changes of functions that instruments want to get.
     """
@@ -70,7 +63,6 @@ class Recorder:
 
     @property
     def diag_ctx(self) -> DiagnosticContext:
-        """The diagnostic context that the body emits to."""
         if self._diag_ctx is None:
             # A body that renders ends by an error; its diagnostics are rendered later.
             self._diag_ctx = DiagnosticContext(self.module, _deferred)
@@ -78,34 +70,28 @@ class Recorder:
 
     @property
     def counters(self) -> Counter[str]:
-        """The counters that the body keeps by `PassContext.count`."""
         if self._counters is None:
             self._counters = Counter()
         return self._counters
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """The diagnostics so far."""
         return () if self._diag_ctx is None else self._diag_ctx.diagnostics
 
     @property
     def counted(self) -> Mapping[str, int] | None:
-        """The counters so far, None if there are none."""
         return self._counters
 
     @property
     def diagnostic_count(self) -> int:
-        """The number of diagnostics that the pass has emitted."""
         return self.diagnostics_before + len(self.diagnostics)
 
     @property
     def remark_count(self) -> int:
-        """The number of remarks that the pass has made."""
         return self.remarks_before + len(self.remarks)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are neither diagnostics, remarks, counters nor changes."""
         return not (self.diagnostics or self.remarks or self._counters or self.changes)
 
     def nested(self) -> Recorder:
@@ -123,7 +109,6 @@ class Recorder:
         self.remarks.extend(remarks)
 
     def take_over(self, other: Recorder) -> None:
-        """Add what another recorder has recorded."""
         if other.diagnostics:
             self.diag_ctx.diagnostics.extend(other.diagnostics)
         if other.remarks:
@@ -144,7 +129,6 @@ def _deferred(_diag_ctx: DiagnosticContext) -> None:
 
 
 def current_recorder() -> Recorder | None:
-    """Return the recorder of the pass that is running here, None outside of passes."""
     return _recorder.get()
 
 
@@ -154,8 +138,6 @@ stop_recording = _recorder.reset
 
 
 class recording:  # noqa: N801 -- used like a function, as contextlib's own
-    """Make `recorder` the current one while the block runs."""
-
     __slots__ = ("_recorder", "_token")
 
     def __init__(self, recorder: Recorder) -> None:
@@ -177,8 +159,6 @@ def inside_function_pass() -> bool:
 
 
 class function_pass_body:  # noqa: N801 -- used like a function, as contextlib's own
-    """Marks the block as the body of a function pass."""
-
     __slots__ = ("_token",)
 
     def __enter__(self) -> None:

@@ -74,16 +74,11 @@ class ReportVerdicts:
     verdicts: Sequence[Verdict]
 
     def report(self) -> None:
-        """Call the listeners."""
         listener.get()(self.verdicts)
 
 
 class Gate:
-    """Numbers the pairs of one run, in order, and decides which of them run.
-
-    Args:
-        ranges: The first and last numbers of those that run.
-    """
+    """Numbers the pairs of one run, in order, and decides which of them run."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -123,7 +118,6 @@ class Gate:
         return kind(pass_, chosen), verdicts
 
     def on_module(self, pass_: Pass) -> Verdict:
-        """Return whether a module pass runs."""
         return self._verdict(pass_, None)
 
     def _verdict(self, pass_: Pass, function: str | None) -> Verdict:

@@ -72,7 +72,6 @@ class PassLocator:
         return f"{_import_name(module)}:{name}"
 
     def add_module(self, module: str) -> None:
-        """Record the name of a module that has to be loaded."""
         if module.partition(".")[0] != "parpass":
             self.modules[_import_name(module)] = None
 

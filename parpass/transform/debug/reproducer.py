@@ -69,9 +69,7 @@ class Failure:
         pass_: The pass to run again: the one that failed, or whose result it was that
             the failing one could not restore.
         pass_name: The name of the one that failed.
-        function: The function that it failed on, None for a module pass.
-        error: What it raised.
-        instrument: The instrument that raised it, if not the pass did.
+        instrument: The instrument that raised the error, if not the pass did.
     """
 
     pass_: Pass
@@ -86,7 +84,6 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Attributes:
         error: The type of the error and its message.
-        pass_name: The pass that failed.
         function: The function on which it failed, None for a module pass.
         ir: The name of the module's IR; empty if it has none.
         pipeline: The passes to run, as text; empty if they cannot be printed.
@@ -96,10 +93,6 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         load: The modules, or script files, that register the passes of the pipeline,
             and the IR.
         passes: Passes that are not registered: `module:name` by name.
-        opt_level: The optimisation level of the context.
-        required: Its required passes.
-        disabled: Its disabled passes.
-        config: Its options.
         versions: The versions of parpass and Python, and the platform.
         text: The module.
     """
@@ -122,11 +115,9 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def error_type(self) -> str:
-        """The name of the type of the error."""
         return self.error.partition(":")[0]
 
     def to_text(self) -> str:
-        """Return the content of the file."""
         return f"{self._header()}\n{self.text}"
 
     def program(self) -> str:
@@ -144,7 +135,6 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @staticmethod
     def is_in(text: str) -> bool:
-        """Return whether this is the text of a reproducer."""
         return text.startswith(_TITLE)
 
     @classmethod

@@ -111,32 +111,27 @@ class TreeBuilder:
     """Called by the parser with the parts of each rule, from the inside out."""
 
     def pipeline(self, parts: list[Any]) -> list[Any]:
-        """Return the passes."""
         return parts
 
     children = options = pipeline
 
     def item(self, parts: list[Any]) -> Item:
-        """Return a pass with its options and children."""
         name, options, children = parts
         inside = [option.value for option in options or ()] + (children or [])
         depth = 1 + max((part.depth for part in inside), default=0)
         return Item(name.start_pos, str(name), options or (), children, depth)
 
     def option(self, parts: list[Any]) -> Option:
-        """Return an option; without a value it is true."""
         key, *value = parts
         name = key.replace("-", "_")
         return Option(key.start_pos, name, value[0] if value else Scalar(True, None))
 
     def bracketed(self, parts: list[Any]) -> Items:
-        """Return a list."""
         return Items(parts, 1 + max((part.depth for part in parts), default=0))
 
     flat_list = bracketed
 
     def word(self, parts: list[Any]) -> Scalar:
-        """Return a word that is not quoted."""
         word = str(parts[0])
         if word in WORDS:
             return Scalar(WORDS[word], word)
@@ -148,7 +143,6 @@ class TreeBuilder:
         return Scalar(word, word)
 
     def string(self, parts: list[Any]) -> Scalar:
-        """Return the string between quotes."""
         quoted = str(parts[0])
         if quoted[0] == "'":
             return Scalar(quoted[1:-1], None)
@@ -208,7 +202,6 @@ _read_cached = functools.lru_cache(maxsize=128)(_read)
 
 
 def syntax_error(text: str, faults: Iterable[Fault]) -> PipelineSyntaxError:
-    """Return the error that tells of all faults, in the order of the text."""
     located: list[tuple[int, int, str]] = []
     shown: list[str] = []
     for fault in sorted(faults, key=lambda fault: fault.at):

@@ -28,10 +28,8 @@ _BARE = re.compile(r"[A-Za-z_][\w./:*+-]*")
 class OptionSpec:
     """An option as the constructor declares it.
 
-    Attributes:
-        name: Its name.
-        kind: The annotation of its type; `Any` if there is none that can be found.
-        default: What it is if it is not given; `inspect.Parameter.empty` if it must be.
+    `kind` is the annotation of its type; `Any` if there is none that can be found.
+    `default` is `inspect.Parameter.empty` if the option must be given.
     """
 
     name: str
@@ -40,7 +38,6 @@ class OptionSpec:
 
     @property
     def is_needed(self) -> bool:
-        """Return whether it must be given."""
         return self.default is inspect.Parameter.empty
 
     @property

@@ -25,8 +25,8 @@ from parpass.errors import ArgumentError, ParpassError
 from parpass.errors.core import did_you_mean, quoted
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import (
+    accepts_passes_of,
     foreign_pass_message,
-    is_of,
     unknown_pass_error,
 )
 from parpass.transform.pass_registry import make_pass, pass_factory
@@ -119,7 +119,8 @@ class _Builder:
         # What is registered as `relay._transform.Name` goes by `Name` too.
         adapter = self._adapter
         factory = pass_factory(
-            item.name, None if adapter is None else functools.partial(is_of, adapter)
+            item.name,
+            None if adapter is None else functools.partial(accepts_passes_of, adapter),
         )
         if item.children is not None:
             self._fault(item.at, _holds_no_passes(item.name, factory is not None))

@@ -70,7 +70,6 @@ def _braces(options: Mapping[str, str]) -> str:
 
 
 def _settings(sequential: Sequential) -> dict[str, str]:
-    """Return the settings of a Sequential that are not at their defaults."""
     info, default = sequential.info, Sequential().info
     fields = ("name", "opt_level", "required")
     return {
@@ -91,7 +90,6 @@ def _options(pass_: Pass) -> dict[str, str]:
 
 
 def _made_by(pass_: Pass) -> Callable[..., Any]:
-    """Return what makes such passes: their class, unless they name another factory."""
     return pass_.factory or type(pass_)
 
 

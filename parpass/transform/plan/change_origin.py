@@ -17,9 +17,7 @@ from parpass.transform.pipeline.printer import print_pipeline
 class Origins:
     """Adds to changes of a run how to run the pass again.
 
-    Args:
-        adapter: The adapter of the IR.
-        mod: The module of the run, as an object.
+    `mod` is the module of the run, as an object.
     """
 
     def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:

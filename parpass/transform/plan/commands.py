@@ -29,7 +29,6 @@ from parpass.transform.passes import Pass
 
 
 def describe_location(pass_name: str, function: str | None) -> str:
-    """Return the pass and function of a failure, as a note on the error."""
     if function is None:
         return f"in pass '{pass_name}'"
     return f"in pass '{pass_name}', on function '{function}'"
@@ -78,7 +77,6 @@ class StepRecord(msgspec.Struct):
 
     @property
     def where(self) -> str:
-        """The failed pass, and the function, as a note on the failure."""
         return describe_location(self.pass_name, self.function)
 
     def fail_at(self, emission: Emission, error: BaseException) -> None:
@@ -148,7 +146,6 @@ class CallEventHook(CallHook, frozen=True):
     """
 
     def call(self, mod: Any) -> None:
-        """Call the hook for each."""
         del mod
         info, events = self.args
         for event in events:
@@ -223,7 +220,6 @@ class Reproduce(msgspec.Struct, frozen=True):
         steps: The function-wise passes of the stage; empty if a module pass failed.
         at: The index of the failed step.
         mod: The module before all steps.
-        failure: The failed pass, and its error.
     """
 
     steps: tuple[Pass, ...]

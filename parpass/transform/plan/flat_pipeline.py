@@ -45,7 +45,6 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     """The body of a pass that works function by function.
 
     Attributes:
-        pass_: The pass.
         is_counted: Whether bisection counts it; False for passes that others run, that
             the context requires, and that restore the IR's invariants.
         restores: The pass after which it restores the IR's invariants, if it does.
@@ -182,7 +181,6 @@ class StageCursor:
     """The current stage, which may have run ahead of the plan; also of a module pass.
 
     Attributes:
-        steps: The bodies of the stage.
         given: The module at its start.
         hook_time: The time that hooks read, within that in which the steps ran; None
             when the plan has caught up.
@@ -202,21 +200,19 @@ class StageCursor:
     @property
     def has_begun(self) -> bool:
         """Whether the stage has steps that the plan has not reached."""
-        return self._ran - len(self._records) < len(self.steps)
+        return self.completed < len(self.steps)
 
     @property
-    def at(self) -> int:
-        """The number of steps that the plan has completed."""
+    def completed(self) -> int:
         return self._ran - len(self._records)
 
     def begin(
         self, steps: Sequence[Body], mod: Any, command: RunStage | None = None
     ) -> None:
-        """Begin a stage, with the command that runs it."""
         self.steps, self.given, self._command, self._ran = steps, mod, command, 0
 
     def is_over(self) -> bool:
-        """Return whether the plan has completed the stage."""
+        """Return whether all steps of the stage have run."""
         return self._ran == len(self.steps)
 
     def remaining_command(self, mod: Any) -> RunStage:
@@ -240,7 +236,6 @@ class StageCursor:
         return first
 
     def next_record(self) -> StepRecord | None:
-        """Return the record of the next step, if it has run; else None."""
         if not self._records:
             return None
         record = self._records.popleft()

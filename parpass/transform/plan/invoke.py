@@ -75,7 +75,6 @@ def transferring(function: Any) -> Generator[None]:
 
 
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
-    """Return whether a function-wise pass is run on a function."""
     if pass_.function_kind != adapter.kind_of(function):
         return False
     return not (isinstance(pass_, FunctionPass) and adapter.is_skipped(function))
@@ -182,13 +181,9 @@ def _run_mutable(
     function: Any,
     body: Callable[[Any], Any],
 ) -> Any:
-    """Run a body on a function that it can change in place.
+    """Return the result of a body on a function that it can change in place.
 
-    Returns:
-        The result; `function` itself if the body returned its argument unchanged.
-
-    Raises:
-        InputChangedError: The body changed `function`, and must not.
+    It is `function` itself if the body returned its argument unchanged.
     """
     given = mutability.to_change(function)
     before = mutability.fingerprint(given)
@@ -202,7 +197,6 @@ def _run_mutable(
 def _result_type_error(
     pass_: Pass, name: str, function: Any, result: Any
 ) -> PassResultError:
-    """Return the error for a result of a pass that is no function."""
     return PassResultError(
         f"pass '{pass_.info.name}' must return a {type(function).__name__} for "
         f"function '{name}', got {describe_result(pass_, result)}",
@@ -212,7 +206,6 @@ def _result_type_error(
 
 
 def _changed_error(pass_: Pass, name: str) -> InputChangedError:
-    """Return the error for a body that has changed a shared function in place."""
     return InputChangedError(
         f"pass '{pass_.info.name}' changed function '{name}' in place, which functions "
         "of this IR must not be; return a new function",
@@ -333,7 +326,6 @@ class _ModuleCheck:
         }
 
     def failure(self, result: Any) -> Exception | None:
-        """Return the error, if the result shows that it changed something."""
         try:
             self._module.check(result)
             for name, function in self._adapter.functions(result).items():

@@ -48,11 +48,7 @@ class ActivePass(msgspec.Struct):
 class PassInstrumentor:
     """Yields the commands that call the hooks around passes.
 
-    Args:
-        context: The context, with its instruments.
-        cursor: The current stage, from which the clock for hooks is computed.
-        origins: Makes the origins of changes.
-        instrumented: Whether hooks are called at all.
+    The clock for hooks is computed from `cursor`, the current stage.
 
     Attributes:
         opened: The passes that have begun, the innermost last.
@@ -102,7 +98,6 @@ class PassInstrumentor:
         return should_run
 
     def leave(self, mod: Any) -> Generator[Command, Any, None]:
-        """End the innermost pass."""
         opened = self.opened[-1]
         if opened.changes:
             yield from self._tell_changes(opened)
@@ -114,7 +109,6 @@ class PassInstrumentor:
         self.opened.pop()
 
     def call_failure_hooks(self, error: BaseException) -> Generator[Command, Any, None]:
-        """Call the failure hooks of all passes that are open, the innermost first."""
         while self.opened:
             opened = self.opened.pop()
             entered = [

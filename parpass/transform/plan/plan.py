@@ -81,12 +81,11 @@ def reproduce_body(
     cursor: StageCursor,
     opened: Sequence[ActivePass],
 ) -> Reproduce:
-    """Return the command for a pass whose body failed."""
     steps: tuple[Pass, ...] = ()
     given, pass_, at = cursor.given, event.pass_, 0
     if isinstance(event, Step):
         steps = tuple(step.pass_ for step in cursor.steps)
-        at = cursor.at - 1
+        at = cursor.completed - 1
         if event.restores is not None:
             pass_ = event.restores
             # Alone in its stage if instruments watch, or bisection numbers.
@@ -120,15 +119,7 @@ def plan(
     *,
     instrumented: bool = True,
 ) -> Plan:
-    """Yield the commands that run a pass on a module; return the new module.
-
-    Args:
-        root: The pass.
-        mod: The module.
-        context: The settings in force.
-        adapter: The adapter of the IR.
-        instrumented: Whether the instruments of the context are called.
-    """
+    """Yield the commands that run a pass on a module; return the new module."""
     walk = _Interpreter(
         context,
         flatten(root, context, adapter),

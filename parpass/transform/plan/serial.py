@@ -133,17 +133,8 @@ def ends_stage(record: StepRecord) -> bool:
 class SerialStep:
     """One function-wise pass on the functions of a module, in this process.
 
-    Args:
-        pass_: The pass.
-        budget: Its budget.
-        mod: The module.
-        context: The settings in force.
-        adapter: The adapter of the IR.
-        analyses: The results of analyses so far.
-
-    Attributes:
-        changed: The functions that the pass changed, by name.
-        recorders: The recorders of functions with effects, by index.
+    `changed` has the functions that the pass changed, by name, `recorders` the
+    recorders of functions with effects, by index.
     """
 
     def __init__(
@@ -166,9 +157,8 @@ class SerialStep:
     def run(self, should_continue: Callable[[int, Any], object] | None = None) -> bool:
         """Run the pass on the functions in order; return whether it ran on all of them.
 
-        Args:
-            should_continue: Called before each function, with its index and itself; the
-                pass is suspended where it returns False. It may raise to end the run.
+        `should_continue` is called before each function, with its index and itself; the
+        pass is suspended where it returns False. It may raise to end the run.
         """
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
@@ -232,7 +222,6 @@ class SerialStep:
 def read_only_view(
     adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
 ) -> Any:
-    """Return the module that a pass on functions is given to read."""
     copies = None if adapter.mutability is None else OwnCopies(adapter)
     shown = ReadOnlyFunctions(functions, reader, copies)
     view = adapter.read_only(mod, shown, reader)
@@ -291,15 +280,10 @@ def drive_plan(
     advance: Callable[[], Command],
     carry_out: Callable[[Command], Any],
 ) -> Any:
-    """Execute the commands of a plan in place.
+    """Execute the commands of a plan in place; return the new module.
 
-    Args:
-        commands: The plan.
-        advance: Resumes the plan, up to its next command.
-        carry_out: Returns the result of a command, or a `Suspended`.
-
-    Returns:
-        The new module; or the `Suspended` of a command, for a driver that awaits it.
+    `advance` resumes the plan, up to its next command. If `carry_out` returns a
+    `Suspended`, that is returned, for a driver that awaits it.
     """
     try:
         with tagging_log_records:  # here, since of module passes each would pay for it
@@ -323,7 +307,6 @@ def execute_serially(
     adapter: ModuleAdapter,
     analyses: AnalysisManager,
 ) -> Any:
-    """Return the result of a command, as in a serial run."""
     match command:
         case RunModulePass():
             return _run_module_pass(command, context, adapter, analyses)

@@ -8,7 +8,7 @@ from parpass.errors import PassNameWarning
 from parpass.errors.core import nearest, quoted
 from parpass.errors.warning import warn
 from parpass.transform.adapter import ModuleAdapter
-from parpass.transform.adapter_registry import is_of
+from parpass.transform.adapter_registry import accepts_passes_of
 from parpass.transform.context import PassContext
 from parpass.transform.pass_registry import names_in_contexts
 from parpass.transform.passes import Pass, Sequential
@@ -35,7 +35,7 @@ def warn_of_unknown_names(
         if not unchecked:
             return
         known = names_in_contexts(declared=declared) | known
-    of_ir = names_in_contexts(functools.partial(is_of, adapter))
+    of_ir = names_in_contexts(functools.partial(accepts_passes_of, adapter))
     offered = {*of_ir.values(), *_names_in(root)}
     for of, name in unchecked:
         if known.get(name) == name:

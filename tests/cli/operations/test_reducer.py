@@ -51,3 +51,18 @@ def test_no_program_with_faults_is_tried(tmp_path: Path):
         read = parse(text)
         functions = read.functions_by_name.values()
         assert [adapter.faults(one, read) for one in functions] == [[]] * len(functions)
+
+
+def test_a_candidate_that_cannot_be_read_is_one_however_long_its_error_is():
+    lines = [f"  %{at} = {'long' * 50}_{at}(%x);" for at in range(20)]
+    text = "\n".join(["def @main(%x: float32) {", *lines, "  %x", "}"])
+    reproducer = Reproducer(
+        error="ValueError: no",
+        pass_name="InferType",
+        function="main",
+        ir="relay",
+        pipeline="InferType",
+        text=text,
+    )
+    same = FailurePredicate.from_reproducer(reproducer)
+    assert TrialRunner(None, same, 60.0).run(reproducer).error == "ParseError"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parpass import tir
-from parpass.cli.operations.expectations import capturing
+from parpass.cli.operations.expectations import collecting_diagnostics
 from parpass.diagnostic import headline
 from parpass.errors import ParpassError, ParseError, PipelineSyntaxError
 from parpass.ir.module import IRModule
@@ -72,7 +72,7 @@ def observe(case: Case) -> Observed:
     compare, documented = _comparison(case), _documented(case)
     written = _program(case, case.before)
     seen = Observed()
-    with capturing() as said, setting, context:
+    with collecting_diagnostics() as said, setting, context:
         try:
             before = types_of(written)
             result = made(before)
@@ -119,7 +119,7 @@ def run_case(
         _setting(case),
     )
     written = _program(case, case.before)
-    with capturing(), setting, context:
+    with collecting_diagnostics(), setting, context:
         before = _types(case)(written)
         return before, made(before)
 
@@ -160,7 +160,7 @@ def _difference(expected: Mapping[str, str], got: Mapping[str, str]) -> str:
 
 
 def _is_structurally(case: Case, section: Section, seen: Observed) -> None:
-    with capturing():
+    with collecting_diagnostics():
         expected = _types(case)(_program(case, section))
     assert seen.after is not None
     assert_structural_equal(seen.after, expected, map_free_vars=True)

@@ -17,8 +17,8 @@ from parpass.cli import main
 from tests.support.onnx.models import graph_model
 
 _CLOCK = re.compile(r"\d+\.\d (ms|%)|\d+\.\d%")
-# What a build says where one had to wait, which depends on how busy the machine is.
-_SLOW = re.compile(r"^\.\.\. in [\d.]+ m?s\b.*\n", re.MULTILINE)
+# What a command says where one had to wait, which depends on how busy the machine is.
+_SLOW = re.compile(r"^(\.\.\. in [\d.]+ m?s\b|Progress: ).*\n", re.MULTILINE)
 _FRAME = re.compile(r"[\s─━┏┓┗┛┳┻╇┡┩┴└┘│┃]+")
 
 

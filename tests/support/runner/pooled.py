@@ -8,11 +8,14 @@ import select
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+
+if TYPE_CHECKING:
+    from parpass.runner.pool.worker_pool import Pool
 
 POOLED = {ASKING_WORKERS_SECONDS: 0.0}  # a config that leaves all work to the workers
 _PATIENCE_SECONDS = 30
@@ -31,17 +34,37 @@ def run_pooled(runner: Runner, root: Pass, mod: Any, **settings: Any) -> Any:
 def folders(process: int | None = None) -> set[str]:
     """Return the folders of a process's runs that are there now, by default ours.
 
-    And the semaphores: nothing that has a name in shared memory is to be left.
+    And the semaphores: nothing that has a name in shared memory is to be left. What an
+    open runner here keeps for its next run is not left.
     """
     number = process or os.getpid()
     patterns = (f"parpass-{number}-*", f"sem.*-{number}-*")
     places = (Path("/dev/shm"), Path(tempfile.gettempdir()))
-    return {
+    found = {
         str(path)
         for place in places
         for pattern in patterns
         for path in place.glob(pattern)
     }
+    return found - kept_folders()
+
+
+def kept_folders() -> set[str]:
+    """Return the folders that open runners of this process keep for their next run."""
+    return {
+        folder.path
+        for pool in _open_pools()
+        for folder in list(pool.directories._free)  # pyright: ignore[reportPrivateUsage] -- nobody else asks
+    }
+
+
+def _open_pools() -> list[Pool]:
+    # Imported here: programs of tests look at when a run loads these.
+    from parpass.runner.pool import lifecycle
+    from parpass.runner.pool.worker_pool import Pool
+
+    hooks = lifecycle._live_hooks()  # pyright: ignore[reportPrivateUsage] -- all pools
+    return [one for one in hooks if isinstance(one, Pool)]
 
 
 def child_processes() -> set[int]:
@@ -57,18 +80,14 @@ def settled_processes() -> set[int]:
     A run may be over before all workers are started that it asked for, and before one
     has ended that it had killed: so may those of the tests before.
     """
-    # Imported here: programs of tests look at when a run loads these.
-    from parpass.runner.pool import lifecycle
-    from parpass.runner.pool.worker_pool import Pool
 
     def are_settled() -> bool:
         return all(
             worker.is_ready
             and not worker.is_over
             and not any(job.is_cancelled for job in worker.jobs())
-            for one in lifecycle._live_hooks()  # pyright: ignore[reportPrivateUsage] -- all pools
-            if isinstance(one, Pool)
-            for worker in list(one.handles)
+            for pool in _open_pools()
+            for worker in list(pool.handles)
         )
 
     until = time.monotonic() + _PATIENCE_SECONDS

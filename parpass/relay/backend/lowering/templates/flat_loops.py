@@ -188,9 +188,10 @@ def is_flat(source: Source) -> bool:
 
 
 def in_memory(call: OpCall[Any], body: Callable[[OpCall[Any]], Stmt]) -> Stmt:
-    """Return a statement that has the operands of a call in memory as they are.
+    """Return a statement with the operands of a call in memory, element after element.
 
-    What is computed before the call is computed once, and not wherever it is read.
+    An operand that is computed before the call is computed once, not wherever it is
+    read.
 
     Args:
         call: The call.
