@@ -17,6 +17,7 @@ _FILES = {
     "kernels": ("kernels",),
     "build": ("build", "nine"),
     "inference": ("inference",),
+    "operators": ("operators",),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,18 +30,16 @@ _FARTHEST = 2.5
 _TVM, _FIFTH_OF_IREE = 6.2, 37.5 / 5
 
 
-class _Network(NamedTuple):
-    """A network as both run it.
+class Ready(NamedTuple):
+    """A network that was built, and has its inputs.
 
     Attributes:
-        what: What it is called in the table.
-        times: The seconds of a run of each.
+        module: What runs it.
         kernels: How many kernels it has.
         compiling: The CPU seconds that building it took.
     """
 
-    what: str
-    times: dict[str, list[float]]
+    module: GraphModule
     kernels: int
     compiling: float
 
@@ -55,23 +53,19 @@ def _inference(setting: Setting) -> Iterator[Line]:
     for name in names[: setting.scaled(len(names))]:
         model = load(name)
         given = example_input(model)
-        theirs = onnxruntime.prepared(model.SerializeToString(), given)
-        network, output = _built(name, model, given, theirs, setting)
-        if isinstance(theirs, str):
-            yield Line(network.what, _AGAINST, None, note=theirs)
-        else:
-            yield _compared(network, output, theirs[1])
-            factors.append(ratio(network.times, _OURS, _THEIRS).value)
+        ours = built(model, given)
+        line = compared(name, model, given, ours, setting)
+        if line.figure is not None:
+            factors.append(line.figure.value)
+        yield line
         if name == _FIRST:
-            yield from _compiling(network)
+            yield from _compiling(name, ours)
     if len(factors) >= _OF_NEAR:
         yield from _all_together(sorted(factors))
 
 
-def _built(
-    name: str, model: Any, given: dict[str, Any], theirs: Any, setting: Setting
-) -> tuple[_Network, Any]:
-    """Build a network and run it, by turns with the other, if that is there."""
+def built(model: Any, given: Mapping[str, Any]) -> Ready:
+    """Build a network, and run it once."""
     mod, params = relay.frontend.from_onnx(model)
     began = time.process_time()
     with PassContext(opt_level=3):
@@ -84,27 +78,34 @@ def _built(
     for key, value in given.items():
         ours.set_input(key, value)
     ours.run()
-    sides = {_OURS: clocked(ours.run)}
-    if not isinstance(theirs, str):
-        sides[_THEIRS] = clocked(theirs[0])
-    times = interleaved(sides, 2 * setting.repeat + 1, collect=False)
-    kernels = len(lib.module.manifest.functions)
-    output = ours.get_output(0).numpy().copy()
-    return _Network(name, times, kernels, compiling), output
+    return Ready(ours, len(lib.module.manifest.functions), compiling)
 
 
-def _compared(network: _Network, found: Any, expected: Any) -> Line:
+def compared(
+    name: str,
+    model: Any,
+    given: Mapping[str, Any],
+    ours: Ready,
+    setting: Setting,
+    goal: float = _FARTHEST,
+) -> Line:
     """Return a network's line; that it computes something else is an error."""
+    theirs = onnxruntime.prepared(model.SerializeToString(), given)
+    if isinstance(theirs, str):
+        return Line(name, _AGAINST, None, note=theirs)
+    run, expected = theirs
+    sides = {_OURS: clocked(ours.module.run), _THEIRS: clocked(run)}
+    times = interleaved(sides, 2 * setting.repeat + 1, collect=False)
+    found = ours.module.get_output(0).numpy()
     far = float(np.abs(found - expected).max() / np.abs(expected).max())
-    note = f"{1e3 * min(network.times[_OURS]):.1f} ms, outputs {far:.0e} apart"
+    note = f"{1e3 * min(times[_OURS]):.2f} ms, outputs {far:.0e} apart"
     return Line(
-        *(network.what, _AGAINST, ratio(network.times, _OURS, _THEIRS)),
-        *(Goal(_FARTHEST), note, network.times),
+        *(name, _AGAINST, ratio(times, _OURS, _THEIRS), Goal(goal), note, times),
         is_error=not far <= _TOLERANCE,
     )
 
 
-def _compiling(network: _Network) -> Iterator[Line]:
+def _compiling(name: str, network: Ready) -> Iterator[Line]:
     figure = Figure(network.compiling, unit="s")
     note = f"{network.kernels} kernels, one process"
     for peer, goal in (
@@ -112,7 +113,7 @@ def _compiling(network: _Network) -> Iterator[Line]:
         ("a fifth of the time of IREE", _FIFTH_OF_IREE),
     ):
         against = f"CPU time to build it; the goal is {peer}, measured before"
-        yield Line(network.what, against, figure, Goal(goal), note)
+        yield Line(name, against, figure, Goal(goal), note)
 
 
 def _all_together(factors: list[float]) -> Iterator[Line]:

@@ -99,6 +99,18 @@ def test_a_network_is_built_and_run():
         np.testing.assert_allclose(got, value.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_what_reads_fields_of_a_tuple_is_machine_code():
+    x = relay.var("x", shape=(2, 8))
+    first, second = relay.split(x, 2, 1)
+    results = relay.Tuple([relay.nn.softmax(first), relay.tanh(first * second)])
+    lib = relay.build(relay.Function([x], results), "llvm", workers=0)
+    assert not lib.numpy_functions
+    module = GraphModule(lib["default"](tvm.cpu()))
+    module.run(x=DATA)
+    expected = np.tanh(DATA[:, :4] * DATA[:, 4:])
+    np.testing.assert_allclose(module.get_output(1).numpy(), expected, rtol=1e-6)
+
+
 def test_a_library_is_taken_apart_as_in_tvm():
     lib = built(workers=0, mod_name="net")
     graph, module, params = lib

@@ -54,7 +54,8 @@ Tensor[(10, 20), float32] {
     never another convolution. Nothing is fused across `let`, `if` and functions. Scalar
     constants go into the functions, other constants are passed to them; with the option
     `relay.FuseOps.link_params` they go in, too. `annotation.stop_fusion` keeps what is
-    before it from what is behind it, and is dropped.
+    before it from what is behind it, and is dropped. Of a tuple that another function
+    computes, its fields are passed, where TVM passes the tuple: kernels take tensors.
 
     A function has at most as many nodes as the option `relay.FuseOps.max_depth` says,
     256 by default; that also bounds the search, which otherwise is near-linear.
@@ -131,6 +132,8 @@ class OperatorFuser(ExprMutator):
         )
         # The parameters of each group's function, by the arguments for them.
         self._params: dict[int, dict[Expr, Var]] = {}
+        # Projections that are such arguments, by the tuple and the field.
+        self._fields: dict[tuple[Expr, int], Expr] = {}
         self._with_call: set[int] = set()
         self.memo_map.update((x, x) for x in graph.nodes if is_left_alone(x))
 
@@ -160,12 +163,21 @@ class OperatorFuser(ExprMutator):
         return Tuple(self._inside(group, tup.fields), tup.span)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
-        """Return the projection within its function, or one that is none's."""
+        """Return the projection within its function, or one that is none's.
+
+        Of a tuple that is not in the group the field is a parameter, not the tuple: a
+        kernel is given tensors.
+        """
         group = self._group_of(op)
-        if group == self._index[op] and self._group_of(op.tuple_value) != group:
+        if self._group_of(op.tuple_value) == group:
+            of = self.memo_map[op.tuple_value]
+            return self._completed(group, op, TupleGetItem(of, op.index, op.span))
+        if group == self._index[op]:
             return super().visit_tuple_getitem(op)
-        (of,) = self._inside(group, (op.tuple_value,))
-        return self._completed(group, op, TupleGetItem(of, op.index, op.span))
+        key = self.memo_map[op.tuple_value], op.index
+        if key not in self._fields:
+            self._fields[key] = TupleGetItem(*key, op.span)
+        return self._parameter(group, self._fields[key], op.checked_type)
 
     def _group_of(self, node: Expr) -> int:
         return self._groups.last(self._index[node])
@@ -180,12 +192,16 @@ class OperatorFuser(ExprMutator):
             new = self.memo_map[value]
             is_inside = self._group_of(value) == group
             if not is_inside and not (self._link_params and type(new) is Constant):
-                params = self._params.setdefault(group, {})
-                if new not in params:
-                    params[new] = Var(f"p{len(params)}", value.checked_type)
-                new = params[new]
+                new = self._parameter(group, new, value.checked_type)
             result.append(new)
         return tuple(result)
+
+    def _parameter(self, group: int, argument: Expr, type_: Type) -> Var:
+        """Return the parameter of a group's function that is for an argument."""
+        params = self._params.setdefault(group, {})
+        if argument not in params:
+            params[argument] = Var(f"p{len(params)}", type_)
+        return params[argument]
 
     def _completed(self, group: int, old: Expr, new: Expr) -> Expr:
         if group != self._index[old]:

@@ -14,8 +14,9 @@ from parpass.ir.types import TensorType
 from parpass.relay.analysis.operator_names import has_operator
 from parpass.relay.expr import Call, Expr, Function
 from parpass.relay.op import nn
+from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.relay.op.hooks import ALTER_OP_LAYOUT
-from parpass.relay.op.nn.conv import Conv2DAttrs
+from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.relay.transform.layout.layout_rewriter import LayoutRewriter
 from parpass.relay.type_inference.infer import typed_function
@@ -25,17 +26,22 @@ from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
 
 Alter = Callable[[Any, list[Expr], list[Any], Any], Expr | str | None]
 
-_BLOCKED = Op.get("nn.contrib_conv2d_NCHWc")
-_DEPTHWISE = Op.get("nn.contrib_depthwise_conv2d_NCHWc")
+# Convolutions of data in blocks, by the number of axes: TVM has names for those of
+# images alone.
+_SAME = {axes: Op.get(f"nn.conv{axes}d") for axes in SPATIAL}
+_BLOCKED = {**_SAME, 2: Op.get("nn.contrib_conv2d_NCHWc")}
+_DEPTHWISE = {**_SAME, 2: Op.get("nn.contrib_depthwise_conv2d_NCHWc")}
 _LAYOUT_TRANSFORM = Op.get("layout_transform")
 
 
 def target_rules(target: Target | None) -> Mapping[str, Alter]:
     """Return the rules of a target, by operator; none where there is no target."""
-    return {} if target is None else {"nn.conv2d": conv2d_for(target)}
+    if target is None:
+        return {}
+    return dict.fromkeys((op.name for op in _SAME.values()), conv_for(target))
 
 
-def conv2d_for(target: Target) -> Alter:
+def conv_for(target: Target) -> Alter:
     """Return a rule that stores channels in blocks, each as long as a vector.
 
     Input channels that a block does not divide, as those of pictures, stay as they are,
@@ -49,7 +55,7 @@ def conv2d_for(target: Target) -> Alter:
         attrs: Any, inputs: list[Expr], types: list[Any], out_type: Any
     ) -> Expr | str:
         if not _is_plain(attrs, [*types, out_type]):
-            return "only NCHW floats of known lengths are stored in blocks"
+            return "only floats in NCHW, or NCW or NCDHW, of known lengths go in blocks"
         longest = registers.lanes(out_type.dtype)
         outputs, per_group = types[1].shape[:2]
         if per_group == 1 and outputs == attrs.groups and outputs > 1:
@@ -59,39 +65,45 @@ def conv2d_for(target: Target) -> Alter:
         if lanes == 1:
             return f"its output channels are no multiple of {sizes[-1]}"
         inner = _block(per_group, sizes)
+        axes = len(attrs.strides)
+        data, weight = f"NC{SPATIAL[axes]}", f"OI{SPATIAL[axes]}"
         packed = replace(
             attrs,
-            data_layout=f"NCHW{inner}c" if inner > 1 else "NCHW",
-            kernel_layout=f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o",
-            out_layout=f"NCHW{lanes}c",
+            data_layout=f"{data}{inner}c" if inner > 1 else data,
+            kernel_layout=f"{weight}{f'{inner}i' if inner > 1 else ''}{lanes}o",
+            out_layout=f"{data}{lanes}c",
         )
-        return Call(_BLOCKED, tuple(inputs), packed)
+        return Call(_BLOCKED[axes], tuple(inputs), packed)
 
     return alter
 
 
-def _depthwise(attrs: Conv2DAttrs, inputs: list[Expr]) -> Expr | str:
+def _depthwise(attrs: ConvAttrs, inputs: list[Expr]) -> Expr | str:
     data = inputs[0]
     if not isinstance(data, Call) or data.op is not _LAYOUT_TRANSFORM:
         return "it is of each channel by itself, and its data is not in blocks"
     known: Any = data.attrs
-    if known.dst_layout != "NCHW" or not known.src_layout.startswith("NCHW"):
-        return "its data is in another layout than NCHW"
-    lanes = known.src_layout.removeprefix("NCHW").removesuffix("c")
+    axes = len(attrs.strides)
+    plain = f"NC{SPATIAL[axes]}"
+    if known.dst_layout != plain or not known.src_layout.startswith(plain):
+        return f"its data is in another layout than {plain}"
+    lanes = known.src_layout.removeprefix(plain).removesuffix("c")
     packed = replace(
         attrs,
         data_layout=known.src_layout,
-        kernel_layout=f"OIHW1i{lanes}o",
+        kernel_layout=f"OI{SPATIAL[axes]}1i{lanes}o",
         out_layout=known.src_layout,
     )
-    return Call(_DEPTHWISE, tuple(inputs), packed)
+    return Call(_DEPTHWISE[axes], tuple(inputs), packed)
 
 
-def _is_plain(attrs: Conv2DAttrs, types: list[Any]) -> bool:
+def _is_plain(attrs: ConvAttrs, types: list[Any]) -> bool:
     """Return whether the rule is for a convolution: of floats, of lengths it knows."""
-    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    spatial = SPATIAL[len(attrs.strides)]
     return (
-        layouts == ("NCHW", "OIHW", "NCHW")
+        layouts == (f"NC{spatial}", f"OI{spatial}")
+        and attrs.out_layout in ("", attrs.data_layout)
         and all(isinstance(one, TensorType) for one in types)
         and {one.dtype for one in types} in ({"float32"}, {"float64"})
         and all(isinstance(dim, int) for one in types for dim in one.shape)
@@ -131,7 +143,7 @@ kernel_layout="OIHW2i2o");
 
     Operators around it go on in the new layout where they can; elsewhere values are
     transformed. Without rules nothing changes. A current target has some, for the
-    convolutions that its vectors suit (`conv2d_for`); those that are registered
+    convolutions that its vectors suit (`conv_for`); those that are registered
     take their place.
 
     A rule is a function of the call's attributes, its arguments, their types and the

@@ -168,6 +168,13 @@ def test_what_moves_elements_of_an_anchor_gets_them_in_memory():
     assert 15 in allocations(func)
 
 
+def test_what_is_before_a_product_is_computed_once():
+    x, w = relay.var("x", shape=(3, 20)), relay.var("w", shape=(7, 20))
+    weight = relay.cast(relay.cast(w, "float16"), "float32")
+    y = relay.nn.dense(relay.exp(relay.negative(x)), weight)
+    assert {60, 140} <= {*allocations(assert_computes(primitive([x, w], y)))}
+
+
 def test_a_second_anchor_gets_memory_of_its_own():
     x = relay.var("x", shape=(2, 3))
     y, z = relay.max(x, 1), relay.argmin(relay.exp(x), 1)

@@ -5,19 +5,21 @@ They are for floats in layouts that suit vectors, and come before the plain loop
 """
 
 from parpass.relay.backend.lowering.templates import (
-    blocked_conv2d,
-    depthwise_conv2d,
+    blocked_conv,
+    depthwise_conv,
     local_response_norm,
     matrix_product,
-    plain_conv2d,
+    plain_conv,
     pooling,
+    transposed_conv,
 )
 
 __all__ = [
-    "blocked_conv2d",
-    "depthwise_conv2d",
+    "blocked_conv",
+    "depthwise_conv",
     "local_response_norm",
     "matrix_product",
-    "plain_conv2d",
+    "plain_conv",
     "pooling",
+    "transposed_conv",
 ]

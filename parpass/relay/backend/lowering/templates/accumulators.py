@@ -16,7 +16,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     vector,
 )
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Broadcast, Call, Load, PrimExpr, Var
+from parpass.tir.expr import Broadcast, Call, Load, PrimExpr, Shuffle, Var
 from parpass.tir.op import add, const, less
 from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
 
@@ -43,6 +43,7 @@ def best_tile(
     per_vector: int = 1,
     *,
     last_is_shorter: bool = False,
+    phases: int = 1,
 ) -> Tile:
     """Return the tile by which all results take the fewest steps.
 
@@ -60,20 +61,25 @@ def best_tile(
         registers: How many registers the target has.
         per_vector: How many of them a vector takes.
         last_is_shorter: Whether the last vector has fewer lanes than the others.
+        phases: How many results there are for each pair, one after the other.
     """
 
     def written(some: int, wide: int) -> int:
         kinds = 2 if last_is_shorter and wide < columns else 1
-        return (some + rows % some) * wide * kinds * per_vector
+        return (some + rows % some) * wide * kinds * per_vector * phases
 
     found = [
-        (_steps(rows, columns, Tile(some, wide), per_vector), -some * wide, some)
+        (
+            _steps(rows, columns, Tile(some, wide), per_vector, phases),
+            -some * wide,
+            some,
+        )
         for wide in range(1, columns + 1)
         if columns % wide == 0
         for some in range(1, rows + 1)
         if some * wide == 1
         or (
-            (some * wide + wide + 1) * per_vector < registers
+            (some * wide * phases + wide + 1) * per_vector < registers
             and written(some, wide) <= registers
         )
     ]
@@ -81,19 +87,19 @@ def best_tile(
     return Tile(some, -size // some)
 
 
-def _steps(rows: int, columns: int, tile: Tile, per_vector: int) -> float:
+def _steps(rows: int, columns: int, tile: Tile, per_vector: int, phases: int) -> float:
     whole, rest = divmod(rows, tile.rows)
-    parts = whole * _step(tile.rows, tile.columns, per_vector)
-    if rest:
-        parts += _step(rest, tile.columns, per_vector) + 0.5  # more code
+    parts = whole * _step(tile.rows, tile.columns, per_vector, phases)
+    if rest:  # more code
+        parts += _step(rest, tile.columns, per_vector, phases) + 0.5
     return parts * (columns // tile.columns)
 
 
-def _step(rows: int, columns: int, per_vector: int) -> float:
+def _step(rows: int, columns: int, per_vector: int, phases: int) -> float:
     products = rows * columns * per_vector
     # A scalar that is used once is read by the product itself.
     reads = rows + columns * per_vector
-    return max(products, reads, _LATENCY) + 1
+    return max(products * phases, reads * phases, _LATENCY) + 1
 
 
 class Accumulators:
@@ -129,18 +135,23 @@ class Accumulators:
         return self.set(at, Call(total.dtype, "fma", (a, b, total)))
 
     def add_outer_product(
-        self, scalars: Sequence[PrimExpr], vectors: Sequence[PrimExpr]
+        self, scalars: Sequence[PrimExpr], vectors: Sequence[PrimExpr], begin: int = 0
     ) -> Stmt:
         """Return what adds the product of each of the first and each vector to a sum.
 
         The sums of one of the first, a scalar or a vector, are next to each other.
+
+        Args:
+            scalars: The first factors.
+            vectors: The second ones.
+            begin: The first of these sums.
         """
 
         def products(names: list[PrimExpr]) -> Stmt:
             return stmt_seq(*(of_one(*one, names) for one in enumerate(scalars)))
 
         def of_one(row: int, scalar: PrimExpr, names: list[PrimExpr]) -> Stmt:
-            first = row * len(vectors)
+            first = begin + row * len(vectors)
             return bound(
                 "scalar",
                 repeated(scalar, self.lanes),
@@ -153,6 +164,31 @@ class Accumulators:
             )
 
         return bound_all("vector", vectors, products)
+
+    def interleave(self, places: Sequence[int]) -> Stmt:
+        """Return what puts the lanes of some by turns, a lane of each.
+
+        The first of them has the first lanes then.
+        """
+        numbers = [
+            which * self.lanes + lane
+            for lane in range(self.lanes)
+            for which in range(len(places))
+        ]
+
+        def mixed(names: list[PrimExpr]) -> Stmt:
+            chunks = [
+                numbers[at * self.lanes : (at + 1) * self.lanes]
+                for at in range(len(places))
+            ]
+            return stmt_seq(
+                *(
+                    self.set(place, Shuffle((*names,), (*map(index, chunk),)))
+                    for place, chunk in zip(places, chunks, strict=True)
+                )
+            )
+
+        return bound_all("mixed", [self[at] for at in places], mixed)
 
     def each(
         self, at: int, body: Callable[[PrimExpr, PrimExpr], Stmt], count: int = 0

@@ -11,11 +11,23 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from parpass.ir.types import PointerType, PrimType
-from parpass.relay.backend.lowering.rule_registry import OpCall, Source
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
+from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.rule_registry import Indices, OpCall, Source
+from parpass.relay.backend.lowering.sources import loaded as loaded_from
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import IntImm, Load, PrimExpr, Ramp, Var
+from parpass.tir.expr import Buffer, IntImm, Load, PrimExpr, Ramp, Var
 from parpass.tir.op import add, const, multiply
-from parpass.tir.stmt import Allocate, For, ForKind, LetStmt, Stmt, Store, stmt_seq
+from parpass.tir.stmt import (
+    Allocate,
+    BufferStore,
+    For,
+    ForKind,
+    LetStmt,
+    Stmt,
+    Store,
+    stmt_seq,
+)
 
 INDEX = "int64"
 
@@ -27,20 +39,21 @@ def index(value: int) -> IntImm:
 
 def looped(
     name: str,
-    extent: int,
+    extent: int | PrimExpr,
     body: Callable[[PrimExpr], Stmt],
     kind: ForKind = ForKind.SERIAL,
 ) -> Stmt:
     """Return a loop over 0 to below `extent`; of one round, that round alone."""
-    if extent == 1:
+    if isinstance(extent, int) and extent == 1:
         return body(index(0))
     var = Var(name, INDEX)
-    return For(var, index(0), index(extent), kind, body(var))
+    end = index(extent) if isinstance(extent, int) else extent
+    return For(var, index(0), end, kind, body(var))
 
 
 def nested(
     names: Iterable[str],
-    extents: Iterable[int],
+    extents: Iterable[int | PrimExpr],
     body: Callable[[tuple[PrimExpr, ...]], Stmt],
 ) -> Stmt:
     """Return loops in each other, the first one outermost."""
@@ -172,3 +185,36 @@ def is_flat(source: Source) -> bool:
     if buffer is None or buffer.strides or buffer.dtype != source.dtype:
         return False
     return getattr(buffer.elem_offset, "value", None) == 0
+
+
+def in_memory(call: OpCall[Any], body: Callable[[OpCall[Any]], Stmt]) -> Stmt:
+    """Return a statement with the operands of a call in memory, element after element.
+
+    An operand that is computed before the call is computed once, not wherever it is
+    read.
+
+    Args:
+        call: The call.
+        body: What is done with the call of operands in memory.
+    """
+    sources: list[Source] = []
+    parts: list[Stmt] = []
+    buffers: list[Buffer] = []
+    for at, source in enumerate(call.sources):
+        if is_flat(source):
+            sources.append(source)
+            continue
+        buffer = scratch(source.shape, source.dtype, f"operand{at}")
+
+        def one(
+            indices: Indices, source: Source = source, buffer: Buffer = buffer
+        ) -> Stmt:
+            return BufferStore(buffer, source.at(indices), indices)
+
+        parts.append(elementwise_nest(source.shape, one, call.target))
+        sources.append(loaded_from(buffer))
+        buffers.append(buffer)
+    stmt = stmt_seq(*parts, body(call._replace(sources=sources)))
+    for buffer in reversed(buffers):
+        stmt = allocated(buffer, stmt)
+    return stmt

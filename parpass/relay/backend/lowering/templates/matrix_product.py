@@ -26,8 +26,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
+    in_memory,
     index,
-    is_flat,
     looped,
     nested,
     suits_vectors,
@@ -306,7 +306,7 @@ class RowsByRows(ProductNest):
 def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
     """Multiply matrices of floats; the first factor has its rows as rows."""
     a, b = call.sources
-    if not (is_flat(a) and is_flat(b) and suits_vectors(call)):
+    if not suits_vectors(call):
         return None
     if call.attrs.get("transpose_a", False) or len(a.shape) < 2:
         return None
@@ -318,4 +318,4 @@ def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
     else:
         lengths = ProductLengths(batches, a.shape[-2], inner, columns)
     kind = RowsByRows if by_rows else RowsByColumns
-    return kind(lengths, call, store).stmt()
+    return in_memory(call, lambda new: kind(lengths, new, store).stmt())

@@ -22,7 +22,7 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     loaded,
     repeated,
 )
-from parpass.relay.backend.lowering.templates.conv2d_operands import (
+from parpass.relay.backend.lowering.templates.conv_operands import (
     channel_block,
     in_blocks,
 )
@@ -92,7 +92,7 @@ def _pooled(call: OpCall[Any], store: Store, *, is_max: bool) -> Stmt | None:
     if lanes == 1:  # a block of one channel
         blocked = out._replace(shape=(*out.shape, 1))
         return _Pooling(
-            *(attrs, in_blocks(data), blocked),
+            *(attrs, in_blocks(data, 2), blocked),
             lambda at, value: store(at[:-1], value),
             is_max=is_max,
         ).stmt()

@@ -16,12 +16,17 @@ from parpass.relay.backend.lowering.rule_registry import (
     Source,
     Template,
 )
+from parpass.relay.op.nn.conv import Conv1DAttrs, Conv2DAttrs, Conv3DAttrs
 from parpass.target import Target
 from parpass.tir.interpreter.evaluation import evaluate
 from tests.support.target.compiled import PLAIN, compiled
 
 # One with vectors of each length; code for it is run where the processor has them.
 TARGETS = ("llvm", f"{PLAIN} -mcpu=x86-64-v3", PLAIN)
+
+
+CONV_ATTRS = {1: Conv1DAttrs, 2: Conv2DAttrs, 3: Conv3DAttrs}
+"""The attributes of convolutions, by the number of axes."""
 
 
 class TemplateKernel:

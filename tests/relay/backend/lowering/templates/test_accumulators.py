@@ -30,6 +30,13 @@ def test_all_tiles_together_have_no_more_results_than_registers(registers: int):
         assert tile.rows * tile.columns < registers - tile.columns
 
 
+def test_a_tile_has_room_for_the_results_of_all_phases():
+    for rows, columns, phases in product((1, 24, 64), (1, 5, 7), (2, 3, 8)):
+        tile = best_tile(rows, columns, 32, phases=phases)
+        assert tile.rows * tile.columns * phases + tile.columns < 32
+    assert best_tile(3, 5, 32, phases=40) == (1, 1)
+
+
 X, W = (
     relay.var("x", shape=(1, 1, 111, 111, 16)),
     relay.var("w", shape=(2, 1, 1, 1, 16, 16)),

@@ -9,40 +9,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import tir
-from parpass.relay.backend.lowering.templates.blocked_conv2d import blocked_conv2d
-from parpass.relay.op.declaration.layout import transformed_shape
+from parpass.relay.backend.lowering.templates.blocked_conv import blocked_conv
+from parpass.relay.op.declaration.layout import SPATIAL, transformed_shape
 from parpass.relay.op.nn.conv import Conv2DAttrs
 from tests.relay.backend.lowering.templates.template_kernels import (
+    CONV_ATTRS,
     TARGETS,
     TemplateKernel,
 )
 from tests.support.profiles import examples
 
 STRIDES = st.sampled_from([1, 2, 3, 9])
-NAME = "nn.contrib_conv2d_NCHWc"
 
 
 def kernel(
     *,
-    image: tuple[int, int] = (5, 7),
+    image: tuple[int, ...] = (5, 7),
     channels: tuple[int, int] = (4, 8),
     blocks: tuple[int, int] = (4, 8),
-    size: tuple[int, int] = (3, 3),
+    size: tuple[int, ...] = (3, 3),
     batch: int = 1,
     groups: int = 1,
     dtype: str = "float32",
     **attrs: Any,
 ) -> TemplateKernel:
-    """Return a kernel; a block of 1 is for data in NCHW."""
-    inner, lanes = blocks
-    attrs["data_layout"] = data_layout = f"NCHW{inner}c" if inner > 1 else "NCHW"
-    packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
-    attrs |= {"kernel_layout": packed, "out_layout": f"NCHW{lanes}c"}
-    data: Any = transformed_shape((batch, channels[0], *image), "NCHW", data_layout)
+    """Return a kernel; a block of 1 is for data in layouts such as NCHW."""
+    axes, (inner, lanes) = len(image), blocks
+    plain, weights = f"NC{SPATIAL[axes]}", f"OI{SPATIAL[axes]}"
+    attrs["data_layout"] = data_layout = f"{plain}{inner}c" if inner > 1 else plain
+    packed = f"{weights}{inner}i{lanes}o" if inner > 1 else f"{weights}{lanes}o"
+    attrs |= {"kernel_layout": packed, "out_layout": f"{plain}{lanes}c"}
+    data: Any = transformed_shape((batch, channels[0], *image), plain, data_layout)
     weight: Any = (channels[1], channels[0] // groups, *size)
-    weight = transformed_shape(weight, "OIHW", packed)
-    made = Conv2DAttrs(groups=groups, **attrs)
-    return TemplateKernel(blocked_conv2d, NAME, made, data, weight, dtype=dtype)
+    weight = transformed_shape(weight, weights, packed)
+    made = CONV_ATTRS[axes](groups=groups, **attrs)
+    name = "nn.contrib_conv2d_NCHWc" if axes == 2 else f"nn.conv{axes}d"
+    return TemplateKernel(blocked_conv, name, made, data, weight, dtype=dtype)
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -70,6 +72,21 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "dilation": {"image": (9, 35), "dilation": (2, 3), "padding": (2, 3, 2, 3)},
     "float64": {"dtype": "float64", "size": (2, 3), "image": (4, 40)},
+    "a signal": {"image": (35,), "size": (5,), "padding": (2, 1), "strides": (2,)},
+    "a dilated signal in groups": {
+        "image": (40,),
+        "size": (3,),
+        "dilation": (2,),
+        "groups": 2,
+        "channels": (8, 16),
+    },
+    "a volume": {
+        "image": (3, 4, 9),
+        "size": (2, 3, 3),
+        "padding": (1, 1, 0, 0, 1, 2),
+        "strides": (1, 2, 1),
+        "batch": 2,
+    },
 }
 
 
@@ -90,6 +107,8 @@ SMALL: list[dict[str, Any]] = [
     {"image": (4, 3), "channels": (1, 4), "blocks": (1, 4), "strides": (2, 2)},
     {"groups": 2, "channels": (4, 4), "blocks": (2, 2), "size": (1, 1), "batch": 2},
     {"size": (1, 1), "strides": (9, 9), "padding": (2, 3, 2, 3), "blocks": (2, 2)},
+    {"image": (5,), "size": (3,), "padding": (1, 1), "blocks": (2, 2)},
+    {"image": (1, 2, 3), "size": (2, 2, 2), "padding": (1, 0, 0) * 2, "blocks": (2, 2)},
 ]
 
 
@@ -103,7 +122,7 @@ def test_other_layouts_and_dtypes_are_for_others():
     plain = Conv2DAttrs()
     shapes = (1, 4, 5, 5), (4, 4, 3, 3)
     for attrs, dtype in ((plain, "float32"), (plain, "int32")):
-        made = TemplateKernel(blocked_conv2d, "nn.conv2d", attrs, *shapes, dtype=dtype)
+        made = TemplateKernel(blocked_conv, "nn.conv2d", attrs, *shapes, dtype=dtype)
         assert made.function("llvm") is None
 
 
@@ -122,23 +141,23 @@ def kernels(draw: st.DrawFn) -> TemplateKernel:
     """Draw a convolution of any kind that the template takes."""
     lanes = draw(st.sampled_from([2, 4, 8, 16]))
     inner = draw(st.sampled_from([1, 2, 4, 16]))
-    groups, ins, outs = (draw(st.integers(1, 3)) for _ in range(3))
-    size = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    dilation = draw(st.tuples(st.integers(1, 2), st.integers(1, 3)))
-    padding = draw(st.tuples(*[st.integers(0, 3)] * 4))
+    groups, ins, outs, axes = (draw(st.integers(1, 3)) for _ in range(4))
+    size = draw(st.tuples(*[st.integers(1, 4)] * axes))
+    dilation = draw(st.tuples(*[st.integers(1, 3)] * axes))
+    padding = draw(st.tuples(*[st.integers(0, 3)] * 2 * axes))
     extents = [(n - 1) * d + 1 for n, d in zip(size, dilation, strict=True)]
     image = tuple(
-        max(1, extent - before) + draw(st.integers(0, 20))
+        max(1, extent - before) + draw(st.integers(0, 20 if axes < 3 else 5))
         for extent, before in zip(extents, padding, strict=False)
     )
     return kernel(
-        image=(image[0], image[1]),
+        image=image,
         channels=(groups * ins * inner, groups * outs * lanes),
         blocks=(inner, lanes),
         size=size,
         batch=draw(st.integers(1, 2)),
         groups=groups,
-        strides=draw(st.tuples(STRIDES, STRIDES)),
+        strides=draw(st.tuples(*[STRIDES] * axes)),
         dilation=dilation,
         padding=padding,
     )

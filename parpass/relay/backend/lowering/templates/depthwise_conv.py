@@ -10,18 +10,19 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import Tile, best_tile
-from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
-from parpass.relay.backend.lowering.templates.conv2d_operands import (
-    Conv2DShape,
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_operands import (
+    CONVOLUTIONS,
+    ConvShape,
     FlatInput,
     channel_block,
+    packed_weights,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
     flat,
     in_chunks,
     index,
-    looped,
     nested,
     ramp,
     vector,
@@ -32,9 +33,11 @@ from parpass.tir.stmt import Stmt, stmt_seq
 
 
 @register_template(
-    "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_conv2d_NCHWc", level=30
+    *("nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_conv2d_NCHWc"),
+    *CONVOLUTIONS,
+    level=30,
 )
-def depthwise_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
+def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve each channel with its own weight, in layouts NCHW16c and OIHW1i16o.
 
     Some pixels of a row are summed up at once, for the channels of a block.
@@ -43,17 +46,17 @@ def depthwise_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     lanes = channel_block(attrs.data_layout)
     if lanes in (None, 1) or not takes(call):
         return None
-    if attrs.kernel_layout not in (f"OIHW1i{lanes}o", f"OIHW{lanes}o"):
+    if attrs.kernel_layout not in packed_weights(len(attrs.strides), 1, lanes):
         return None
-    shape = Conv2DShape.of(call)
+    shape = ConvShape.of(call)
     if (attrs.out_layout or attrs.data_layout) != attrs.data_layout:
         return None
     if (shape.inputs, shape.outputs) != (1, 1):
         return None
-    return _DepthwiseConv2D(call, store, lanes).stmt()
+    return _DepthwiseConv(shape, call, store, lanes).stmt()
 
 
-class _DepthwiseConv2D(Conv2DNest):
+class _DepthwiseConv(ConvNest):
     """The loops of a convolution, where a vector is a block of channels."""
 
     def chosen_tile(self) -> Tile:
@@ -61,7 +64,7 @@ class _DepthwiseConv2D(Conv2DNest):
         # No scalar is shared, and a vector is used once.
         registers = self.registers
         needed = registers.of_vector(self.dtype, self.lanes)
-        return best_tile(self.shape.counts[1], 1, registers.number, needed)
+        return best_tile(self.shape.counts[-1], 1, registers.number, needed)
 
     def stmt(self) -> Stmt:
         """Return the loops."""
@@ -76,13 +79,14 @@ class _DepthwiseConv2D(Conv2DNest):
         )
 
     def _rows(self, data: FlatInput, image: PrimExpr, channels: PrimExpr) -> Stmt:
-        return looped(
-            "row",
-            self.shape.counts[0],
+        shape = self.shape
+        return nested(
+            shape.row_names(),
+            shape.counts[:-1],
             lambda row: in_chunks(
-                *("column", self.shape.counts[1], self.tile.rows),
+                *("column", shape.counts[-1], self.tile.rows),
                 lambda column, pixels: self._results(
-                    data, (image, channels, row, column), pixels
+                    data, (image, channels, *row, column), pixels
                 ),
             ),
         )
@@ -92,7 +96,7 @@ class _DepthwiseConv2D(Conv2DNest):
     ) -> Stmt:
         """Return what computes the results of some pixels and stores them."""
         products = nested(
-            ("y", "x"),
+            self.shape.kernel_names(),
             self.shape.kernel,
             lambda at: self._products(data, place, at, pixels),
         )
@@ -107,11 +111,10 @@ class _DepthwiseConv2D(Conv2DNest):
         pixels: int,
     ) -> Stmt:
         """Return the products of an element of the kernel and what pixels see by it."""
-        _, channels, row, column = place
+        _, channels, *where = place
         shape, lanes = self.shape, self.lanes
-        wide, step = vector(data.dtype, lanes), shape.strides[1] * lanes
-        top, left = shape.seen(row, at[0], 0), shape.seen(column, at[1], 1)
-        begin = data.place((index(0), top, left, index(0)))
+        wide, step = vector(data.dtype, lanes), shape.strides[-1] * lanes
+        begin = data.place((index(0), *shape.seen(where, at), index(0)))
         place_of_weight = flat((channels, *at, index(0)), (1, *shape.kernel, lanes))
         weight = Load(wide, self.weight, ramp(place_of_weight, lanes))
 

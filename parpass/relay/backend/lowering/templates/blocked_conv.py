@@ -18,11 +18,13 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import Tile, best_tile
-from parpass.relay.backend.lowering.templates.conv2d_nest import Conv2DNest, takes
-from parpass.relay.backend.lowering.templates.conv2d_operands import (
-    Conv2DShape,
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_operands import (
+    CONVOLUTIONS,
+    ConvShape,
     FlatInput,
     channel_block,
+    packed_weights,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -38,8 +40,8 @@ from parpass.tir.op import add, multiply
 from parpass.tir.stmt import Stmt, stmt_seq
 
 
-@register_template("nn.contrib_conv2d_NCHWc", "nn.conv2d", level=20)
-def blocked_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
+@register_template("nn.contrib_conv2d_NCHWc", *CONVOLUTIONS, level=20)
+def blocked_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images, with results in blocks such as NCHW16c.
 
     The weight is in a layout such as OIHW16i16o, or OIHW16o where the data is in NCHW.
@@ -49,13 +51,12 @@ def blocked_conv2d(call: OpCall[Any], store: Store) -> Stmt | None:
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
     if inner is None or lanes in (None, 1) or not takes(call):
         return None
-    packed = f"OIHW{inner}i{lanes}o" if inner > 1 else f"OIHW{lanes}o"
-    if attrs.kernel_layout not in (packed, f"OIHW{inner}i{lanes}o"):
+    if attrs.kernel_layout not in packed_weights(len(attrs.strides), inner, lanes):
         return None
-    shape = Conv2DShape.of(call)
+    shape = ConvShape.of(call)
     if shape.inputs % inner or shape.outputs % lanes:
         return None
-    return _BlockedConv2D(call, store, lanes).stmt()
+    return _BlockedConv(shape, call, store, lanes).stmt()
 
 
 class _Place(NamedTuple):
@@ -65,7 +66,7 @@ class _Place(NamedTuple):
         image: The image.
         group: The group of channels.
         block: The first block of output channels.
-        row: The row.
+        row: The row; of a volume with its plane before it, of a signal none.
         column: The first pixel in the row.
         pixels: The number of pixels.
     """
@@ -73,25 +74,25 @@ class _Place(NamedTuple):
     image: PrimExpr
     group: PrimExpr
     block: PrimExpr
-    row: PrimExpr
+    row: tuple[PrimExpr, ...]
     column: PrimExpr
     pixels: int
 
 
-class _BlockedConv2D(Conv2DNest):
+class _BlockedConv(ConvNest):
     """The loops of a convolution, where a vector is a block of output channels."""
 
     def chosen_tile(self) -> Tile:
         """Return how many pixels and blocks are a tile."""
         registers = self.registers
         return best_tile(
-            *(self.shape.counts[1], self._blocks_out, registers.number),
+            *(self.shape.counts[-1], self._blocks_out, registers.number),
             registers.of_vector(self.dtype, self.lanes),
         )
 
     @property
     def _inner(self) -> int:
-        return self.data.shape[4]
+        return self.data.shape[-1]
 
     @property
     def _blocks_in(self) -> int:
@@ -106,34 +107,34 @@ class _BlockedConv2D(Conv2DNest):
         shape, tile = self.shape, self.tile
 
         def tiles(at: tuple[PrimExpr, ...]) -> Stmt:
-            group, channels, row = at
+            group, channels, *row = at
             block = add(
                 multiply(group, index(self._blocks_out)),
                 multiply(channels, index(tile.columns)),
             )
             return in_chunks(
                 "column",
-                shape.counts[1],
+                shape.counts[-1],
                 tile.rows,
                 lambda column, pixels: self._results(
-                    data, _Place(image, group, block, row, column, pixels)
+                    data, _Place(image, group, block, (*row,), column, pixels)
                 ),
             )
 
         extents = (
             shape.groups,
             self._blocks_out // tile.columns,
-            shape.counts[0],
+            *shape.counts[:-1],
         )
-        return nested(("group", "channels", "row"), extents, tiles)
+        return nested(("group", "channels", *shape.row_names()), extents, tiles)
 
     def _results(self, data: FlatInput, place: _Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
         shape, wide = self.shape, self.tile.columns
         sums = nested(
-            ("block", "y", "x", "channel"),
+            ("block", *shape.kernel_names(), "channel"),
             (self._blocks_in, *shape.kernel, self._inner),
-            lambda at: self._products(data, place, *at),
+            lambda at: self._products(data, place, at[0], at[1:-1], at[-1]),
         )
         stores = [
             self._stored(place, pixel, block, pixel * wide + block)
@@ -147,18 +148,17 @@ class _BlockedConv2D(Conv2DNest):
         data: FlatInput,
         place: _Place,
         block: PrimExpr,
-        y: PrimExpr,
-        x: PrimExpr,
+        inside: tuple[PrimExpr, ...],
         channel: PrimExpr,
     ) -> Stmt:
         """Return the products of one input channel of all pixels and its weights."""
         shape, lanes = self.shape, self.lanes
         block_in = add(multiply(place.group, index(self._blocks_in)), block)
-        top, left = shape.seen(place.row, y, 0), shape.seen(place.column, x, 1)
-        begin = data.place((block_in, top, left, channel))
+        seen = shape.seen((*place.row, place.column), inside)
+        begin = data.place((block_in, *seen, channel))
         kernel = (self._blocks_in, *shape.kernel, self._inner, lanes)
-        weight = flat((place.block, block, y, x, channel, index(0)), (1, *kernel))
-        step = shape.strides[1] * self._inner
+        weight = flat((place.block, block, *inside, channel, index(0)), (1, *kernel))
+        step = shape.strides[-1] * self._inner
 
         def products(starts: list[PrimExpr]) -> Stmt:
             first, first_weight = starts
@@ -181,7 +181,7 @@ class _BlockedConv2D(Conv2DNest):
     def _stored(self, place: _Place, pixel: int, block: int, at: int) -> Stmt:
         channels = add(place.block, index(block))
         column = add(place.column, index(pixel))
-        before = (place.image, channels, place.row, column)
+        before = (place.image, channels, *place.row, column)
         return self.sums.each(
             at, lambda lane, value: self.store((*before, lane), value)
         )

@@ -1,4 +1,4 @@
-"""The base of 2-d convolution templates: operands, registers and the loop of images."""
+"""The base of convolution templates: operands, registers and the loop of images."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from parpass.relay.backend.lowering.rule_registry import OpCall, Store
 from parpass.relay.backend.lowering.templates.accumulators import Accumulators, Tile
-from parpass.relay.backend.lowering.templates.conv2d_operands import (
-    Conv2DShape,
+from parpass.relay.backend.lowering.templates.conv_operands import (
+    ConvShape,
     FlatInput,
     in_blocks,
     with_input,
@@ -28,27 +28,33 @@ def takes(call: OpCall[Any]) -> bool:
     return is_flat(call.sources[1]) and suits_vectors(call)
 
 
-class Conv2DNest:
+class ConvNest:
     """The loops of a convolution.
 
     Args:
+        shape: The lengths.
         call: The call; its operands are the images and the weight.
         store: What is done with results.
         lanes: How many results a vector holds; None for as many as a register.
     """
 
     def __init__(
-        self, call: OpCall[Any], store: Store, lanes: int | None = None
+        self,
+        shape: ConvShape,
+        call: OpCall[Any],
+        store: Store,
+        lanes: int | None = None,
     ) -> None:
-        self.shape, self.store = Conv2DShape.of(call), store
+        self.shape, self.store = shape, store
         data, weight = call.sources
         assert weight.buffer is not None
-        self.data, self.weight = in_blocks(data), weight.buffer.data
+        self.data = in_blocks(data, len(shape.kernel))
+        self.weight = weight.buffer.data
         self.dtype = data.dtype
         self.registers = VectorRegisters.of(call.target)
         self.lanes = lanes or self.registers.lanes(self.dtype)
         self.tile = self.chosen_tile()
-        count = self.tile.rows * self.tile.columns
+        count = self.tile.rows * self.tile.columns * shape.phases
         self.sums = Accumulators(count, self.lanes, self.dtype)
 
     def chosen_tile(self) -> Tile:
