@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parpass import FunctionCache
+from parpass import FunctionCache, run_pipeline_sync
 from parpass.errors import ArgumentError, BudgetWarning, FunctionTimeoutError
 from parpass.runner import Runner, open_runner
 from parpass.transform import (
@@ -143,8 +143,11 @@ def test_another_place_is_an_error_that_names_it(runner: Runner):
 
     step: Any = Add(1)
     step.where = "there"
+    for run in (runner.run_sync, run_pipeline_sync):
+        with pytest.raises(ArgumentError, match=message):
+            run(MOD, step)
     with pytest.raises(ArgumentError, match=message):
-        runner.run_sync(MOD, step)
+        step(MOD)
 
 
 def steps_of(

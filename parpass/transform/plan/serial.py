@@ -39,7 +39,7 @@ from parpass.transform.function_copies import (
     take_in,
     with_members,
 )
-from parpass.transform.passes import Pass
+from parpass.transform.passes import Pass, declared_where
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
@@ -94,6 +94,8 @@ def run_stage_serially(
         analyses = AnalysisManager(context, adapter)
     if budgets is None:
         budgets = budgets_of(steps, context.config)
+        for pass_ in steps:
+            declared_where(pass_)  # raises what a run with workers would
     if not (inside_function_pass() or has_enforcer()):
         _warn_of_unenforced(budgets)
     # Computed before the bodies run, in which no instruments are visible.
