@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md, applied word by word to a copy of the project."""
+"""The recipes of docs/recipes.md, applied word by word to a copy of the project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 MOST_FILES = 3  # besides tests, which are called so
 COPIED = ["parpass", "tests", "examples", "pyproject.toml"]
 
-_RECIPE = re.compile(r"^### (.*)$", re.MULTILINE)
+_RECIPE = re.compile(r"^## (.*)$", re.MULTILINE)
 
 
 class Recipe(NamedTuple):
@@ -59,8 +59,7 @@ def read(text: str) -> Recipe:
 
 
 def recipes() -> Iterator[tuple[str, Recipe]]:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    _, _, text = text.partition("\n## Recipes\n")
+    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     names = list(_RECIPE.finditer(text))
     ends = [*(name.start() for name in names[1:]), len(text)]
     for name, end in zip(names, ends, strict=True):

@@ -26,6 +26,7 @@ SEEN_BY_PYRIGHT = {"decorated_classes.py", "for_tvm_users.py"}
 # of notebooks, which may await.
 LEFT_OUT = {
     "in-notebooks.md",
+    "recipes.md",  # its files are parts of the project
     "services.md",
     "with-codemods.md",
     "with-qiskit.md",
