@@ -237,11 +237,13 @@ class RunEnd(RunObserver):
     """
 
     def __init__(self, function: Callable[[], object]) -> None:
-        self._function = function
+        self._function: Callable[[], object] | None = function
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
-        """Call it."""
-        self._function()
+        # Not kept: it is the runner's, and a run may outlive a runner that is dropped.
+        function, self._function = self._function, None
+        if function is not None:
+            function()
 
 
 def report_of(run: RunRecorder) -> RunReport:
