@@ -7,11 +7,14 @@ of times that were taken turn by turn: what else the machine does hits all alike
 from __future__ import annotations
 
 import gc
+import importlib
+import logging
 import os
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from parpass.runner.cores import usable_cores
 
@@ -88,6 +91,14 @@ def children_seconds() -> float:
     """Return the processor time of all child processes that have ended."""
     used = os.times()
     return used.children_user + used.children_system
+
+
+def import_distributed() -> Any:
+    """Return Dask's `distributed`; it says nothing of the collections made here."""
+    distributed = importlib.import_module("distributed")
+    # Else it warns that these, one before each measurement, take most of the time.
+    logging.getLogger("distributed.utils_perf").setLevel(logging.ERROR)
+    return distributed
 
 
 def interleaved(

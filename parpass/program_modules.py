@@ -36,10 +36,11 @@ def program_modules() -> dict[str, ModuleType]:
 
 def _is_of_program(name: str, module: Any) -> bool:
     variables: dict[str, Any] = getattr(module, "__dict__", {})
+    # Before its file: in a program that PyInstaller made, that is in its own folder.
+    if getattr(variables.get("__spec__"), "origin", None) in ("built-in", "frozen"):
+        return False
     file = variables.get("__file__")
     if not isinstance(file, str):
-        if getattr(variables.get("__spec__"), "origin", None) in ("built-in", "frozen"):
-            return False
         # An extension makes modules without files in its package.
         package = name.rpartition(".")[0]
         return not package or is_of_program(package)

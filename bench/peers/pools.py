@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 import trio
 
+from bench.measure import import_distributed
+
 # Library and names in it are looked up when measured: none of them has to be there.
 _import = importlib.import_module
 
@@ -114,7 +116,7 @@ class _TrioParallel:
 
 class _Dask:
     def __init__(self, workers: int) -> None:
-        distributed: Any = _import("distributed")
+        distributed: Any = import_distributed()
         self._client = distributed.Client(
             n_workers=workers,
             threads_per_worker=1,

@@ -18,7 +18,14 @@ from typing import Any
 
 import psutil
 
-from bench.measure import Setting, clocked, interleaved, median, ratio
+from bench.measure import (
+    Setting,
+    clocked,
+    import_distributed,
+    interleaved,
+    median,
+    ratio,
+)
 from bench.table import Goal, Line, Row
 from bench.work import USE_WORKERS, Work, heavier_pass
 from examples.own_executor import ProcessExecutor
@@ -32,7 +39,7 @@ Engine = Callable[[int], contextlib.AbstractContextManager[Any]]
 @contextlib.contextmanager
 def _dask(workers: int) -> Generator[Any]:
     """Give an executor on a Dask cluster of processes on this machine."""
-    distributed: Any = import_module("distributed")  # in nobody's process but this
+    distributed: Any = import_distributed()  # in nobody's process but this
     executor_of: Any = import_module("parpass.integrations.dask").DaskExecutor
     with (
         distributed.LocalCluster(
