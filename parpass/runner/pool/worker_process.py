@@ -37,11 +37,7 @@ _MAX_DIRECT_BYTES = 1 << 16
 
 
 def _check_prerequisites() -> None:
-    """Check what a process needs to start: a directory, and a program to run.
-
-    Raises:
-        NoWorkersError: There is no current directory, or no program to run.
-    """
+    """Check what a process needs to start: a directory, and a program to run."""
     try:
         os.getcwd()
     except OSError as error:
@@ -93,7 +89,6 @@ class WorkerProcess:
 
         Raises:
             NoWorkersError: The process ended, or hangs.
-            Exception: The process cannot be created.
         """
         _check_prerequisites()
         if hasattr(signal, "pthread_sigmask"):
@@ -281,10 +276,6 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     """Wait until the connection is readable or closed by the other side.
 
     It is faster than the `poll` of the connection, which takes longer than reading.
-
-    Args:
-        connection: The connection.
-        seconds: How long to wait at most.
 
     Raises:
         OSError: The connection is closed.
