@@ -68,6 +68,7 @@ class WorkerProcess:
         self._process: WorkerBaseProcess | FrozenWorkerProcess | None = None
         self._channel: Connection | None = None
         self._tree: psutil.Process | None = None  # to find its descendants
+        self._is_forked = False  # off the fork server
         self._is_killed = False
         self._lock = threading.Lock()
         self._outbox: deque[bytes] = deque()  # messages that a thread sends
@@ -104,7 +105,7 @@ class WorkerProcess:
             process = _new_process(theirs, env, preload)
             with forks_wait():  # multiprocessing takes locks to start it
                 process.start()
-        self._process = process
+        self._process, self._is_forked = process, bool(preload)
         process.kill_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
             self._tree = psutil.Process(self.number)
@@ -248,7 +249,8 @@ class WorkerProcess:
         # Not by `join`, which waits for its descendants, too.
         until = time.monotonic() + seconds
         while (code := self._exit_code()) is None and time.monotonic() < until:
-            if self._has_exited():
+            # The fork server passes on the code of a child after it has reaped it.
+            if self._has_exited() and not self._is_forked:
                 return self._exit_code()
             time.sleep(0.001)
         return code
