@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.executor import DEFAULT_START_SECONDS
@@ -84,8 +84,6 @@ class RemoteStage:
         self._mod = mod
         self._snapshot = snapshot
         self.store = store
-        self._sent: set[int] = set()  # in jobs so far
-        self._send_alone = False  # each function, outside of its batch
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
@@ -159,25 +157,15 @@ class RemoteStage:
         """
         self.first_ready = self.writer.encode_some()
 
-    def job(self, functions: Iterable[int]) -> bytes:
-        indices = list(functions)
-        # A function that runs alone must not fail for another of its batch. From the
-        # first suspect on, which is one that runs again, that holds for all.
-        is_alone = len(indices) == 1
-        self._send_alone |= is_alone and not self._sent.isdisjoint(indices)
-        self._sent.update(indices)
-        sends_separately = is_alone or self._send_alone
-        attached = self.writer.attached
-        if sends_separately:
-            attached = {**attached, **self.writer.encode_separately(indices)}
+    def job(self, functions: Sequence[int]) -> bytes:
         quarantined = self.outcomes.quarantined
         message = Job(
             os.fsencode(self.store.folder.path),
             self.number,
-            indices,
+            functions,
             self.outcomes.cutoff,
             pickle_briefly(quarantined) if quarantined else b"",
-            EncodedFunctions(attached),
+            EncodedFunctions(self.writer.attached_to(functions)),
             self._spec if self.writer.is_one_message else None,
         ).encoded()
         self.store.jobs_out += 1

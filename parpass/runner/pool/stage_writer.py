@@ -57,9 +57,6 @@ class StageWriter:
             read them.
         pace: The seconds of work for each byte of a function; None if not known.
         keep: Whether the bytes are kept in the store for the next stage.
-
-    Attributes:
-        attached: The functions of a stage that is one message, by index; else none.
     """
 
     def __init__(
@@ -88,7 +85,10 @@ class StageWriter:
         self._is_sorted = False
         self._writer: FileWriter | None = None  # until there is more than a message
         self.slots = FunctionIndex.private(len(held))
-        self.attached: Mapping[int, EncodedFunction] = {}
+        # All functions of a stage that is one message, by index; else none.
+        self._attached: Mapping[int, EncodedFunction] = {}
+        self._sent: set[int] = set()  # in jobs so far
+        self._send_alone = False  # each function, outside of its batch
         self._written: WeakKeyDictionary[FunctionBatch, IndexEntry] = (
             WeakKeyDictionary()
         )
@@ -141,7 +141,7 @@ class StageWriter:
     @property
     def is_one_message(self) -> bool:
         """Whether each job has all of the stage, so that one worker runs it."""
-        return bool(self.attached)
+        return bool(self._attached)
 
     def _continues_slice(self, began: float) -> bool:
         spent = time.perf_counter() - began
@@ -165,7 +165,7 @@ class StageWriter:
 
     def _attach(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
         """Set the functions to be sent in each job, of which there mostly is one."""
-        self.attached = dict(packed)
+        self._attached = dict(packed)
         for function, (batch, at) in packed:
             length, size = len(batch.payload), len(batch.payload) // len(batch.ends)
             self.slots[function] = IndexEntry(0, length, at, size)
@@ -228,7 +228,20 @@ class StageWriter:
         except Exception as error:
             raise unsendable_error(name, held.function, error) from error
 
-    def encode_separately(self, functions: Iterable[int]) -> dict[int, EncodedFunction]:
+    def attached_to(self, functions: Sequence[int]) -> Mapping[int, EncodedFunction]:
+        """Return the functions that go in the message of a job, by index."""
+        # A function that runs alone must not fail for another of its batch. From the
+        # first suspect on, which is one that runs again, that holds for all.
+        is_alone = len(functions) == 1
+        self._send_alone |= is_alone and not self._sent.isdisjoint(functions)
+        self._sent.update(functions)
+        if is_alone or self._send_alone:
+            return {**self._attached, **self._encode_separately(functions)}
+        return self._attached
+
+    def _encode_separately(
+        self, functions: Iterable[int]
+    ) -> dict[int, EncodedFunction]:
         """Return functions encoded alone, if they share a batch and are loaded."""
         found: dict[int, EncodedFunction] = {}
         for at in functions:
