@@ -398,6 +398,30 @@ class _CheckedBatchAdapter(CheckedAdapter):
         return decoded
 
 
+class _MemberBatchAdapter(CheckedAdapter):
+    """An adapter without a codec, whose functions are pickled in batches."""
+
+    def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
+        del blob_sink
+        assert self._members is not None
+        return self._members.open_encoder()
+
+    def open_decoder(
+        self, encoded: Any, sources: Sequence[Any], mod: Any
+    ) -> Callable[[], Any]:
+        del sources
+        assert self._members is not None
+        decode, method = self._members.open_decoder(encoded, mod), "decode_function"
+
+        def decoded() -> Any:
+            found = self._noted(method, decode)
+            if self.is_function(found):
+                return found
+            raise self._error(method, FUNCTION, found)
+
+        return decoded
+
+
 def adapter_name(adapter: ModuleAdapter) -> str:
     return type(unchecked(adapter)).__qualname__
 
@@ -425,8 +449,10 @@ def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
 
 
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:
-    has_batches = isinstance(adapter, BatchCodec)
-    return (_CheckedBatchAdapter if has_batches else CheckedAdapter)(adapter)
+    if isinstance(adapter, BatchCodec):
+        return _CheckedBatchAdapter(adapter)
+    has_codec = any(overrides(adapter, method) for method in _CODEC)
+    return (CheckedAdapter if has_codec else _MemberBatchAdapter)(adapter)
 
 
 def _stated(adapter: ModuleAdapter) -> tuple[bool, bool, str | None]:
