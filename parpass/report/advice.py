@@ -38,7 +38,7 @@ def _no_recommendation(report: RunFigures) -> str:
 
 def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
     workers_are_slow = report.in_workers > 0 and not report.lacks_cores
-    serial = None if report.has_recalled else report.serial_seconds
+    serial = report.serial_seconds
     if serial is not None and workers_are_slow:
         text = (
             "the workers took longer than this process alone would have: the cores are "

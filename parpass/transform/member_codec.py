@@ -100,9 +100,7 @@ class MemberCodec:
         """Return an encoder of a batch, in which classes by value are once."""
         return BatchEncoder(self, dict.fromkeys(self._types, self._reduce))
 
-    def open_decoder(
-        self, encoded: bytes | memoryview, mod: Any
-    ) -> Callable[[], Any]:
+    def open_decoder(self, encoded: bytes | memoryview, mod: Any) -> Callable[[], Any]:
         """Return what decodes the functions of a batch one by one."""
         file, classes = io.BytesIO(encoded), list[Any]()
         has_code = by_value.has_code(encoded)

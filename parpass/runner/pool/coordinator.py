@@ -56,8 +56,8 @@ from parpass.runner.pool.scheduler_events import (
 )
 from parpass.runner.worker.jobs import run_job
 
-# Of the time that a stage takes in this process, which workers may lose against it before
-# the rest is taken back; and seconds, which a pause of the machine may take.
+# Of the time that a stage takes in this process, which workers may lose against it
+# until the rest is taken back; and seconds, which a pause of the machine may take.
 _MOST_LOST_SHARE = 0.05
 _MOST_LOST_SECONDS = 0.05
 _MAX_SEND_DELAY = 0.01  # seconds from encoding functions to submitting them, mostly
