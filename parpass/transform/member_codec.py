@@ -207,6 +207,7 @@ class BatchEncoder:
         number = self._numbers.get(id(kind))
         if number is not None:
             return number
+        # It is loaded by now.
         from parpass.transform.code_pickler import dumps
 
         packed = dumps(kind, self._reducers)

@@ -153,7 +153,7 @@ def test_what_ran_here_says_why(runner: Runner):
     runner.run_sync(program(1), Add())
     assert set(reported(runner).here) == {"a single function"}
     with open_runner(workers=0) as alone:
-        alone.run_sync(program(2_000_000, 2), Spin())
+        alone.run_sync(program(20_000, 2), Spin())
         assert set(reported(alone).here) == {"without workers"}
         # To start workers for it would take longer.
         (told,) = reported(alone).advice
