@@ -21,6 +21,7 @@ _FILES = {
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),
+    "many": ("many",),
     "isolated": ("isolated",),
     "growth": ("growth",),
     "skew": ("skew",),

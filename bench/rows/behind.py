@@ -11,9 +11,11 @@ import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 
-from bench.measure import Setting, clocked, interleaved, ratio
+from bench.measure import Setting, children_seconds, clocked, interleaved, ratio
 from bench.table import Goal, Line, Row
 from bench.work import Work, generated_function, light_pass, no_pass
 from parpass import IRModule, Sequential, open_runner
@@ -22,12 +24,20 @@ from parpass.runner.cores import usable_cores
 _FUNCTIONS = 10_000
 _NODES = 10
 _NOTHING, _FREE, _TAKEN = Goal(1.03), Goal(1.05), Goal(1.10)
+_PROCESSOR, _GAIN = Goal(1.1), 0.95
+_TINY = """def @f{}(%x: Tensor[(8, 8), float32]) {{
+  %0 = nn.relu(%x);
+  add(%0, multiply(%x, %x))
+}}
+
+"""
 _SPIN = "while True: pass"
 
 
 def _behind(setting: Setting) -> Iterator[Line]:
     yield from _lines(setting, 2, "free cores", _NOTHING, _FREE)
     yield from _lines(setting, 4, "free cores", _FREE, _FREE)
+    yield from _command_lines(setting)
     with _busy_cores():
         yield from _lines(
             setting, 2, "all cores but one kept busy by others", _TAKEN, _TAKEN
@@ -64,6 +74,39 @@ def _lines(
                 goal,
                 times=times,
             )
+
+
+def _command_lines(setting: Setting) -> Iterator[Line]:
+    """Measure a command on a program of tiny functions, as it is given without -j."""
+    count = setting.scaled(_FUNCTIONS // 2, 50)
+    processor: dict[str, list[float]] = {"serial": [], "parallel": []}
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "tiny.relay")
+        program.write_text("".join(map(_TINY.format, range(count))), encoding="utf-8")
+        command = [sys.executable, "-m", "parpass", "opt", str(program), "-O2", "-q"]
+        command += ["-o", os.devnull]
+
+        def seconds_of(side: str, *options: str) -> Callable[[], float]:
+            def run() -> None:
+                before = children_seconds()
+                subprocess.run([*command, *options], check=True)
+                processor[side].append(children_seconds() - before)
+
+            return clocked(run)
+
+        sides = {
+            "serial": seconds_of("serial", "-j0"),
+            "parallel": seconds_of("parallel"),
+        }
+        times = interleaved(sides, setting.fewer)
+    what = f"parpass opt -O2 on {count:,} tiny functions, free cores"
+    figure = ratio(times, "parallel", "serial")
+    yield Line(what, "without -j : -j0", figure, _NOTHING, times=times)
+    # Where it gains, it may compute more.
+    gains = figure.value < _GAIN
+    goal = None if gains else _PROCESSOR
+    figure = ratio(processor, "parallel", "serial")
+    yield Line(what, "processor time, without -j : -j0", figure, goal, times=processor)
 
 
 def _run(

@@ -38,7 +38,7 @@ def _no_recommendation(report: RunFigures) -> str:
 
 def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
     workers_are_slow = report.in_workers > 0 and not report.lacks_cores
-    serial = None if report.has_recalled else report.serial_seconds
+    serial = report.serial_seconds
     if serial is not None and workers_are_slow:
         text = (
             "the workers took longer than this process alone would have: the cores are "
@@ -146,7 +146,8 @@ def _largest_function(report: RunFigures) -> Iterator[Recommendation]:
     several = max(2, report.workers) if report.workers != 1 else 1
     text = (
         "the module has a single function, and a function is never split: cut it into "
-        "several (by block, say)"
+        "several (by block, say); where the pipeline has a pass that does so, its "
+        "remarks say why it did not"
     )
     yield single * (1 - 1 / several), text
     if report.in_workers and report.work:

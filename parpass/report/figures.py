@@ -121,8 +121,8 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
         stages: The number of sequences of consecutive function passes.
         unsendable: The passes that cannot be pickled, and why.
         observers: The instruments that read the module around passes.
-        serial_seconds: The estimated time of a serial run, by times of passes in this
-            process; None if some were never measured here.
+        serial_seconds: The time of a serial run of the same, as `--compare-serial`
+            measures it; None if it was not measured.
         cache: What a function cache gave; None in a run without one.
         stages_in_workers: The figures of each stage in the workers, in order.
     """
@@ -169,12 +169,13 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
 
     @property
     def speedup(self) -> float | None:
-        """The estimated time of a serial run, divided by the time; None if unknown.
+        """The measured time of a serial run, divided by the time; None if unknown.
 
-        Times of passes in the workers are no basis for the estimate: if cores are busy,
-        or slower together, they are longer than they would have been in this process.
+        It is not estimated. Times of passes in the workers are no basis for that: if
+        cores are busy, or slower together, they are longer than they would have been in
+        this process. And those of other runs are of other moments of the machine.
         """
-        if not self.serial_seconds or self.has_recalled:
+        if not self.serial_seconds:
             return None
         return ratio(self.serial_seconds, self.seconds)
 

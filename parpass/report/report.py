@@ -61,15 +61,14 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         is_told = self.start_up >= _MIN_TOLD_SHARE * self.seconds
         if is_told:
             text += f", {time_text(self.start_up)} of it start-up"
-        if self.speedup is not None and self.warm_speedup is not None:
-            about = self.warm_speedup if is_told else self.speedup
-            text += (
-                f": about {about:.1f} x serial"
-                + " with a core of its own" * self.lacks_cores
-            )
-            text += f", {self.speedup:.1f} x with the start-up" * is_told
         if not self.workers:
             return f"{text}, without workers"
+        if self.speedup is None or self.warm_speedup is None:
+            text += ": speed-up over a serial run not measured"
+        else:
+            told = self.warm_speedup if is_told else self.speedup
+            text += f": {told:.2f} x serial"
+            text += f", {self.speedup:.2f} x with the start-up" * is_told
         if self.has_recalled:  # what workers could save is not known
             return text
         return (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from parpass.report.figures import StageFigures, WorkerFigures, ratio
+from parpass.report.figures import StageFigures, WorkerFigures
 from parpass.report.report import RunReport
 from parpass.runner.ipc.messages import JobResult
 from parpass.runner.observers import (
@@ -95,22 +95,18 @@ class RunRecorder(RunObserver):
         cache: What a function cache gave; None in a run without one.
         copying: The seconds spent on copies of functions in this process.
         starting_here: The seconds of starting workers in the time of passes here.
-        contended: What passes here took longer because of it.
         longest_path: The sum of the longest function of each stage.
     """
 
     workers = 0
     seconds = beforehand = copying = 0.0
-    starting_here = contended = longest_path = 0.0
+    starting_here = longest_path = 0.0
     cache: CacheFigures | None = None
     unsendable: Mapping[str, str] = MappingProxyType({})
     sent: Sequence[StageFigures] = ()
-    # What functions that ran in workers would have taken in this process.
-    elsewhere: float | None = 0.0
     _names: Sequence[str] = ()  # of the functions whose time is known
     _seconds_of: Sequence[float] = ()  # of each of these functions
     _stage: StageInWorkers
-    _busy = _queued = 0.0  # of workers, since stages were last compared
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -169,10 +165,9 @@ class RunRecorder(RunObserver):
             sums[function] += seconds
         self._seconds_of = sums
 
-    def workers_started(self, seconds: float, contended: float) -> None:
+    def workers_started(self, seconds: float) -> None:
         """Note the part of the last span that no pass took."""
         self.starting_here += seconds
-        self.contended += contended
 
     def stage_sent(self, stage: SentStage) -> None:
         self._stage = StageInWorkers(stage)
@@ -195,8 +190,6 @@ class RunRecorder(RunObserver):
         sums["busy"] += times.seconds
         sums["processor"] += times.processor
         sums["queued"] += times.queued
-        self._busy += times.seconds
-        self._queued += times.queued
         sums["copying"] += times.copying
 
     def function_retried(self, function: str) -> None:
@@ -208,19 +201,6 @@ class RunRecorder(RunObserver):
     def stage_returned(self, starting: float) -> None:
         figures = self._stage.figures(time.perf_counter(), starting)
         self.sent = [*self.sent, figures]
-
-    def stage_compared(self, here: float | None, there: float) -> None:
-        """Add to the time of a serial run.
-
-        The estimate is bounded by the time in the workers without waiting for
-        processors, since an earlier measurement may have been slow by accident.
-        """
-        share = 1.0 - ratio(self._queued, self._busy, none=0.0)
-        self._busy = self._queued = 0.0
-        if here is None or self.elsewhere is None:
-            self.elsewhere = None
-        else:
-            self.elsewhere += min(here, share * there)
 
     def pass_unsendable(self, pass_name: str, reason: str) -> None:
         self.unsendable = {**self.unsendable, pass_name: reason}
@@ -254,8 +234,6 @@ def report_of(run: RunRecorder) -> RunReport:
     if run.starting_here:
         here[PlacementReason.STARTING] -= run.starting_here
     loading = sum([one.seconds for one in spans if one.activity is Activity.LOADING])
-    alone = sum([one.seconds for one in spans if _is_serial_time(one)])
-    alone -= run.starting_here + run.contended
     timed = sum([one.seconds for one in spans]) + in_workers + run.beforehand
     largest, largest_seconds = run.largest_function
     figures = _sums(run.sent)
@@ -280,7 +258,6 @@ def report_of(run: RunRecorder) -> RunReport:
         observers=tuple(_by_name(spans, Activity.READING_INSTRUMENT)),
         cache=run.cache,
         stages_in_workers=run.sent,
-        serial_seconds=None if run.elsewhere is None else alone + run.elsewhere,
     )
 
 
@@ -309,17 +286,3 @@ def _pass_seconds(stages: Sequence[Sequence[StepRecord]]) -> dict[str, float]:
             name = record.pass_name
             found[name] = found.get(name, 0.0) + record.seconds
     return found
-
-
-def _is_serial_time(span: Span) -> bool:
-    """Return whether a serial run has that time, too.
-
-    The time of functions that were run here in place of workers is left out: it is part
-    of that of functions elsewhere.
-    """
-    if span.activity is Activity.HERE:
-        return span.name not in (
-            PlacementReason.WORKERS_SLOWER,
-            PlacementReason.REVALIDATED,
-        )
-    return span.activity not in (Activity.LOOKING, Activity.LOADING)

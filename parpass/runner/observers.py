@@ -175,12 +175,11 @@ class RunObserver:
     ) -> None:
         """A function has ended the passes from `step` on, or that one in a walk."""
 
-    def workers_started(self, seconds: float, contended: float) -> None:
+    def workers_started(self, seconds: float) -> None:
         """Workers were started in the last span of passes here.
 
         Args:
             seconds: The part of it in which they were started, and no pass ran.
-            contended: What the passes took longer because of it.
         """
 
     def stage_sent(self, stage: SentStage) -> None:
@@ -213,14 +212,6 @@ class RunObserver:
         Args:
             starting: The seconds that all workers together took until each had its
                 first job; 0 where they were warm.
-        """
-
-    def stage_compared(self, here: float | None, there: float) -> None:
-        """Functions ran in workers whose time in this process was estimated.
-
-        Args:
-            here: The estimated seconds in this process; None if they are not known.
-            there: The seconds of passes on them in the workers.
         """
 
     def pass_unsendable(self, pass_name: str, reason: str) -> None:

@@ -28,12 +28,17 @@ def pickle_by_value(value: Any) -> bytes:
 
 def unpickle(packed: bytes | memoryview) -> Any:
     """Unpickle a value; classes that this process has are found and left unchanged."""
-    if isinstance(packed, bytes) and _BY_VALUE not in packed:
+    if not has_code(packed):
         return pickle.loads(packed)  # the common case
-    return _Unpickler(io.BytesIO(packed)).load()  # from a process of parpass
+    return CodeUnpickler(io.BytesIO(packed)).load()  # from a process of parpass
 
 
-class _Unpickler(pickle.Unpickler):
+def has_code(packed: bytes | memoryview) -> bool:
+    """Return whether a pickle may have classes by value."""
+    return not isinstance(packed, bytes) or _BY_VALUE in packed
+
+
+class CodeUnpickler(pickle.Unpickler):
     """An unpickler that leaves the classes of this process unchanged.
 
     Values from a worker may contain classes that were sent to it by value. Cloudpickle

@@ -38,7 +38,7 @@ from parpass.transform.adapter import (
     keep_inline,
     own_copy,
 )
-from parpass.transform.member_codec import MemberCodec
+from parpass.transform.member_codec import BatchEncoder, MemberCodec
 from parpass.transform.program_format import ProgramFormat
 
 _MAX_CACHED = 64  # adapters
@@ -398,6 +398,43 @@ class _CheckedBatchAdapter(CheckedAdapter):
         return decoded
 
 
+class _MemberBatchEncoder:
+    def __init__(self, encoder: BatchEncoder, check: Callable[[Any], object]) -> None:
+        self._encoder, self._check = encoder, check
+
+    @property
+    def shared_bytes(self) -> int:
+        return self._encoder.shared_bytes
+
+    def __call__(self, function: Any) -> bytes:
+        self._check(function)
+        return self._encoder(function)
+
+
+class _MemberBatchAdapter(CheckedAdapter):
+    """An adapter without a codec, whose functions are pickled in batches."""
+
+    def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
+        del blob_sink
+        assert self._members is not None
+        return _MemberBatchEncoder(self._members.open_encoder(), self._check_function)
+
+    def open_decoder(
+        self, encoded: Any, sources: Sequence[Any], mod: Any
+    ) -> Callable[[], Any]:
+        del sources
+        assert self._members is not None
+        decode, method = self._members.open_decoder(encoded, mod), "decode_function"
+
+        def decoded() -> Any:
+            found = self._noted(method, decode)
+            if self.is_function(found):
+                return found
+            raise self._error(method, FUNCTION, found)
+
+        return decoded
+
+
 def adapter_name(adapter: ModuleAdapter) -> str:
     return type(unchecked(adapter)).__qualname__
 
@@ -425,8 +462,10 @@ def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
 
 
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:
-    has_batches = isinstance(adapter, BatchCodec)
-    return (_CheckedBatchAdapter if has_batches else CheckedAdapter)(adapter)
+    if isinstance(adapter, BatchCodec):
+        return _CheckedBatchAdapter(adapter)
+    has_codec = any(overrides(adapter, method) for method in _CODEC)
+    return (CheckedAdapter if has_codec else _MemberBatchAdapter)(adapter)
 
 
 def _stated(adapter: ModuleAdapter) -> tuple[bool, bool, str | None]:

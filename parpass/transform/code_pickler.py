@@ -165,6 +165,30 @@ class _ReducingPickler(CodePickler):
         super().__init__(file, protocol=5)
 
 
+class ClassSharingPickler(_ReducingPickler):
+    """A pickler that has what to do with classes decided elsewhere.
+
+    Args:
+        file: What is written to.
+        reducers: What instances of classes are pickled as, as in `copyreg`.
+        share: Returns the persistent ID of a class; None if it is pickled as usual.
+    """
+
+    def __init__(
+        self,
+        file: io.BytesIO,
+        reducers: Mapping[type, Callable[[Any], Any]],
+        share: Callable[[type[Any]], Any],
+    ) -> None:
+        super().__init__(file, reducers)
+        self._share = share
+
+    def persistent_id(self, obj: Any) -> Any:
+        # Not `isinstance`, as an object may claim to be of another class.
+        is_class = issubclass(cast("type[Any]", type(obj)), type)
+        return self._share(obj) if is_class else None
+
+
 def dumps(value: Any, reducers: Mapping[type, Callable[[Any], Any]] = _NONE) -> bytes:
     """Pickle a value, with code that other processes cannot import by value.
 

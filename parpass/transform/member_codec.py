@@ -14,7 +14,7 @@ import io
 import pickle
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
@@ -96,6 +96,23 @@ class MemberCodec:
 
         return dumps(function, dict.fromkeys(self._types, self._reduce))
 
+    def open_encoder(self) -> BatchEncoder:
+        """Return an encoder of a batch, in which classes by value are once."""
+        return BatchEncoder(self, dict.fromkeys(self._types, self._reduce))
+
+    def open_decoder(self, encoded: bytes | memoryview, mod: Any) -> Callable[[], Any]:
+        """Return what decodes the functions of a batch one by one."""
+        file, classes = io.BytesIO(encoded), list[Any]()
+        has_code = by_value.has_code(encoded)
+
+        def decode() -> Any:
+            # A new one each time: functions do not share what is in them.
+            if not has_code:
+                return pickle.Unpickler(file).load()  # from a process of parpass
+            return _BatchUnpickler(file, classes).load()
+
+        return lambda: self._decoding_into(mod, decode)
+
     def encode_here(self, function: Any) -> bytes:
         """Pickle a function without its module, for this process alone.
 
@@ -117,10 +134,13 @@ class MemberCodec:
         return file.getvalue()
 
     def decode(self, encoded: bytes | memoryview, mod: Any) -> Any:
+        return self._decoding_into(mod, lambda: by_value.unpickle(encoded))
+
+    def _decoding_into(self, mod: Any, decode: Callable[[], Any]) -> Any:
         outer = _decoding.mod, _decoding.code
         _decoding.mod, _decoding.code = mod, self._code or ()
         try:
-            return by_value.unpickle(encoded)
+            return decode()
         finally:
             _decoding.mod, _decoding.code = outer
 
@@ -145,3 +165,68 @@ class MemberCodec:
         return (
             value.__reduce_ex__(_PROTOCOL) if registered is None else registered(value)
         )
+
+
+class BatchEncoder:
+    """Pickles the functions of a batch, each alone except for classes by value.
+
+    A class of `__main__` takes far longer to pickle than a small function of it, so the
+    first function that needs it has it, and those after it a number.
+
+    Args:
+        codec: The codec.
+        reducers: What objects of the classes of modules are pickled as.
+
+    Attributes:
+        shared_bytes: The bytes of classes so far.
+    """
+
+    def __init__(
+        self, codec: MemberCodec, reducers: Mapping[type, Callable[[Any], Any]]
+    ) -> None:
+        self.shared_bytes = 0
+        self._codec, self._reducers = codec, reducers
+        self._kinds: list[type[Any]] = []
+        self._numbers: dict[int, int] = {}  # of these, by `id`
+
+    def __call__(self, function: Any) -> bytes:
+        """Return a function as bytes."""
+        if type(function).__module__ != "__main__":
+            return self._codec.encode(function)
+        # It loads cloudpickle, which takes longer than all other imports here.
+        from parpass.transform.code_pickler import ClassSharingPickler
+
+        file = io.BytesIO()
+        ClassSharingPickler(file, self._reducers, self._share).dump(function)
+        return file.getvalue()
+
+    def _share(self, kind: type[Any]) -> int | tuple[bytes] | None:
+        """Return the number of a class, or the class as bytes the first time."""
+        if getattr(kind, "__module__", None) != "__main__":
+            return None
+        number = self._numbers.get(id(kind))
+        if number is not None:
+            return number
+        # It is loaded by now.
+        from parpass.transform.code_pickler import dumps
+
+        packed = dumps(kind, self._reducers)
+        self._numbers[id(kind)] = len(self._kinds)
+        self._kinds.append(kind)
+        self.shared_bytes += len(packed)
+        return (packed,)
+
+
+class _BatchUnpickler(by_value.CodeUnpickler):
+    """Unpickles what `BatchEncoder` has pickled; `classes` are those so far."""
+
+    def __init__(self, file: io.BytesIO, classes: list[Any]) -> None:
+        super().__init__(file)
+        self._classes = classes
+
+    def persistent_load(self, pid: Any, /) -> Any:
+        if isinstance(pid, tuple):
+            (packed,) = cast("tuple[bytes]", pid)
+            self._classes.append(by_value.unpickle(packed))
+            return self._classes[-1]
+        return self._classes[pid]

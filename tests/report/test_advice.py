@@ -274,15 +274,16 @@ def test_where_nothing_was_measured_no_speedup_is_reported():
     unknown = report(serial_seconds=None)
     assert unknown.advice == ("nothing stands out",)
     assert unknown.speedup is None
+    assert unknown.headline.startswith("10.00 s: speed-up over a serial run not measu")
     assert "x serial" not in str(unknown)
-    assert str(report(serial_seconds=8.0)).startswith("10.00 s: about 0.8 x serial")
+    assert report(serial_seconds=8.0).headline.startswith("10.00 s: 0.80 x serial; at")
 
 
 def test_start_up_is_told_apart_from_the_run():
     parts = {"beforehand": 0.5, "loading": 0.25, "starting": 1.0}  # by 4 workers
     first = report(seconds=2.0, in_workers=1.25, serial_seconds=2.0, **parts)
     assert (first.start_up, first.speedup, first.warm_speedup) == (1.0, 1.0, 2.0)
-    told = "2.00 s, 1.00 s of it start-up: about 2.0 x serial, 1.0 x with the start-up;"
+    told = "2.00 s, 1.00 s of it start-up: 2.00 x serial, 1.00 x with the start-up; at"
     assert first.headline.startswith(told)
     assert first.lines()[0] == ("start-up, here", 0.75, "imports, starting workers")
     assert "start-up" not in report(beforehand=0.4).headline

@@ -75,34 +75,31 @@ def test_functions_of_a_stage_that_failed_are_not_among_the_longest():
     assert run.stages[0][0].failure is None  # which refers to the frames that raised it
 
 
-def test_a_serial_run_sends_nothing_and_does_nothing_twice():
+def test_hooks_of_instruments_are_told_by_name_and_who_reads_the_module():
     run = recorder()
-    spent(run, Activity.MODULE_PASS, "Inline", 1.0)
     spent(run, Activity.INSTRUMENT, "Log", 1.5)
     spent(run, Activity.READING_INSTRUMENT, "Print", 0.5)
-    spent(run, Activity.HERE, PlacementReason.SMALL, 3.0)
-    for activity in (Activity.LOOKING, Activity.LOADING):
-        spent(run, activity, "", 100.0)
-    # Among what workers were given:
-    spent(run, Activity.HERE, PlacementReason.WORKERS_SLOWER, 100.0)
-    spent(run, Activity.HERE, PlacementReason.REVALIDATED, 100.0)
-    run.stage_compared(4.0, 8.0)
     report = report_of(run)
-    assert report.serial_seconds == 10.0
     assert report.instruments == {"Log": 1.5, "Print": 0.5}
     assert report.observers == ("Print",)
 
 
-@pytest.mark.parametrize(("contended", "serial"), [(2.0, 1.0), (0.0, 3.0)])
-def test_a_serial_run_starts_no_workers_and_has_no_core_taken_by_their_start(
-    contended: float, serial: float
-):
+def test_the_start_of_workers_is_told_apart_from_passes_that_ran_meanwhile():
     run = recorder()
     spent(run, Activity.HERE, PlacementReason.STARTING, 5.0)
-    run.workers_started(2.0, contended)
+    run.workers_started(2.0)
     report = report_of(run)
     assert (report.loading, sum(report.here.values())) == (2.0, 3.0)
-    assert report.serial_seconds == serial
+
+
+def test_what_a_serial_run_takes_is_never_guessed():
+    run = recorder()
+    spent(run, Activity.HERE, PlacementReason.SMALL, 3.0)
+    sent(run, seconds=2.0)
+    returned(run, JobTimes(3.0))
+    run.stage_returned(0.0)
+    report = report_of(run)
+    assert report.serial_seconds is report.speedup is report.warm_speedup is None
 
 
 def test_the_time_of_workers_is_divided_by_what_they_did():
@@ -151,19 +148,6 @@ def test_each_stage_in_workers_has_figures_and_those_of_the_run_are_their_sums()
     assert report.copying == 1.25
 
 
-def test_nothing_takes_longer_here_than_it_took_now():
-    run = recorder()
-    run.stage_compared(4.0, 2.5)
-    assert report_of(run).serial_seconds == 2.5
-
-
-def test_what_was_never_measured_here_makes_the_speedup_unknown():
-    run = recorder()
-    for here in (4.0, None, 4.0):
-        run.stage_compared(here, 5.0)
-    assert report_of(run).serial_seconds is None
-
-
 def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs():
     run = recorder()
     sent(run, seconds=2.0)
@@ -174,16 +158,6 @@ def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs(
     assert (report.processor, report.queued) == (1.5, 2.0)
     assert report.cores == pytest.approx(1.0)
     assert report.lacks_cores
-
-
-def test_what_waited_in_a_queue_would_not_have_waited_alone():
-    run = recorder()
-    sent(run)
-    returned(run, JobTimes(4.0, queued=2.0))
-    run.stage_returned(0.0)
-    run.stage_compared(9.0, 3.0)
-    run.stage_compared(9.0, 3.0)  # of a stage of which nothing had to wait
-    assert report_of(run).serial_seconds == 1.5 + 3.0
 
 
 def test_what_cannot_be_sent_and_what_a_cache_gave_is_in_the_report():

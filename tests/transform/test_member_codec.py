@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Any
 
@@ -81,3 +82,47 @@ def test_code_without_a_name_stays_in_this_process(codec: MemberCodec, known: Mo
     assert vars(found)["hook"] is hook
     assert found is not function
     assert found.ops is not function.ops
+
+
+def of_main(name: str, **attributes: Any) -> type[Any]:
+    """Return a class as one that a program defines, which others cannot import."""
+    return type(name, (Function,), {"__module__": "__main__", **attributes})
+
+
+def test_a_class_that_others_cannot_import_is_in_a_batch_once(codec: MemberCodec):
+    kind, part = of_main("Kind", text="x" * 5000), of_main("Part")
+    encode = codec.open_encoder()
+    chunks = [encode(kind(part(at))) for at in range(20)]
+    assert len(chunks[0]) > 5000
+    assert all(len(one) < 200 for one in chunks[1:])
+    assert encode.shared_bytes > len(chunks[0]) - 200
+    decode = codec.open_decoder(b"".join(chunks), None)
+    found = [decode() for _ in chunks]
+    assert [one.parent.parent for one in found] == list(range(20))
+    assert {type(one) for one in found} == {kind}
+    assert {type(one.parent) for one in found} == {part}
+
+
+@pytest.mark.parametrize("kind", [Function, of_main("Main")])
+def test_functions_of_a_batch_share_nothing_but_classes(
+    codec: MemberCodec, known: Module, kind: type[Any]
+):
+    shared = [1]
+    encode = codec.open_encoder()
+    packed = b"".join(encode(kind([shared, shared, known])) for _ in range(2))
+    decode, other = codec.open_decoder(packed, known), Module()
+    first, second = decode().parent, decode().parent
+    assert first[0] is first[1]
+    assert first[0] is not second[0]
+    assert first[2] is second[2] is known
+    assert codec.open_decoder(packed, other)().parent[2] is other
+
+
+def test_a_class_that_cannot_be_pickled_is_not_taken_for_one_that_was(
+    codec: MemberCodec,
+):
+    bad = of_main("Bad", lock=threading.Lock())
+    encode = codec.open_encoder()
+    for _ in range(2):
+        with pytest.raises(TypeError, match="lock"):
+            encode(bad(None))

@@ -95,9 +95,14 @@ def make_contexts(
     instruments: Sequence[PassInstrument],
     settings: Mapping[str, Any],
 ) -> list[PassContext]:
-    """Return the contexts of a run and its repetitions, which have no instruments."""
+    """Return the contexts of a run and its repetitions, which have no instruments.
+
+    The last one is that of a serial run to compare with.
+    """
     of_runs = [instruments, *[()] * (count - 1)]
-    return [make_context(pipeline, level, config, one, settings) for one in of_runs]
+    made = [make_context(pipeline, level, config, one, settings) for one in of_runs]
+    alone = {**settings, "isolated": None}
+    return [*made, make_context(pipeline, level, config, (), alone)]
 
 
 def _levels(a_pass: Pass | None) -> Iterator[int]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
+from parpass.api import run_pipeline_sync
 from parpass.cli.operations.dump_output import function_dump
 from parpass.cli.operations.html_report import writing_report
 from parpass.cli.operations.pass_globs import (
@@ -93,11 +96,13 @@ class Watching:
     ) -> Generator[Recording | None]:
         """Record the runs of the block; what is recorded is written however it ends.
 
-        The first of `contexts` is that of the runs, the others are those of repetitions
-        for a profile, which `pipeline`, as text, and `jobs` are for, too. The block
-        gets what is recorded for a page, None if there is no page.
+        The first of `contexts` is that of the runs, the last one that of serial runs to
+        compare them with, the others are those of repetitions for a profile, which
+        `pipeline`, as text, and `jobs` are for, too. The block gets what is recorded
+        for a page, None if there is no page.
         """
         options = self.options
+        *contexts, self._serial = contexts
         self._runner, self._contexts = runner, contexts
         with contextlib.ExitStack() as stack:
             if options.trace is not None:
@@ -143,8 +148,17 @@ class Watching:
 
         numbers = self._numbers
         made = once(self._contexts[0]) if numbers is None else numbers.run(once)
+        if self.options.compare_serial:
+            self._compare(mod, pipeline)
         self._note_functions(made)
         return made
+
+    def _compare(self, mod: Any, pipeline: Pass) -> None:
+        """Add to the last report what a serial run takes, which is made now."""
+        began = time.perf_counter()
+        run_pipeline_sync(mod, pipeline, workers=0, context=self._serial)
+        seconds = time.perf_counter() - began
+        self.reports[-1] = replace(self.reports[-1], serial_seconds=seconds)
 
     @contextlib.contextmanager
     def _measuring_memory(self) -> Generator[None]:

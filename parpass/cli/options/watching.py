@@ -164,6 +164,12 @@ class WatchOptions:
         "Show what passes counted or, with =json and =csv, on each function too.",
     )
     explain_speed: bool = explain_speed()
+    compare_serial: bool = showing(
+        "--compare-serial",
+        is_flag=True,
+        help="For --explain-speed run the passes once more without workers, and show "
+        "how much faster the run was than that.",
+    )
     quiet: bool = showing(
         "-q",
         "--quiet",
@@ -186,6 +192,11 @@ class WatchOptions:
                     f"{why} for --profile OUT, which is not given",
                     param_hint=f"'{option}'",
                 )
+        if self.compare_serial and not self.explain_speed:
+            raise click.BadParameter(
+                "what it measures is shown by --explain-speed, which is not given",
+                param_hint="'--compare-serial'",
+            )
         if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
             raise click.BadParameter(
                 "functions are chosen for --print-ir-after-change or --dump-ir DIR, of "

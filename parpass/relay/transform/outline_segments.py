@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from parpass.errors import ArgumentError
+from parpass.fork_safety import cached_property
 from parpass.ir.module import IRModule
 from parpass.ir.node import breadth_first, children, reflection
 from parpass.ir.types import TupleType
@@ -126,6 +127,9 @@ Tensor[(3,), float32] {
     that have less than an eighth of the module's nodes, beside which there is enough to
     do.
 
+    Of those with an eighth or more that are not cut, a remark tells why, with the nodes
+    that decided.
+
     Args:
         min_nodes: Functions of so many nodes and more are cut. The option
             `relay.OutlineSegments.min_nodes` of the context is stronger.
@@ -155,14 +159,29 @@ Tensor[(3,), float32] {
             for name, function in functions.items()
             if isinstance(function, Function)  # of this IR
         }
-        least = max(least, sum(sizes.values()) // _LEAST_SHARE)
-        large = [name for name, size in sizes.items() if size >= least]
-        if not large:
-            return mod
-        outliner, effects, graph = _Outliner(mod), Effects(mod=mod), CallGraph(mod)
-        for name in large:
-            if _may_be_cut(functions[name], effects) and not graph.is_recursive(name):
+        share = sum(sizes.values()) // _LEAST_SHARE
+        outliner = _Outliner(mod)
+        for name in [name for name, size in sizes.items() if size >= share]:
+            whole = functions[name]
+            why = (
+                "it has too few nodes"
+                if sizes[name] < least
+                else outliner.why_not(name)
+            )
+            if not why:
                 functions[name] = outliner.cut(name, self.segment_nodes)
+                why = "no cut leaves parts of this size" * (functions[name] is whole)
+            if why:
+                ctx.remark(
+                    "missed",
+                    f"not cut: {why}",
+                    whole.span,
+                    name="NotCut",
+                    function=name,
+                    nodes=sizes[name],
+                    min_nodes=least,
+                    segment_nodes=self.segment_nodes,
+                )
         if not outliner.segments:
             return mod
         ctx.count("segments", len(outliner.segments))
@@ -170,17 +189,6 @@ Tensor[(3,), float32] {
         for var, segment in outliner.segments.items():
             result[var] = segment
         return result
-
-
-def _may_be_cut(function: Function, effects: Effects) -> bool:
-    attrs = function.attrs or {}
-    return (
-        function.checked_type_ is not None
-        and not function.type_params
-        and not any(attrs.get(key) for key in _KEPT_WHOLE)
-        and effects.may_drop(function.body)
-        and not any(isinstance(node, _WHOLE) for node in breadth_first(function))
-    )
 
 
 # What binds variables in the midst of data flow, or whose values change.
@@ -198,6 +206,31 @@ class _Outliner:
         self.segments: dict[GlobalVar, Function] = {}
         self._mod = mod
         self._taken = set(mod.functions_by_name)
+
+    @cached_property
+    def _effects(self) -> Effects:
+        return Effects(mod=self._mod)
+
+    @cached_property
+    def _graph(self) -> CallGraph:
+        return CallGraph(self._mod)
+
+    def why_not(self, name: str) -> str:
+        """Return why a function must stay as it is; empty if it may be cut."""
+        function: Function = self._mod[name]
+        attrs = function.attrs or {}
+        if function.checked_type_ is None:
+            return "it has no types"
+        if function.type_params:
+            return "it has type parameters"
+        kept = [key for key in _KEPT_WHOLE if attrs.get(key)]
+        if kept:
+            return f"it has attribute '{kept[0]}'"
+        if not self._effects.may_drop(function.body):
+            return "it has effects"
+        if any(isinstance(node, _WHOLE) for node in breadth_first(function)):
+            return "it has a match, or references"
+        return "it calls itself" if self._graph.is_recursive(name) else ""
 
     def cut(self, name: str, size: int) -> Function:
         """Return a function that calls its segments; itself if it cannot be cut."""

@@ -23,11 +23,7 @@ from parpass.runner.observers import (
     RunObserver,
     timing,
 )
-from parpass.runner.placement import (
-    PlacementPolicy,
-    PlacementReason,
-    costs_follow_sizes,
-)
+from parpass.runner.placement import PlacementPolicy, PlacementReason
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass, PassContext
@@ -87,9 +83,8 @@ class LocalStageExecutor:
         Returns:
             Why it ran here: workers were starting, or were not worth it.
         """
-        outcomes, steps = stage.outcomes, stage.command.steps
+        outcomes = stage.outcomes
         functions, before = len(outcomes.missing()), list(outcomes.step_seconds)
-        pace = COST_MODEL.local_pace(steps) if costs_follow_sizes(steps) else None
         if stage.was_warm:
             criterion = StopCriterion(functions, policy, self._state.store)
         else:
@@ -105,12 +100,8 @@ class LocalStageExecutor:
                 if criterion.has_started:
                     here.name = reason = PlacementReason.STARTING
         if criterion.has_started:
-            inside, contended = criterion.start_seconds, 0.0
-            if pace is not None:
-                passes = here.seconds - inside
-                contended = max(0.0, passes - pace * criterion.nodes)
             for one in observers:
-                one.workers_started(inside, contended)
+                one.workers_started(criterion.start_seconds)
             with timing(observers, Activity.LOADING):
                 criterion.start_others()
         elif not outcomes.missing():

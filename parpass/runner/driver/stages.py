@@ -166,7 +166,7 @@ class StageExecutor:
     ) -> StageResult:
         """Run the rest of a stage in workers, and learn from what that took."""
         outcomes, steps, placed = stage.outcomes, stage.command.steps, stage.placed
-        missing, rest = outcomes.missing(), stage.missing_handles
+        rest = stage.missing_handles
         local_seconds = policy.local_seconds(steps, rest)
         taken_back_at = local_seconds if placed.may_take_back else None
         asked = time.perf_counter()
@@ -176,11 +176,7 @@ class StageExecutor:
         except FallbackError as fallback:
             return await self._fall_back(stage, policy, fallback)
         result = await self._merge_outcomes(stage)
-        if ends_stage(result.records[-1]):
-            # A serial run does not come to all of it.
-            self._compare(None)
-        else:
-            self._compare(local_seconds, sum([outcomes.seconds[at] for at in missing]))
+        if not ends_stage(result.records[-1]):
             starting = remote.starting_seconds() / policy.executor.workers
             spent = result.ended - asked - starting
             # Workers that were started just now had to load what passes use.
@@ -282,7 +278,6 @@ class StageExecutor:
         if stage.outcomes.is_empty:
             run = self._local.run
             return await self._state.backend.call(run, stage.command, reason)
-        self._compare(None)  # workers may have run some of it
         return await self._complete_locally(stage, reason)
 
     async def _complete_locally(
@@ -316,10 +311,6 @@ class StageExecutor:
         if not state.store.optimizations.retained_bytes:
             await state.backend.call_shielded(state.store.decode_all, made)
         return StageResult(made, records, stage.began, time.perf_counter())
-
-    def _compare(self, here: float | None, there: float = 0.0) -> None:
-        for one in self._state.observers:
-            one.stage_compared(here, there)
 
     def _check_not_isolated(
         self, stage: StageInProgress, fallback: FallbackError

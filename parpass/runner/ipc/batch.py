@@ -136,6 +136,7 @@ class FunctionEncoder:
         self._chunks: list[bytes] = []
         self._ends = array("q")
         self._extents: list[Extent] = []
+        self._shared = 0  # bytes of the batch that its encoder wrote for all of it
 
     def encode(self, function: Any) -> EncodedFunction:
         """Encode a function; its batch has a payload only after `close`.
@@ -155,7 +156,11 @@ class FunctionEncoder:
             chunk = b""
         if chunk is None:
             return self.encode_alone(function)
-        if not chunk or (len(chunk) > _ALONE_BYTES and self._ends):
+        # What later functions share does not make a function large, nor a batch full.
+        shared = getattr(self._encode, "shared_bytes", 0)
+        own = len(chunk or b"") - (shared - self._shared)
+        self._shared = shared
+        if not chunk or (own > _ALONE_BYTES and self._ends):
             del self._extents[extents:]
             self.close()
             return self.encode_alone(function)
@@ -164,7 +169,7 @@ class FunctionEncoder:
         self._ends.append(end)
         self.encoded_bytes += len(chunk)
         encoded = EncodedFunction(self._batch, len(self._ends) - 1)
-        if end > _FULL_BATCH_BYTES or len(chunk) > _ALONE_BYTES:
+        if end - shared > _FULL_BATCH_BYTES or own > _ALONE_BYTES:
             self.close()
         return encoded
 
@@ -187,6 +192,7 @@ class FunctionEncoder:
 
     def _begin(self, codec: BatchCodec) -> None:
         self._chunks, self._ends, self._extents = [], array("q"), []
+        self._shared = 0
         self._batch = FunctionBatch(b"", self._ends, self._extents)
         self._encode = codec.open_encoder(self._blob_sink(self._extents))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -55,9 +56,10 @@ from parpass.runner.pool.scheduler_events import (
 )
 from parpass.runner.worker.jobs import run_job
 
-_MIN_JOBS = 4  # finished jobs, beyond the first of each worker, for a measurement
-_MIN_SECONDS = 0.05  # seconds of jobs for each worker, likewise
-_SLOWER_FACTOR = 1.1  # of the time of this process, at which it reclaims the rest
+# Of the time that a stage takes in this process, which workers may lose against it
+# until the rest is taken back; and seconds, which a pause of the machine may take.
+_MOST_LOST_SHARE = 0.05
+_MOST_LOST_SECONDS = 0.05
 _MAX_SEND_DELAY = 0.01  # seconds from encoding functions to submitting them, mostly
 _MAX_LOOP_DECODE_BYTES = 16_384  # of functions; a thread takes longer to wake
 
@@ -67,47 +69,48 @@ _open_message_channel = trio.open_memory_channel[_Message]
 _open_handle_channel = trio.open_memory_channel[list[FunctionHandle]]
 
 
-class ThroughputCheck:
-    """Compares the throughput of the workers of a stage with that of this process.
+class LossCheck:
+    """Adds up what the workers of a stage have lost against this process alone.
+
+    A rate that was measured on a few jobs says little of the rest: workers import, and
+    this process encodes functions on the same cores. What was lost is no estimate, and
+    a stage whose rest is taken back when that is enough has lost no more.
 
     Args:
-        workers: The number of workers.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
     """
 
-    def __init__(self, workers: int, local_seconds: float | None) -> None:
-        self._workers = workers
+    def __init__(self, local_seconds: float | None) -> None:
         self._local_seconds = local_seconds
-        self._jobs = 0
-        self._busy = 0.0  # seconds of all workers on jobs that came back
-        self._first = 0.0, 0.0  # the same, and the fraction done, after first jobs
+        self._fraction_done = 0.0
+        self._counted = 0.0  # the fraction done, without the first job of each worker
+        self._spent = 0.0  # the time in which that was done
+        self._last: dict[int, float] = {}  # when each worker finished its last job
 
-    def job_finished(self, seconds: float) -> None:
-        """Record the time of a job, by the clock of its worker, in seconds."""
-        self._jobs += 1
-        self._busy += seconds
+    def job_finished(self, process: int, now: float, fraction_done: float) -> None:
+        """Record that a worker finished a job.
 
-    def is_behind(self, fraction_done: float) -> bool:
-        """Return whether the workers are slower than this process alone would be.
-
-        Compares the time of jobs, for each worker, with the time that this process
-        takes for as much work. The first job of each worker does not count: it imports
-        what the others use.
+        The first job of each worker does not count: it loads what the others use.
 
         Args:
-            fraction_done: The fraction of the stage's work that is done.
+            process: The worker.
+            now: The time, in seconds.
+            fraction_done: The fraction of the stage's work that is done with it.
         """
+        before, self._fraction_done = self._fraction_done, fraction_done
+        if process in self._last:
+            self._counted += fraction_done - before
+            self._spent += (now - self._last[process]) / len(self._last)
+        self._last[process] = now
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether the workers have lost what they may lose."""
         if self._local_seconds is None:
             return False
-        if self._jobs <= self._workers:
-            self._first = self._busy, fraction_done
-            return False
-        busy, before = self._first
-        here = (fraction_done - before) * self._local_seconds
-        there = (self._busy - busy) / self._workers
-        is_measured = self._jobs >= self._workers + _MIN_JOBS and there > _MIN_SECONDS
-        return is_measured and there > _SLOWER_FACTOR * here
+        lost = self._spent - self._counted * self._local_seconds
+        return lost > max(_MOST_LOST_SHARE * self._local_seconds, _MOST_LOST_SECONDS)
 
 
 async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) -> None:
@@ -165,7 +168,7 @@ class _StageRun:
             stage.start_seconds,
         )
         self._end = Cutoff(len(stage.steps) - 1)  # of which the scheduler was notified
-        self._throughput = ThroughputCheck(executor.workers, stage.local_seconds)
+        self._losses = LossCheck(stage.local_seconds)
         self._cause = ""  # of the last death that is attributed to no function
         self._loading = ""  # the pass that the worker loaded
         self._encoding = trio.CancelScope()  # cancelled at the end
@@ -203,14 +206,17 @@ class _StageRun:
                     commands.extend(self._execute(command))
                 if isinstance(known, FunctionsReady):
                     self._submitted.set()
-                if (
-                    isinstance(known, JobFinished)
-                    and not self._stage.is_reclaimed
-                    and self._throughput.is_behind(self._schedule.fraction_done)
-                ):
-                    self._send.send_nowait(Reclaimed())
-                    self._stage.is_reclaimed = True
-                    self._note("the rest is taken back")
+                if isinstance(known, JobFinished):
+                    self._count_losses(known)
+
+    def _count_losses(self, job: JobFinished) -> None:
+        """Take back the functions in no job once workers have lost too much."""
+        done = self._schedule.fraction_done
+        self._losses.job_finished(job.process, time.perf_counter(), done)
+        if self._losses.is_too_much and not self._stage.is_reclaimed:
+            self._send.send_nowait(Reclaimed())
+            self._stage.is_reclaimed = True
+            self._note("the rest is taken back")
 
     def _truncate_schedule(self) -> list[Command]:
         """Send the scheduler a new cutoff of the stage, if there is one."""
@@ -286,15 +292,15 @@ class _StageRun:
         if isinstance(error, JobCancelledError):
             return self._on_job_cancelled(command)
         self._watchdog.take_overdue(job)  # it finished just before it was cancelled
-        seconds, new = self._stage.accept_result(answer.result())
-        self._throughput.job_finished(seconds)
+        times, new = self._stage.accept_result(answer.result())
         if new and self._stage.wanted:
             encoded = [held.encoded for held in new if held.encoded is not None]
             if sum([one.size for one in encoded]) <= _MAX_LOOP_DECODE_BYTES:
                 self._stage.decode_all(new)
             else:
                 self._decode_in_thread(new)
-        return JobFinished(job, seconds, self._executor.least_job_seconds)
+        least = self._executor.least_job_seconds
+        return JobFinished(job, times.seconds, least, times.process)
 
     def _no_workers_error(self, error: NoWorkersError) -> Exception:
         if error.why == "none":

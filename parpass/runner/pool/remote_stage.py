@@ -16,7 +16,7 @@ from parpass.runner.follow.payload import encode_payload
 from parpass.runner.follow.pickling import pickle_briefly
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import EncodedFunctions
-from parpass.runner.ipc.messages import Job, JobResult, StageSpec
+from parpass.runner.ipc.messages import Job, JobResult, JobTimes, StageSpec
 from parpass.runner.ipc.module_store import (
     FunctionHandle,
     ModuleStore,
@@ -173,8 +173,8 @@ class RemoteStage:
             one.job_sent(len(message))
         return message
 
-    def accept_result(self, message: bytes) -> tuple[float, list[FunctionHandle]]:
-        """Add the outcomes of a job; return its seconds, and functions to decode."""
+    def accept_result(self, message: bytes) -> tuple[JobTimes, list[FunctionHandle]]:
+        """Add the outcomes of a job; return its times, and functions to decode."""
         result = JobResult.decoded(message)
         self.store.jobs_out -= 1
         for one in self.observers:
@@ -194,7 +194,7 @@ class RemoteStage:
             self.outcomes.put(index, held, outcome)
             if held.function is None:
                 new.append(held)
-        return times.seconds, new
+        return times, new
 
     def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
         unpacking = timing(self.observers, Activity.UNPACKING)

@@ -19,12 +19,14 @@ class FunctionsReady:
 class JobFinished:
     """Event: a job returned its result, after some seconds of work.
 
-    `least` is the shortest job, in seconds, that the executor is to be given.
+    `least` is the shortest job, in seconds, that the executor is to be given; `process`
+    is that of the worker.
     """
 
     job: int
     seconds: float
     least: float = 0.0
+    process: int = 0
 
 
 @dataclass(frozen=True, slots=True)

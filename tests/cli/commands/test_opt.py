@@ -269,6 +269,18 @@ def test_where_the_time_went_is_shown_of_every_run(model: Path, passes: str):
     assert "Where the time went" not in result.stdout
 
 
+def test_a_run_is_compared_with_a_serial_one_where_that_is_asked_for(model: Path):
+    told = opt(model, "-p", "InferType", "-j2", "--explain-speed")
+    assert "speed-up over a serial run not measured" in " ".join(told.stderr.split())
+    options = ("--explain-speed", "--compare-serial", "--statistics")
+    compared = opt(model, "-p", "InferType", "-j2", "--isolate", *options)
+    assert compared.stdout == TYPED
+    assert re.search(r"[\d.]+ x serial", compared.stderr)
+    alone = opt(model, "-p", "InferType", "--compare-serial")
+    assert alone.exit_code == 2
+    assert "'--compare-serial': what it measures is shown by --exp" in alone.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("-p", "InferType"), ("--split-input-file",)])
 def test_reading_and_writing_are_part_of_where_the_time_went(
     tmp_path: Path, options: tuple[str, ...]

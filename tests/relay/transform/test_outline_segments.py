@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from parpass import relay, tir
 from parpass.diagnostic import Span
 from parpass.errors import ArgumentError
+from parpass.instrument import RemarksInstrument
 from parpass.ir.module import IRModule
-from parpass.ir.node import post_order
+from parpass.ir.node import breadth_first, post_order
 from parpass.ir.structural import assert_structural_equal
 from parpass.ir.types import TensorType, TupleType, TypeVar
 from parpass.relay.analysis import node_count, well_formed
@@ -212,6 +213,38 @@ LEFT_ALONE: dict[str, Function] = {
 def test_some_functions_are_left_alone(name: str) -> None:
     mod = InferType()(IRModule({"main": LEFT_ALONE[name]}))
     assert OutlineSegments(10, 5)(mod) is mod
+
+
+WHY_NOT = {
+    "small": "it has too few nodes",
+    "effects": "it has effects",
+    "a type parameter": "it has type parameters",
+    "primitive": "it has attribute 'Primitive'",
+    "a variable": "it has too few nodes",
+}
+
+
+@pytest.mark.parametrize("name", WHY_NOT)
+def test_of_what_is_left_alone_is_told_why_with_the_nodes_that_decided(
+    name: str,
+) -> None:
+    mod = InferType()(IRModule({"main": LEFT_ALONE[name]}))
+    told = RemarksInstrument()
+    with PassContext(instruments=[told]):
+        OutlineSegments(10, 5)(mod)
+    (one,) = [one for one in told.remarks if one.name == "NotCut"]
+    assert (one.function, one.message) == ("main", f"not cut: {WHY_NOT[name]}")
+    nodes = len(breadth_first(mod["main"]))
+    assert one.values == {"nodes": nodes, "min_nodes": 10, "segment_nodes": 5}
+
+
+def test_of_what_is_cut_or_a_small_share_nothing_is_told() -> None:
+    told = RemarksInstrument()
+    with PassContext(instruments=[told]):
+        OutlineSegments(10, 5)(InferType()(main(chain(30))))
+        many = {f"f{at}": main(chain(20))["main"] for at in range(9)}
+        OutlineSegments(100, 5)(InferType()(IRModule(many)))
+    assert not told.remarks
 
 
 def test_a_function_that_calls_itself_is_left_alone() -> None:

@@ -22,6 +22,7 @@ from parpass.runner.ipc.batch import (
 from parpass.runner.ipc.blobs import CoordinatorBlobStore
 from parpass.runner.ipc.messages import Cutoff, Job
 from parpass.runner.ipc.shared_dir import SharedDirectory
+from parpass.transform.checked_adapter import for_run
 from tests.support.relay.deep import DEPTH, calls, function_of
 from tests.support.runner.large import weighted
 from tests.support.toy.ir import Fn, RunAdapter, ToyAdapter
@@ -99,6 +100,20 @@ def test_without_a_batch_codec_each_function_has_a_batch_of_its_own(
     encoded = pack(numbered(3), adapter)
     assert [one.at for one in encoded] == [None] * 3
     assert [decode(one, adapter, values, None) for one in encoded] == numbered(3)
+
+
+def test_functions_of_an_adapter_without_a_codec_share_batches_and_their_classes(
+    pack: Pack, values: CoordinatorBlobStore
+):
+    attributes = {"__module__": "__main__", "text": "x" * 100_000}
+    kind = type("Main", (Fn,), attributes)
+    adapter = for_run(ToyAdapter())
+    small, large = kind((1,)), kind(tuple(range(10_000)))
+    encoded = pack([*[small] * 100, large, small], adapter)
+    assert [len(one.batch.ends) for one in encoded] == [*[100] * 100, 1, 1]
+    assert encoded[0].size < 2000
+    for one, function in zip(encoded, [*[small] * 100, large, small], strict=True):
+        assert decode(one, adapter, values, None) == function
 
 
 def test_a_function_that_is_too_deep_for_a_run_leaves_the_others_in_theirs(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parpass.errors import RuntimeUseError, SlowerRunWarning, WorkerDiedError
 from parpass.runner import open_runner
-from parpass.runner.pool.coordinator import ThroughputCheck
+from parpass.runner.pool.coordinator import LossCheck
 from parpass.transform import Pass, Sequential
 from tests.support.profiles import examples
 from tests.support.runner.executors import Die, ThreadExecutor
@@ -18,42 +18,72 @@ from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, AddFrom, FailOn, Keep
 
 
-def behind_at(
-    headway: ThroughputCheck, seconds: float, shares: list[float]
+def jobs_until_too_much(
+    losses: LossCheck, seconds: float, shares: Sequence[float], workers: int = 2
 ) -> int | None:
-    """Return at which of some jobs, of so many seconds each, workers are behind."""
+    """Return how many jobs end before too much is lost; None if that never is.
+
+    Workers take so many seconds each for a job, and begin one when the last one ends.
+    """
+    done = 0.0
     for at, share in enumerate(shares):
-        headway.job_finished(seconds)
-        if headway.is_behind(share):
-            return at
+        done += share
+        losses.job_finished(at % workers, (at // workers + 1) * seconds, done)
+        if losses.is_too_much:
+            return at + 1
     return None
 
 
-TENTHS = [at / 10 for at in range(1, 11)]
+TENTHS = [0.1] * 10
+HUNDREDTHS = [0.01] * 100
 
 
-@pytest.mark.parametrize("seconds", [0.11, 0.2, 0.219])
-def test_workers_that_are_faster_than_this_process_are_not_behind(seconds: float):
-    assert behind_at(ThroughputCheck(2, local_seconds=1.0), seconds, TENTHS) is None
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.209])
+def test_workers_that_gain_or_lose_little_keep_their_functions(seconds: float):
+    assert jobs_until_too_much(LossCheck(1.0), seconds, TENTHS) is None
 
 
-def test_workers_that_are_slower_are_behind_as_soon_as_enough_is_known():
-    assert behind_at(ThroughputCheck(2, local_seconds=1.0), 0.23, TENTHS) == 5
-    assert behind_at(ThroughputCheck(3, local_seconds=1.0), 1.0, TENTHS) == 6
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("slowdown", [1.23, 1.57, 3.1])
+def test_what_is_lost_is_a_twentieth_and_a_job_however_slow_workers_are(
+    workers: int, slowdown: float
+):
+    seconds = 10.0 * slowdown * workers / 100
+    count = jobs_until_too_much(LossCheck(10.0), seconds, HUNDREDTHS, workers)
+    assert count is not None
+    lost = (count - workers) * 0.1 * (slowdown - 1)
+    assert 0.49 < lost <= 0.5 + 0.1 * slowdown
+
+
+def test_a_slow_beginning_is_forgiven_while_it_costs_less_than_that():
+    losses, now, lost = LossCheck(10.0), 0.0, list[bool]()
+    for at in range(20):  # a hundredth takes 0.1 seconds here
+        now += 0.15 if at < 8 else 0.06
+        losses.job_finished(1, now, 0.01 * (at + 1))
+        lost.append(losses.is_too_much)
+    assert lost == [False] * 20
 
 
 def test_the_first_job_of_each_worker_does_not_count():
-    headway = ThroughputCheck(2, local_seconds=1.0)
-    assert behind_at(headway, 100.0, [0.01, 0.02]) is None
-    assert behind_at(headway, 0.1, [0.1 + at for at in TENTHS[:8]]) is None
+    losses = LossCheck(1.0)
+    for worker, began in enumerate([100.0, 300.0, 500.0]):
+        losses.job_finished(worker, began, 0.1 * (worker + 1))
+        assert not losses.is_too_much
 
 
-def test_little_time_tells_nothing():
-    assert behind_at(ThroughputCheck(2, local_seconds=1e-6), 0.01, TENTHS) is None
+def test_a_worker_that_waits_for_jobs_loses_time_too():
+    losses = LossCheck(1.0)
+    losses.job_finished(1, 0.0, 0.1)
+    losses.job_finished(1, 0.9, 0.2)
+    assert losses.is_too_much
 
 
-def test_nobody_is_behind_what_is_not_known():
-    assert behind_at(ThroughputCheck(2, local_seconds=None), 100.0, TENTHS) is None
+def test_a_pause_of_the_machine_is_not_much():
+    assert jobs_until_too_much(LossCheck(1e-6), 0.01, TENTHS[:5]) is None
+
+
+def test_nothing_is_lost_against_what_is_not_known():
+    assert jobs_until_too_much(LossCheck(None), 100.0, TENTHS) is None
 
 
 def run_on(executor: ThreadExecutor, mod: Program, passes: Sequence[Pass]) -> Any:
