@@ -1,0 +1,23 @@
+// The order of what a search finds: an option or a name that was asked for, then guides,
+// then what is generated, and last what only tells how parpass came to be.
+const LAST = /^(decisions\/|generated\/(changelog|contributing|examples)|recipes$)/;
+const IS_NAMED = 11; // what an object scores whose name is the query
+
+// Sphinx declares one with `var`, which this one replaces.
+var Scorer = {
+  score: ([docname, , , , score, , kind]) => {
+    if (kind === "index") return score >= 70 ? score + 100 : score / 10;
+    if (kind === "object" && score >= IS_NAMED) return score + 100;
+    if (LAST.test(docname)) return score - 60;
+    if (docname.startsWith("generated/")) return score - 20;
+    return score;
+  },
+  objNameMatch: IS_NAMED,
+  objPartialMatch: 3,
+  objPrio: { 0: 3, 1: 1, 2: -3 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
