@@ -31,15 +31,15 @@ _FILE = "own_ir.py"
 _COMMAND = f"python -i {_FILE}"
 _PROMPT, _MORE = ">>> ", "... "
 _TYPED = (
-    'fails = Program({"f1": Function("x"), "f2": Function("7 // x")})',
-    "parpass.run_pipeline_sync(fails, [fold_constant])",
-    'aborts = Program({"f3": Function("__import__(\'os\').abort()")})',
-    """try: parpass.run_pipeline_sync(aborts, [fold_constant], isolated=True)
+    "run, steps = parpass.run_pipeline_sync, [fold_constant]",
+    'run(Program({"f1": Function("7 // x")}), steps)',
+    'crash = Program({"f2": Function("__import__(\'os\').abort()")})',
+    """try: run(crash, steps, isolated=True)
 except parpass.errors.WorkerDiedError as error: print(error)
 """,
     "fold_constant(mod) == mod",
 )
-_COLUMNS = 84
+_COLUMNS = 66  # so few that a phone shows them, too
 _ADVANCE, _LINE, _BORDER = 7.83, 18, 16  # of a letter, a line, and around the text
 _PAUSE, _REST = 1.2, 4.0  # seconds: the longest between pieces, and at the end
 _STYLE = """

@@ -40,7 +40,7 @@ def test_a_drawing_is_xml_and_shows_every_line_within_its_width():
     lines = [one.text or "" for one in root.iter() if one.tag.endswith("}text")]
     assert lines[0] == "$ one"
     assert "".join(lines[1:]).replace(" ", "") == f"a<b&{'c' * 100}"
-    assert max(map(len, lines)) <= 84
+    assert max(map(len, lines)) <= 66
 
 
 def test_both_front_pages_have_the_program_and_it_prints_what_they_say(

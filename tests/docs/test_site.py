@@ -34,6 +34,10 @@ SHOWN = {
     "support": "support.html",
 }
 _IS_LOADED = "[...document.images].every(one => one.complete && one.naturalWidth > 0)"
+# Results come one by one, and then their excerpts, which names have none of.
+_IS_SEARCHED = """document.querySelector('.search-summary')?.innerText.includes('found')
+    && [...document.querySelectorAll('ul.search > li:not(.kind-object)')].every(
+        one => one.querySelector('.context'))"""
 _WIDER = "document.documentElement.scrollWidth - window.innerWidth"
 
 
@@ -100,11 +104,7 @@ def test_no_page_has_an_address_of_mail_or_a_type_that_a_docstring_states(site: 
 def found(url: str, query: str) -> list[tuple[str, str]]:
     """Return the links that a search gives, each with its excerpt, best first."""
     with opened_page(f"{url}/search.html?q={query}") as opened:
-        # Results and their excerpts come one by one.
-        opened.page.wait_for_selector("ul.search li:nth-child(3) p.context")
-        opened.page.wait_for_function(
-            "document.querySelector('.search-summary').innerText.includes('found')"
-        )
+        opened.page.wait_for_function(_IS_SEARCHED)
         keep(opened, f"search-{query.strip('-')}")
         assert opened.errors == []
         read = """[...document.querySelectorAll('ul.search > li')].map(one =>
