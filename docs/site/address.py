@@ -24,7 +24,7 @@ def address(root: Path = _ROOT) -> str:
 
 
 def moved(url: str, root: Path = _ROOT) -> Iterator[tuple[Path, str]]:
-    """Yield the files that state the address, each with its text for another address."""
+    """Yield the files that state the address, each with its text for a new one."""
     old = address(root)
     for name in FILES:
         path = root / name

@@ -41,7 +41,7 @@ except parpass.errors.WorkerDiedError as error: print(error)
 )
 _COLUMNS = 66  # so few that a phone shows them, too
 _ADVANCE, _LINE, _BORDER = 7.83, 18, 16  # of a letter, a line, and around the text
-_PAUSE, _REST = 1.2, 4.0  # seconds: the longest between pieces, and at the end
+_LEAST, _MOST = 0.4, 1.2  # seconds from one piece to the next
 _STYLE = """
 text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
   white-space: pre; fill: #24292f; }
@@ -54,7 +54,7 @@ rect { fill: #f6f8fa; stroke: #8c959f; }
   .error { fill: #ff8a80; }
 }
 @media (prefers-reduced-motion: no-preference) {
-  text { animation: %(seconds).1fs steps(1) infinite; }
+  text { animation: %(seconds).2fs steps(1); }
 }
 """
 
@@ -143,7 +143,7 @@ def from_cast(text: str) -> list[Piece]:
 def drawn(pieces: Sequence[Piece]) -> str:
     """Return the drawing of a session."""
     lines = list(_lines(_shortened(pieces)))
-    seconds = lines[-1].second + _REST
+    seconds = lines[-1].second
     width = _COLUMNS * _ADVANCE + 2 * _BORDER
     height = len(lines) * _LINE + 2 * _BORDER
     size = f'width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}"'
@@ -184,7 +184,7 @@ def _shortened(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Yield the pieces with pauses that a reader waits for."""
     before = shown = 0.0
     for one in pieces:
-        shown = round(shown + min(max(one.second - before, 0.4), _PAUSE), 2)
+        shown = round(shown + min(max(one.second - before, _LEAST), _MOST), 2)
         before = one.second
         yield Piece(shown if one is not pieces[0] else 0.0, one.text)
 
