@@ -15,7 +15,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 from xml.sax.saxutils import escape
@@ -163,16 +163,10 @@ def drawn(pieces: Sequence[Piece]) -> str:
         f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1}" rx="8"/>'
     )
     for at, line in enumerate(lines):
-        kind = ""
-        if line.text.startswith((_PROMPT, _MORE, "$ ")):
-            kind = ' class="typed"'
-        elif "Error: " in line.text or " on function " in line.text:
-            kind = ' class="error"'
         shown = f' style="animation-name: {_name(line.second)}"' if line.second else ""
         y = _BORDER + (at + 0.75) * _LINE
-        made.append(
-            f'<text x="{_BORDER}" y="{y:g}"{kind}{shown}>{escape(line.text)}</text>'
-        )
+        where = f'x="{_BORDER}" y="{y:g}" class="{line.kind}"'
+        made.append(f"<text {where}{shown}>{escape(line.text)}</text>")
     return "\n".join([*made, "</svg>"]) + "\n"
 
 
@@ -189,12 +183,23 @@ def _shortened(pieces: Sequence[Piece]) -> Iterator[Piece]:
         yield Piece(shown if one is not pieces[0] else 0.0, one.text)
 
 
-def _lines(pieces: Sequence[Piece] | Iterator[Piece]) -> Iterator[Piece]:
+class _Line(NamedTuple):
+    second: float
+    text: str
+    kind: str
+
+
+def _lines(pieces: Iterable[Piece]) -> Iterator[_Line]:
     """Yield the lines, cut where a terminal's end."""
     for one in pieces:
         for line in one.text.splitlines():
-            parts = textwrap.wrap(line, _COLUMNS, drop_whitespace=False) or [""]
-            yield from (Piece(one.second, part.rstrip()) for part in parts)
+            kind = "printed"
+            if line.startswith((_PROMPT, _MORE, "$ ")):
+                kind = "typed"
+            elif "Error: " in line or " on function " in line:
+                kind = "error"
+            for part in textwrap.wrap(line, _COLUMNS) or [""]:
+                yield _Line(one.second, part, kind)
 
 
 if __name__ == "__main__":
