@@ -22,6 +22,7 @@ from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
 
 _GENERATED = "generated"
+_OPTIONS = f"{_GENERATED}/commands/"
 _LISTS = ("index", "decisions/README", "tour/README")
 _FIRST_OF_REFERENCE = "## Reference\n\nFacts to look up.\n\n"
 _MADE = f"""\
@@ -40,6 +41,7 @@ _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 def setup(app: Any) -> dict[str, Any]:
     """Connect what makes pages, and what reads them; called by Sphinx."""
     app.connect("builder-inited", _write_pages)
+    app.connect("env-get-outdated", _pages_of_options)
     app.connect("source-read", _adapt)
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", keep_results_whole, priority=400)
@@ -68,6 +70,16 @@ def _write_pages(app: Any) -> None:
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
+
+
+def _pages_of_options(
+    app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Return pages to read again even if they are as before.
+
+    Sphinx's search forgets the index entries of other pages, by which it finds options.
+    """
+    return sorted(one for one in env.found_docs if one.startswith(_OPTIONS))
 
 
 def _adapt(app: Any, docname: str, source: list[str]) -> None:

@@ -1,6 +1,6 @@
 // The order of what a search finds: an option or a name that was asked for, then guides,
 // then what is generated, and last what only tells how parpass came to be.
-const LAST = /^(decisions\/|generated\/(changelog|contributing|examples)|recipes$)/;
+const LAST = /^(decisions\/|generated\/(changelog|contributing|examples))/;
 // What a page scores whose title is the query, and an object whose name is.
 const IS_TITLED = 15;
 const IS_NAMED = 11;
