@@ -100,7 +100,8 @@ def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     assert len(text.splitlines()) <= 120
     found = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", text)
     linked = {file for file, _ in found}
-    pictures = {"docs/performance-front.svg", "docs/own-ir.svg"}
+    names = ("performance-front", "own-ir", "function-way")
+    pictures = {f"docs/{name}.svg" for name in names}
     assert {"docs/index.md", "SECURITY.md", "CITATION.cff", *pictures} <= linked
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
     for file, anchor in found:
