@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.table import Line, Report
@@ -41,6 +42,14 @@ _PEERS: dict[str, dict[str, Any]] = {
     "Dask": {"color": "#b069c9", "marker": "v", "linewidth": 1.2},
     "independent processes": {"color": _FIT, "linestyle": ":", "linewidth": 1.5},
 }
+# The front pages' chart: work of the row `alternatives`, from light to heavy, and the
+# sides that it compares, as the row and as the chart calls them.
+_FRONT_WORK = (("1,000", "0.01 ms"), ("1,000", "1 ms"), ("100", "10 ms"))
+_FRONT_SIDES = {
+    "serial": ("serial", _FIT),
+    "joblib": ("by hand with joblib", "#3b8fd6"),
+    "parpass": ("parpass", _GREEN),
+}
 _LEAST, _MOST = 1 / 16, 16.0  # shares of a goal; what is beyond is drawn at the edge
 
 
@@ -59,6 +68,7 @@ def draw(report: Report, folder: Path, digest: str) -> None:
     metadata = {"Date": None, "Description": f"figures {digest}"}
     with import_module("matplotlib").rc_context(_STYLE):
         for name, figure in {
+            "performance-front": _front(pyplot, _curves(report, "alternatives")),
             "performance-goals": _goals(pyplot, report),
             "performance-scale": _panels(
                 pyplot, _curves(report, "scale"), _scale, height=2.6, sharey=True
@@ -84,6 +94,33 @@ def draw(report: Report, folder: Path, digest: str) -> None:
 
 def _curves(report: Report, row: str) -> list[Line]:
     return [line for line in report.rows.get(row, ()) if line.curves]
+
+
+def _front(pyplot: Any, lines: list[Line]) -> Any:
+    """Return bars: the times of some work by each side, relative to serial."""
+    by_count = {line.what.partition(" ")[0]: line.times for line in lines}
+    groups: dict[str, list[float]] = {}
+    for count, cost in _FRONT_WORK:
+        times, none = by_count.get(count, {}), [math.nan]
+        took = [median(times.get(f"{side}, {cost}", none)) for side in _FRONT_SIDES]
+        groups[f"{count} functions\nof {cost}"] = [one / took[0] for one in took]
+    figure, axes = pyplot.subplots(figsize=(5, 2.7))  # a phone shows it, too
+    height = 0.8 / len(_FRONT_SIDES)
+    for at, (name, colour) in enumerate(_FRONT_SIDES.values()):
+        bars = axes.barh(
+            [group + at * height for group in range(len(groups))],
+            [relative[at] for relative in groups.values()],
+            height * 0.9,
+            color=colour,
+            label=name,
+        )
+        axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.set_yticks([group + height for group in range(len(groups))], [*groups])
+    axes.invert_yaxis()
+    axes.set_xlabel("time relative to serial, on two cores: shorter is better")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right")
+    return figure
 
 
 def _goals(pyplot: Any, report: Report) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -47,11 +48,25 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True  # fields are documented by their class, and there alone
 toc_object_entries = False  # each page would repeat all names in its navigation
 
+_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # that of Furo underlines names
 html_title = f"parpass {release}"
+html_logo = "logo.svg"
+html_favicon = "logo.svg"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
-html_show_search_summary = False  # it loads pages, which a browser denies to files
+html_js_files = ["search.js"]
+html_search_scorer = str(_ROOT / "docs/site/scorer.js")
+templates_path = ["site/templates"]
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "sidebar/search.html", "repository.html"),
+        *("sidebar/scroll-start.html", "sidebar/navigation.html"),
+        "sidebar/scroll-end.html",
+    ]
+}
+html_context = {"repository": _PROJECT["urls"]["Repository"]}
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

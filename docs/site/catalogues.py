@@ -83,11 +83,15 @@ def _options() -> Iterator[str]:
     )
     yield ""
     for option in config_options():
-        yield f"``{option.key}``: {option_kind(option)}"
+        yield from (
+            f".. confval:: {option.key}",
+            f"   :type: {option_kind(option)}",
+            "",
+        )
         yield from (f"   {_as_rst(option_meaning(option))}", "")
     yield from title("Environment variables", "-")
     for name, meaning in ENVIRONMENT.items():
-        yield from (f"``{name}``", f"   {_as_rst(meaning)}", "")
+        yield from (f".. envvar:: {name}", "", f"   {_as_rst(meaning)}", "")
 
 
 def _fields(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from parpass.cli.options.syntax import Option
 _FOLDER = "commands"
 _OTHER = "Other"
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
-_SPECIAL = re.compile(r"([\\*`|_])")
+_SPECIAL = re.compile(r"([\\*`|_@])")  # an @ would make an address of mail
 _OPTION = re.compile(r"(?<![^\s(\[])(--?[a-zA-Z][\w-]*)(?=[\s.,;:)\]]|$)")
 
 
@@ -74,10 +74,11 @@ def _page(command: click.Command, context: click.Context) -> Iterator[str]:
     yield from ("::", "", f"    {' '.join(_usage(command, context))}", "")
     yield from title("Description", "-")
     yield from _text(command.help or "")
+    yield from (f".. program:: {context.command_path}", "")
     for heading, options in _sections(command, context).items():
         yield from title(heading, "-")
         for names, text in options:
-            yield from (f"``{names}``", f"   {_plain(text)}", "")
+            yield from _option(names, text)
     if command.epilog:
         head, colon, codes = command.epilog.partition(": ")
         yield from title(head if colon else "Exit codes", "-")
@@ -99,6 +100,13 @@ def _sections(
             found.setdefault(heading, []).append(record)
     other = found.pop(_OTHER, None)
     return found if other is None else {**found, _OTHER: other}
+
+
+def _option(names: str, text: str) -> Iterator[str]:
+    """Yield an option, which the site's search finds by each of its names."""
+    found = re.findall(r"--?[\w-]+", names)
+    yield from (f".. index:: {', '.join(f'! {name}' for name in found)}", "")
+    yield from (f".. option:: {names}", "", f"   {_plain(text)}", "")
 
 
 def _text(text: str) -> Iterator[str]:

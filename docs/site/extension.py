@@ -1,15 +1,16 @@
 """The extension of Sphinx that makes the site of pages that a code host shows as well.
 
 Pages are plain Markdown, without directives. The table of contents is read from the
-lists of links in `index.md`, by its sections, and in the list of decisions; links that
-lead out of this folder are led to the pages that are made of those files. The name of a
-file, behind the language of the block that is its text, becomes the block's caption.
+lists of links in `index.md`, by its sections, and in the list of decisions; a list
+within an item of `index.md` becomes the table of contents of that item's page. Links
+that lead out of this folder are led to the pages that are made of those files. The name
+of a file, behind the language of the block that is its text, becomes its caption.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from docs.site.reference import is_field_of_tuple, reference_pages, separated
 from docs.site.root_pages import OUTSIDE, root_pages
 
 _GENERATED = "generated"
+_OPTIONS = f"{_GENERATED}/commands/"
 _LISTS = ("index", "decisions/README", "tour/README")
 _FIRST_OF_REFERENCE = "## Reference\n\nFacts to look up.\n\n"
 _MADE = f"""\
@@ -31,7 +33,7 @@ _MADE = f"""\
 * [Options and environment variables]({_GENERATED}/options.rst): with their defaults
 """
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_ITEM = re.compile(r"^\* \[[^\]]+\]\(([^)#]+)\.(?:md|rst)\)", re.MULTILINE)
+_ITEM = re.compile(r"^( *)\* \[[^\]]+\]\(([^)#]+)\.(?:md|rst)\)", re.MULTILINE)
 _FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 
@@ -39,8 +41,10 @@ _LINK = re.compile(r"\]\(((?:\.\./)+)([^)#]+)((?:#[^)]*)?)\)")
 def setup(app: Any) -> dict[str, Any]:
     """Connect what makes pages, and what reads them; called by Sphinx."""
     app.connect("builder-inited", _write_pages)
+    app.connect("env-get-outdated", _pages_of_options)
     app.connect("source-read", _adapt)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", keep_results_whole, priority=400)
     app.connect("autodoc-process-docstring", _separate)
     app.connect("autodoc-process-signature", _without_placeholders)
     app.add_lexer("relay", _relay_lexer())
@@ -68,6 +72,16 @@ def _write_pages(app: Any) -> None:
             file.write_text(text, encoding="utf-8")
 
 
+def _pages_of_options(
+    app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Return pages to read again even if they are as before.
+
+    Sphinx's search forgets the index entries of other pages, by which it finds options.
+    """
+    return sorted(one for one in env.found_docs if one.startswith(_OPTIONS))
+
+
 def _adapt(app: Any, docname: str, source: list[str]) -> None:
     """Adapt the text of a page; in place.
 
@@ -83,7 +97,15 @@ def _adapt(app: Any, docname: str, source: list[str]) -> None:
         text = text.replace(_FIRST_OF_REFERENCE, _FIRST_OF_REFERENCE + _MADE)
     if docname in _LISTS:
         text += "\n".join(contents(text))
+    if below := pages_below(_index()).get(docname):
+        text += "\n".join(_toctree("", [f"/{page}" for page in below]))
     source[0] = text
+
+
+def _index() -> str:
+    """Return the text of the index, with links as they lead on the site."""
+    text = (Path(__file__).parents[1] / "index.md").read_text(encoding="utf-8")
+    return _LINK.sub(lambda found: _led(found, "index"), text)
 
 
 def _skip(
@@ -97,6 +119,20 @@ def _separate(
 ) -> None:
     """Let letters follow a name in backquotes, as in Markdown; in place."""
     lines[:] = separated("\n".join(lines)).split("\n")
+
+
+def keep_results_whole(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Keep Napoleon from taking a result's text before a colon as its type; in place.
+
+    Types are in annotations. Napoleon gets an empty type in front of the text.
+    """
+    for at, line in enumerate(lines[:-1]):
+        if line.strip() in ("Returns:", "Yields:"):
+            text = lines[at + 1].lstrip()
+            indent = lines[at + 1].removesuffix(text)
+            lines[at + 1] = f"{indent}: {text}"
 
 
 def _without_placeholders(
@@ -155,12 +191,28 @@ def _with_notebook(text: str, docname: str) -> str:
 def contents(text: str) -> Iterator[str]:
     """Yield a hidden table of contents for each list of links to pages.
 
-    A section's heading is the caption of its table.
+    A section's heading is the caption of its table. Lists within items are left out.
     """
     pieces = _SECTION.split(text)
     for caption, piece in zip(["", *pieces[1::2]], pieces[::2], strict=True):
-        if pages := _ITEM.findall(piece):
-            yield "\n\n```{toctree}\n:hidden:"
-            if caption:
-                yield f":caption: {caption}"
-            yield from ("", *pages, "```")
+        if pages := [page for indent, page in _ITEM.findall(piece) if not indent]:
+            yield from _toctree(caption, pages)
+
+
+def pages_below(text: str) -> dict[str, list[str]]:
+    """Return, by the page of an item, the pages of the list within the item."""
+    found: dict[str, list[str]] = {}
+    above = ""
+    for indent, page in _ITEM.findall(text):
+        if indent:
+            found.setdefault(above, []).append(page)
+        else:
+            above = page
+    return found
+
+
+def _toctree(caption: str, pages: Iterable[str]) -> Iterator[str]:
+    yield "\n\n```{toctree}\n:hidden:"
+    if caption:
+        yield f":caption: {caption}"
+    yield from ("", *pages, "```")

@@ -69,10 +69,11 @@ def pass_page() -> Iterator[str]:
             ("Cost", _cost(costs, name)),
         ]
         yield from (f":{field}: {text}" for field, text in rows)
-        text = inspect.getdoc(factory) or ""
-        yield from ("", "::", "", indented(text), "")  # as `parpass explain` shows it
+        kind = "class" if inspect.isclass(factory) else "function"
+        where = f"{factory.__module__}.{factory.__qualname__}"
+        yield from ("", f".. auto{kind}:: {where}", "   :no-index:", "")
         case = cases.get(name)
-        if case is not None and "becomes::" not in text:
+        if case is not None and "becomes::" not in (inspect.getdoc(factory) or ""):
             yield from _case(case)
 
 

@@ -21,6 +21,7 @@ PLOTS = {
     "performance-scale.svg": PAGE,
     "performance-recalled.svg": PAGE.with_name("incremental.md"),
     "performance-alternatives.svg": reporting.WHEN,
+    "performance-front.svg": reporting.INDEX,
 }
 MET = Line(
     "work", "this : that", Figure(1.0, 0.1), Goal(1.04), times={"a": [0.1234567]}
@@ -81,15 +82,15 @@ def test_the_readme_has_of_each_of_its_rows_the_line_that_does_worst():
         replace(line, compares=compares)
         for line, compares in ((MISSED, "parallel run : that"), (WORSE, "that"))
     )
-    report = made(heavy=[MET, mine, others], op=[MET, MISSED], skew=[MISSED])
+    report = made(heavy=[MET, mine, others], skew=[MISSED])
     text = pages(report)[reporting.README]
     block = re.search("<!-- bench: goals -->\n(.*?)<!-- end -->", text, re.DOTALL)
     assert block is not None
     rows = [line for line in block[1].splitlines() if line.startswith("| ")][1:]
-    assert rows == [
-        "| more work | parallel run : that | 1.50 x | ≤ 1.04, **missed** | `heavy` |",
-        "| more work | this : that | 1.50 x | ≤ 1.04, **missed** | `op` |",
-    ]
+    [begins, work, result] = reporting.README_ROWS["heavy"]
+    assert mine.compares.startswith(begins)
+    command = "`python -m bench --rows heavy`"
+    assert rows == [f"| {work} | {result.format(1.5)} | {command} |"]
 
 
 def test_the_page_on_alternatives_has_what_workers_need_to_pay():
@@ -103,15 +104,28 @@ def test_the_page_on_alternatives_has_what_workers_need_to_pay():
 
 def test_the_rows_of_the_readme_are_those_of_the_command_and_have_lines():
     text = pages(kept())[reporting.README]
-    assert all(f"| `{name}` |" in text for name in reporting.README_ROWS)
+    assert all(f"--rows {name}` |" in text for name in reporting.README_ROWS)
     assert set(reporting.README_ROWS) <= set(ROWS)
+    assert len(reporting.README_ROWS) == 5
+
+
+def test_the_front_pages_say_what_the_longest_serial_run_of_a_row_became():
+    times = {"serial": [8.02], "parallel": [4.2, 4.1, 9.0], "limit": [4.0]}
+    long = replace(MET, what="long work", times=times)
+    short = replace(long, what="short work", times={**times, "serial": [2.0]})
+    for page in (reporting.README, reporting.INDEX):
+        text = " ".join(pages(made(heavy=[short, long, WORSE]))[page].split())
+        assert "**8.0 s became 4.2 s on two cores**: long work," in text
+        assert "The limit is 4.0 s, of" in text
 
 
 def test_prose_stays_and_a_page_without_its_marks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- bench: goals -->\nold\n<!-- end -->\nafter\n")
+    blocks = "<!-- bench: goals -->\nold\n<!-- end -->\n"
+    blocks += "<!-- bench: front -->\nold\n<!-- end -->\n"
+    page.write_text(f"before\n{blocks}after\n")
     monkeypatch.setattr(reporting, "README", page)
     text = pages(made(heavy=[MET]))[page]
     assert text.startswith("before\n<!-- bench: goals -->\n")

@@ -19,7 +19,12 @@ import pytest
 from docs.site.catalogues import catalogue_pages, message_of
 from docs.site.command_pages import command_pages, man_pages
 from docs.site.error_cases import CASES
-from docs.site.extension import captioned, contents
+from docs.site.extension import (
+    captioned,
+    contents,
+    keep_results_whole,
+    pages_below,
+)
 from docs.site.pass_catalogue import COSTS, shipped_passes
 from docs.site.reference import (
     canonical_names,
@@ -41,11 +46,53 @@ def listed(page: str) -> list[str]:
     return sorted(found)
 
 
+def index() -> str:
+    return (DOCS / "index.md").read_text(encoding="utf-8")
+
+
 def test_the_index_has_each_page_once():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     outside = {"../CONTRIBUTING", "../CHANGELOG", "../SECURITY"}
     lists = {"decisions/README", "tour/README"}
-    assert listed("index.md") == sorted({*pages, *lists, *outside})
+    below = [page for pages in pages_below(index()).values() for page in pages]
+    assert sorted([*listed("index.md"), *below]) == sorted({*pages, *lists, *outside})
+
+
+def test_the_sidebar_has_at_most_fifteen_entries_before_the_reference():
+    before, reference, _ = index().partition("\n## Reference\n")
+    assert reference
+    text = "\n".join(contents(before))
+    assert 10 < len(re.findall(r"^(?!```|:|$)\S+$", text, re.MULTILINE)) <= 15
+
+
+def test_a_list_within_an_item_is_the_contents_of_the_page_of_the_item():
+    text = "* [A](a.md): one\n  * [B](b/README.md)\n  * [C](c.md)\n* [D](d.md)\n"
+    assert pages_below(text) == {"a": ["b/README", "c"]}
+    [listed] = "".join(contents(f"## E\n\n{text}")).split("```{toctree}")[1:]
+    assert listed == "\n:hidden::caption: Ead```"
+
+
+def minutes_in(text: str) -> list[int]:
+    """Return the minutes that a text speaks of, in its order."""
+    words = {"three": 3, "five": 5, "six": 6, "ten": 10, "twenty-five": 25}
+    found = re.findall(r"\b([\w-]+)\s(?:minutes\b|if you read)", text)
+    return [words[one.lower()] for one in found if one.lower() in words]
+
+
+def test_times_for_a_reader_agree_from_page_to_page():
+    tour = (DOCS / "tour/README.md").read_text(encoding="utf-8")
+    whole, *parts = minutes_in(tour)
+    pages = sorted((DOCS / "tour").glob("[0-9]*.md"))
+    begin = [path.read_text(encoding="utf-8").split("\n\n")[1] for path in pages]
+    assert [minutes_in(text)[0] for text in begin] == parts
+    assert abs(sum(parts) - whole) <= 1
+    own = (DOCS / "your-own-compiler.md").read_text(encoding="utf-8")
+    told = re.search(r"takes (\S+) minutes, and\n\[the tour\]\S+ (\S+)\.", index())
+    assert told is not None
+    assert minutes_in(f"{told[1]} minutes {told[2]} minutes") == [
+        minutes_in(own)[0],
+        whole,
+    ]
 
 
 def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
@@ -53,7 +100,9 @@ def test_the_readme_fits_in_120_lines_and_its_links_lead_to_files():
     assert len(text.splitlines()) <= 120
     found = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", text)
     linked = {file for file, _ in found}
-    assert {"docs/index.md", "docs/report.png", "SECURITY.md", "CITATION.cff"} <= linked
+    names = ("performance-front", "own-ir", "function-way")
+    pictures = {f"docs/{name}.svg" for name in names}
+    assert {"docs/index.md", "SECURITY.md", "CITATION.cff", *pictures} <= linked
     assert [one for one in linked if not (DOCS.parent / one).exists()] == []
     for file, anchor in found:
         page = (DOCS.parent / file).read_text(encoding="utf-8") if anchor else ""
@@ -123,6 +172,20 @@ def test_each_public_function_class_and_method_says_what_it_does():
     assert unsaid == []
 
 
+def test_help_has_no_at_that_would_become_an_address_of_mail():
+    quoted = re.compile(r"``.*?``|^ {4}.*$", re.MULTILINE)
+    texts = [quoted.sub("", page) for page in command_pages().values()]
+    assert any(r"\@" in text for text in texts)
+    assert [text for text in texts if re.search(r"(?<!\\)@", text)] == []
+
+
+def test_the_text_of_a_result_is_no_type_before_its_colon():
+    lines = ["Return one.", "", "Returns:", "    One: the first.", "", "Raises:"]
+    keep_results_whole(None, "function", "one", None, None, lines)
+    assert lines[3] == "    : One: the first."
+    assert lines[:3] + lines[4:] == ["Return one.", "", "Returns:", "", "Raises:"]
+
+
 def test_every_integration_of_the_tests_has_a_page():
     mine = {"codemod", "dask", "otel", "qiskit", "xdsl"}
     assert {f"parpass.integrations.{name}" for name in mine} <= public_modules().keys()
@@ -144,7 +207,8 @@ def test_the_catalogues_have_every_pass_error_option_and_variable():
     in_page = re.findall(r"^.. _error-(\w+):$", pages["errors"], re.MULTILINE)
     assert in_page == list(error_classes())
     for name in [*(one.key for one in config_options()), *ENVIRONMENT]:
-        assert f"\n``{name}``" in pages["options"]
+        directive = rf"^\.\. (?:confval|envvar):: {re.escape(name)}$"
+        assert re.search(directive, pages["options"], re.MULTILINE)
 
 
 def remarks_in(path: Path) -> set[tuple[str, str]]:
@@ -201,7 +265,9 @@ def test_a_page_of_each_subcommand_has_its_options_and_is_a_man_page():
         for param in command.params:
             if isinstance(param, click.Option):
                 longest = max(param.opts, key=len)
-                assert re.search(rf"^``.*{longest}\b", page, re.MULTILINE), longest
+                entry = rf"^\.\. index:: .*! {longest}(?:,.*)?$"
+                listed = rf"{entry}\n\n\.\. option:: .*{longest}\b"
+                assert re.search(listed, page, re.MULTILINE), longest
 
 
 @pytest.mark.parametrize("name", CASES)
