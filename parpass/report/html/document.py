@@ -37,10 +37,17 @@ class PassRow(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """The text of a function after a pass that changed it; `None` for the first."""
+    """The text of a function after a pass that changed it.
+
+    Attributes:
+        after: The pass; None for the first version.
+        text: The text.
+        diff: What changed since the version before; empty for the first one.
+    """
 
     after: str | None = msgspec.field(name="pass")
     text: str
+    diff: str
 
 
 class FunctionRow(msgspec.Struct, frozen=True):

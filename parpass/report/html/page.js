@@ -224,7 +224,7 @@ async function oneFunction(name, wanted, view) {
   else if (!versions.length) shown = element("p", { class: "dim" }, "Its text was not recorded.");
   else if (view === "graph") shown = graphOf(versions[version].text);
   else if (view === "text" || version <= 0) shown = textOf(versions[version].text);
-  else shown = diffOf(versions[version - 1].text, versions[version].text);
+  else shown = textOf(versions[version].diff, CLASSES);
   const changes = Math.max(0, versions.length - 1);
   const count = changes ? `changed by ${changes} ${changes > 1 ? "passes" : "pass"}` : "not changed";
   return [
@@ -236,9 +236,11 @@ async function oneFunction(name, wanted, view) {
   ];
 }
 
-function textOf(text) {
+const CLASSES = { "+": "added", "-": "removed", "@": "hunk" }; // of lines of a diff, by how they begin
+
+function textOf(text, classes = {}) {
   const lines = text.split("\n");
-  const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", {}, line));
+  const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", { class: classes[line[0]] }, line));
   const cut = lines.length > SHOWN_LINES ? more(lines.length - SHOWN_LINES, "lines") : null;
   return element("div", {}, element("pre", { tabindex: 0 }, shown), cut);
 }
@@ -272,84 +274,6 @@ function besideSource(own) {
     made.push(element("p", { class: "dim" }, source), pre);
   }
   return element("div", {}, made);
-}
-
-// ---------------------------------------------------------------- diff
-
-const CONTEXT = 3; // lines around a change
-const MOST_EDITS = 500; // beyond them a block is shown as replaced whole
-
-// Myers' greedy algorithm (1986): the shortest script of deletions and insertions.
-function edits(before, after) {
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
-  let tail = 0;
-  const most = Math.min(before.length, after.length) - head;
-  while (tail < most && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
-  const old = before.slice(head, before.length - tail);
-  const young = after.slice(head, after.length - tail);
-  return [
-    ...before.slice(0, head).map((line) => [" ", line]),
-    ...middle(old, young),
-    ...before.slice(before.length - tail).map((line) => [" ", line]),
-  ];
-}
-
-function middle(old, young) {
-  const replaced = () => [...old.map((line) => ["-", line]), ...young.map((line) => ["+", line])];
-  if (!old.length || !young.length) return replaced();
-  const reach = new Map([[1, 0]]);
-  const trace = [];
-  for (let steps = 0; steps <= Math.min(MOST_EDITS, old.length + young.length); steps += 1) {
-    trace.push(new Map(reach));
-    for (let k = -steps; k <= steps; k += 2) {
-      const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
-      let x = down ? reach.get(k + 1) : reach.get(k - 1) + 1;
-      while (x < old.length && x - k < young.length && old[x] === young[x - k]) x += 1;
-      reach.set(k, x);
-      if (x >= old.length && x - k >= young.length) return walkedBack(old, young, trace);
-    }
-  }
-  return replaced();
-}
-
-function walkedBack(old, young, trace) {
-  const script = [];
-  let x = old.length;
-  let y = young.length;
-  for (let steps = trace.length - 1; steps >= 0; steps -= 1) {
-    const reach = trace[steps];
-    const k = x - y;
-    const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
-    const beforeK = down ? k + 1 : k - 1;
-    const beforeX = reach.get(beforeK);
-    const beforeY = beforeX - beforeK;
-    while (x > beforeX && y > beforeY && x > 0 && y > 0) { x -= 1; y -= 1; script.push([" ", old[x]]); }
-    if (steps > 0) script.push(down ? ["+", young[--y]] : ["-", old[--x]]);
-  }
-  return script.reverse();
-}
-
-const CLASSES = { "+": "added", "-": "removed" };
-
-function diffOf(before, after) {
-  const script = edits(before.split("\n"), after.split("\n"));
-  const near = new Set();
-  script.forEach(([mark], at) => {
-    if (mark !== " ") for (let one = at - CONTEXT; one <= at + CONTEXT; one += 1) near.add(one);
-  });
-  const pre = element("pre", { tabindex: 0 });
-  let left = 0;
-  let shown = 0;
-  script.forEach(([mark, line], at) => {
-    if (!near.has(at) || shown >= SHOWN_LINES) { left += 1; return; }
-    if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
-    left = 0;
-    shown += 1;
-    pre.append(element("span", { class: CLASSES[mark] }, `${mark} ${line}`));
-  });
-  if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
-  return pre;
 }
 
 // ---------------------------------------------------------------- addresses and keys

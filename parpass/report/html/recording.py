@@ -15,6 +15,7 @@ from parpass.report.report import RunReport
 from parpass.report.timeline import Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.structural_diff import ComparedText
 
 MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 
@@ -113,11 +114,15 @@ class RecordedRuns(PassInstrument):
         Of one that no pass changed it is the one that is in the module.
         """
         kept: Sequence[tuple[str | None, bytes]] = self._versions.get(function, ())
-        for after, text in kept:
-            yield Version(after, zlib.decompress(text).decode())
+        before: ComparedText | None = None
+        for after, deflated in kept:
+            text = zlib.decompress(deflated).decode()
+            made = ComparedText(text)
+            yield Version(after, text, "" if before is None else before.diff_to(made))
+            before = made
         if kept or self._module is None:
             return
         mod, adapter = self._module
         value = adapter.functions(mod).get(function)
         if value is not None:
-            yield Version(None, adapter.function_text(function, value, mod))
+            yield Version(None, adapter.function_text(function, value, mod), "")

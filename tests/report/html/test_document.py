@@ -36,7 +36,10 @@ def chain(text: str) -> Chain:
 
 def document(texts: Sequence[Sequence[str]], title: str = "a run") -> Document:
     versions = [
-        [Version(f"Pass{at}" if at else None, text) for at, text in enumerate(one)]
+        [
+            Version(f"Pass{at}" if at else None, text, text)
+            for at, text in enumerate(one)
+        ]
         for one in texts
     ]
     functions = [
