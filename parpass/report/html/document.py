@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
+_SCRIPTS = ("graph.js", "chains.js", "timeline.js", "page.js")
 
 
 class TimeRow(msgspec.Struct, frozen=True):
@@ -27,10 +28,14 @@ class TimeRow(msgspec.Struct, frozen=True):
 
 
 class PassRow(msgspec.Struct, frozen=True):
-    """A pass, over all functions and processes; None is for what was not recorded."""
+    """A pass, over all functions and processes; None is for what was not recorded.
+
+    It is called as often on a function as it is in the pipeline.
+    """
 
     name: str
     seconds: float
+    calls: int | None
     functions: int | None
     changed: int | None
     remarks: int
@@ -51,10 +56,35 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class FunctionRow(msgspec.Struct, frozen=True):
+    """A function; `passes` has the seconds that each pass took on it, by its index."""
+
     name: str
     seconds: float
     versions: int
     remarks: int
+    passes: Sequence[tuple[int, float]] = ()
+
+
+class TimelineChart(msgspec.Struct, frozen=True):
+    """What is drawn of the timeline: slices, by columns of equal length.
+
+    Attributes:
+        tracks: The names of the tracks, the topmost first.
+        names: The names of passes and of what else there is to do.
+        track: The index of the track of each slice.
+        start: Microseconds from the start of the run.
+        stop: Likewise.
+        name: The index of its name.
+        function: The index of its function; -1 if it is of none.
+    """
+
+    tracks: list[str]
+    names: list[str]
+    track: list[int]
+    start: list[int]
+    stop: list[int]
+    name: list[int]
+    function: list[int]
 
 
 class RemarkRow(msgspec.Struct, frozen=True):
@@ -120,10 +150,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         sources: Source texts by name, which remarks are shown in.
         chains: How compiled functions came from the source; none of other runs than a
             build's.
-        timeline: The chart of the timeline, as `chart` returns it; None if there is
-            none.
-        without_timeline: Why there is none, and how to get one.
-        charts: The script that draws the timeline, if there is one.
+        timeline: The timeline; None if there is none.
+        command: The command that made the page; empty if it was made by a program.
     """
 
     title: str
@@ -139,17 +167,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     remarks: Sequence[RemarkRow]
     sources: Mapping[str, str]
     chains: Sequence[Chain] = ()
-    timeline: Any = None
-    without_timeline: str = ""
-    charts: str = ""
+    timeline: TimelineChart | None = None
+    command: str = ""
 
     def to_html(self) -> str:
-        script = "\n".join(map(_part, ("graph.js", "chains.js", "page.js")))
+        script = "\n".join(map(_part, _SCRIPTS))
         return string.Template(_part("page.html")).substitute(
             title=escape(self.title),
             style=_part("page.css"),
             data=_json(self),
-            charts=_in_script(self.charts),
             script=script,
         )
 
@@ -164,7 +190,7 @@ def _part(name: str) -> str:
 
 def _json(document: Document) -> str:
     shown = msgspec.structs.asdict(document)
-    del shown["charts"], shown["versions"]
+    del shown["versions"]
     shown["chains"] = [msgspec.structs.replace(one, text="") for one in document.chains]
     shown["chunks"] = _chunks(document.versions)
     shown["loop_chunks"] = _chunks([one.text for one in document.chains])
@@ -182,8 +208,3 @@ def _packed(items: Sequence[Any]) -> str | None:
     if not any(items):
         return None
     return base64.b64encode(zlib.compress(msgspec.json.encode(items))).decode()
-
-
-def _in_script(text: str) -> str:
-    """Return a script as it may stand in a page; in its strings `<` is escaped."""
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -31,8 +31,8 @@ class RecordedRuns(PassInstrument):
         remarks: The remarks, in serial order.
         changed: How many functions each pass changed.
         tracks: The slices of each track, by its name.
-        seconds: The time of passes on each function.
-        calls: On how many functions each pass ran.
+        seconds: The time of each pass on each function, by function and pass.
+        calls: How often each pass ran on a function.
         sources: The source texts of the modules, by name.
         chains: How compiled functions came from the source; a build adds them.
         left_out: How many versions were not kept, as there was too much text.
@@ -46,7 +46,7 @@ class RecordedRuns(PassInstrument):
         self.remarks: list[Remark] = []
         self.changed: Counter[str] = Counter()
         self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.calls: Counter[str] = Counter()
         self.sources: dict[str, str] = {}
         self.chains: Sequence[Chain] = ()
@@ -82,7 +82,8 @@ class RecordedRuns(PassInstrument):
         slices = recorded.ordered_slices
         self.tracks[recorded.track.name] += slices
         for pass_name, call in function_calls(slices):
-            self.seconds[call.name] += call.ended - call.began
+            took = self.seconds[call.name]
+            took[pass_name] = took.get(pass_name, 0.0) + call.ended - call.began
             self.calls[pass_name] += 1
 
     def add_module(self, mod: Any) -> None:
