@@ -152,6 +152,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             build's.
         timeline: The timeline; None if there is none.
         command: The command that made the page; empty if it was made by a program.
+        trace: A trace file, compressed and in base64; empty if there is none.
     """
 
     title: str
@@ -169,6 +170,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     chains: Sequence[Chain] = ()
     timeline: TimelineChart | None = None
     command: str = ""
+    trace: str = ""
 
     def to_html(self) -> str:
         script = "\n".join(map(_part, _SCRIPTS))

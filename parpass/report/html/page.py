@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -38,14 +39,9 @@ _DRAWN = {
 class Recording(RecordedRuns):
     """The recording of some runs, and its page; `Runner.record` makes one."""
 
-    def to_html(self, title: str = "A run of parpass", command: str = "") -> str:
-        """Return the recording as a page: one file, which needs no network.
-
-        Args:
-            title: What stands above it.
-            command: The command that makes the page again, if there is one.
-        """
-        return document_of(self, title, command).to_html()
+    def to_html(self, title: str = "A run of parpass") -> str:
+        """Return the recording as a page: one file, which needs no network."""
+        return document_of(self, title).to_html()
 
     def write(self, path: str | Path, title: str = "A run of parpass") -> None:
         """Write the recording as a page.
@@ -64,7 +60,7 @@ class Recording(RecordedRuns):
         return mime_bundle(text, self._repr_html_())
 
 
-def document_of(recording: RecordedRuns, title: str, command: str = "") -> Document:
+def document_of(recording: RecordedRuns, title: str) -> Document:
     report = recording.report
     shown = None if report is None else report.sections()
     by_function = Counter(one.function for one in recording.remarks)
@@ -113,7 +109,8 @@ def document_of(recording: RecordedRuns, title: str, command: str = "") -> Docum
         },
         chains=recording.chains,
         timeline=_timeline(recording, names),
-        command=command,
+        command=recording.command,
+        trace=base64.b64encode(recording.trace).decode(),
     )
 
 

@@ -35,6 +35,8 @@ class RecordedRuns(PassInstrument):
         calls: How often each pass ran on a function.
         sources: The source texts of the modules, by name.
         chains: How compiled functions came from the source; a build adds them.
+        command: The command that made it; empty if a program did.
+        trace: The trace file of the runs, compressed; empty if there is none.
         left_out: How many versions were not kept, as there was too much text.
     """
 
@@ -50,6 +52,8 @@ class RecordedRuns(PassInstrument):
         self.calls: Counter[str] = Counter()
         self.sources: dict[str, str] = {}
         self.chains: Sequence[Chain] = ()
+        self.command = ""
+        self.trace = b""
         self.left_out = 0
         self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
         self._bytes = 0

@@ -154,8 +154,32 @@ function timelineChart(slices) {
     element(
       "div", { class: "controls" },
       button("+", "zoom in", () => zoom(0.5)), button("−", "zoom out", () => zoom(2)), button("All", "show all", () => moveTo(0, end)),
+      traceLinks(),
     ),
     frame,
+  ];
+}
+
+// Gives the trace to Perfetto's page, as that asks to be given one: it is sent when the
+// page answers, and nothing but the browser sees it.
+function openInPerfetto(at = "https://ui.perfetto.dev") {
+  const opened = window.open(at);
+  const asking = setInterval(() => opened.postMessage("PING", at), 50);
+  window.addEventListener("message", function answered(event) {
+    if (event.source !== opened || event.data !== "PONG") return;
+    clearInterval(asking);
+    window.removeEventListener("message", answered);
+    const buffer = Uint8Array.from(atob(data.trace), (char) => char.charCodeAt(0)).buffer;
+    opened.postMessage({ perfetto: { buffer, title: document.title, fileName: "trace.json.gz" } }, at);
+  });
+}
+
+function traceLinks() {
+  if (!data.trace) return [];
+  const saved = `data:application/gzip;base64,${data.trace}`;
+  return [
+    element("button", { type: "button", onclick: () => openInPerfetto() }, "Open the trace in Perfetto"),
+    element("a", { href: saved, download: "trace.json.gz" }, "Save the trace"),
   ];
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from parpass.report.html.document import (
     Version,
 )
 from parpass.transform.capture.structural_diff import structural_diff
-from tests.support.browser import OpenedPage, opened_page
+from tests.support.browser import OpenedPage, opened_page, serving
 
 pytestmark = pytest.mark.browser
 
@@ -35,6 +36,16 @@ TEXT = """def @{0}(%x: Tensor[(8), float32]) {{
   %4 = add(%3, %0);
   negative(%4)
 }}"""
+
+
+# Does what Perfetto's page does with one that gives it a trace.
+PERFETTO = """<p></p><script>
+addEventListener("message", (event) => {
+  if (event.data === "PING") event.source.postMessage("PONG", event.origin);
+  const { title, buffer } = event.data.perfetto ?? {};
+  if (buffer) document.querySelector("p").append(`${title}: ${buffer.byteLength} bytes`);
+});
+</script>"""
 
 
 def chain(at: int) -> Chain:
@@ -94,6 +105,8 @@ def document(functions: int) -> Document:
         ],
         sources={"m": "one\ntwo\nthree"},
         chains=[chain(at) for at in range(functions)],
+        command="parpass opt 'a <b>.relay' -O3",
+        trace=base64.b64encode(b"abc").decode(),
         timeline=TimelineChart(
             tracks=["a", "b"],
             names=["InferType", "idle"],
@@ -198,7 +211,7 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     page.focus("tbody tr")
     page.keyboard.press("Enter")
     shown = arrived(opened, "kernel/f3")
-    assert "  for j: 4 times, writes out" in page.inner_text("pre")
+    assert "  for j: 4 times, writes out" in page.inner_text("main pre")
     steps = ["line of conv6", "made by a pass", "Fused function", "Loops", "64 bytes"]
     assert sorted(steps, key=shown.index) == steps
     page.click("summary")
@@ -284,6 +297,26 @@ def test_the_timeline_zooms_and_shows_all_again(opened: OpenedPage):
     assert opened.page.evaluate(times) == [250000, 750000]
     opened.page.click("[aria-label='show all']")
     assert opened.page.evaluate(times) == [0, 1e6]
+
+
+def test_the_command_that_made_it_is_shown(opened: OpenedPage):
+    opened.page.click("text=The command that made this page")
+    assert opened.page.inner_text(".command pre") == "parpass opt 'a <b>.relay' -O3"
+
+
+def test_the_trace_is_given_to_perfetto_by_a_click(report: str):
+    folder = Path(report.removeprefix("file://")).parent
+    (folder / "perfetto.html").write_text(PERFETTO)
+    with serving(folder, {}) as url, opened_page(f"{url}/report.html") as opened:
+        go(opened, "timeline")
+        assert opened.page.locator("text=Open the trace in Perfetto").is_visible()
+        with opened.page.expect_popup() as popup:
+            opened.page.evaluate(f"openInPerfetto('{url}/perfetto.html')")
+        popup.value.wait_for_selector("text=a run: 3 bytes")
+        with opened.page.expect_download() as download:
+            opened.page.click("text=Save the trace")
+        assert download.value.path().read_bytes() == b"abc"
+        assert opened.errors == []
 
 
 def test_no_two_kinds_have_one_colour(opened: OpenedPage):
