@@ -173,16 +173,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     trace: str = ""
 
     def to_html(self) -> str:
-        script = "\n".join(map(_part, _SCRIPTS))
-        return string.Template(_part("page.html")).substitute(
+        script = "\n".join(map(part, _SCRIPTS))
+        return string.Template(part("page.html")).substitute(
             title=escape(self.title),
-            style=_part("page.css"),
+            style=part("page.css"),
             data=_json(self),
             script=script,
         )
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a file that pages are put together from."""
     return (
         resources.files("parpass.report.html")
         .joinpath(name)

@@ -39,11 +39,11 @@ TEXT = """def @{0}(%x: Tensor[(8), float32]) {{
 
 
 # Does what Perfetto's page does with one that gives it a trace.
-PERFETTO = """<p></p><script>
+PERFETTO = """<script>
 addEventListener("message", (event) => {
   if (event.data === "PING") event.source.postMessage("PONG", event.origin);
   const { title, buffer } = event.data.perfetto ?? {};
-  if (buffer) document.querySelector("p").append(`${title}: ${buffer.byteLength} bytes`);
+  if (buffer) document.body.append(`${title}: ${buffer.byteLength} bytes`);
 });
 </script>"""
 
