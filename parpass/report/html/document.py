@@ -66,7 +66,7 @@ class FunctionRow(msgspec.Struct, frozen=True):
 
 
 class TimelineChart(msgspec.Struct, frozen=True):
-    """What is drawn of the timeline: slices, by columns of equal length.
+    """The slices of the timeline that are drawn, by columns of equal length.
 
     Attributes:
         tracks: The names of the tracks, the topmost first.

@@ -214,8 +214,8 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     assert "  for j: 4 times, writes out" in page.inner_text("main pre")
     steps = ["line of conv6", "made by a pass", "Fused function", "Loops", "64 bytes"]
     assert sorted(steps, key=shown.index) == steps
-    page.click("summary")
-    assert page.inner_text("details pre").startswith("@f3 = primfn() <b> {")
+    page.click("main summary")
+    assert page.inner_text("main details pre").startswith("@f3 = primfn() <b> {")
     page.click("text=passes on f3")
     assert "3. FoldConstant" in arrived(opened, "function/f3/last/diff")
     page.click("text=where it comes from")
