@@ -119,8 +119,8 @@ class ComparedText:
         """Return what each name of the newer text becomes in the diff.
 
         It is the one that stands most often in its place in matching lines, so what
-        took the place of something else has that one's name. Others that are not free
-        get the next number.
+        took the place of something else has that one's name. Others keep their own, or
+        get the next number if it is taken.
         """
         old, new = self._lines, newer._lines
         votes = Counter(
@@ -134,13 +134,16 @@ class ComparedText:
             if name not in found and older not in taken:
                 found[name] = older
                 taken.add(older)
+        given = dict.fromkeys(name for line in new for name in line.names)
+        own = [name for name in given if name not in found and name not in taken]
+        found.update(zip(own, own, strict=True))
+        taken.update(own)
         taken.update(name for line in old for name in line.names)
         numbers: Counter[str] = Counter()
-        for name in (name for line in new for name in line.names):
+        for name in given:
             if name not in found:
-                free = name if name not in taken else _free_name(name, taken, numbers)
-                found[name] = free
-                taken.add(free)
+                found[name] = _free_name(name, taken, numbers)
+                taken.add(found[name])
         return found
 
 

@@ -75,6 +75,14 @@ def test_a_new_value_has_a_name_that_is_free():
     ]
 
 
+def test_a_name_that_nothing_else_has_stays():
+    before, after = "f(%x)\ng(%x)\nh(%x)", "f(%x) /* int */\ng(%x) /* int */"
+    assert [line for line in changed(before, after) if line[0] == "+"] == [
+        "+f(%x) /* int */",
+        "+g(%x) /* int */",
+    ]
+
+
 def test_the_order_of_operands_is_a_difference():
     after = BEFORE.replace("add(%1, %3)", "add(%3, %1)")
     assert changed(BEFORE, after) == ["-  %4 = add(%1, %3);", "+  %4 = add(%3, %1);"]
