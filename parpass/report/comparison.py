@@ -16,6 +16,7 @@ from statistics import median, quantiles
 import msgspec
 
 from parpass.errors import ArgumentError
+from parpass.report.figures import time_text
 from parpass.report.profile import Counts, Profile, RunProfile
 
 MIN_RUNS = 3  # of both sides, for the noise to be known
@@ -66,6 +67,32 @@ class Change(msgspec.Struct, frozen=True):
     def percent(self) -> float | None:
         """The change in percent of that before; None where it took none."""
         return self.difference / self.before * 100 if self.before else None
+
+
+def amounts(change: Change, text: Callable[[float], str]) -> list[str]:
+    """Return a change as words: its name, before, after, change, noise, percent, kind.
+
+    `text` writes an amount.
+    """
+    before, after = (
+        "" if one is None else text(one) for one in (change.before, change.after)
+    )
+    sign = "-" if change.difference < 0 else "+"
+    is_one_sided = change.before is None or change.after is None
+    percent = None if is_one_sided else change.percent
+    return [
+        change.name,
+        before,
+        after,
+        f"{sign}{text(abs(change.difference))}",
+        "" if change.noise is None else text(change.noise),
+        "" if percent is None else f"{percent:+.1f}%",
+        str(change.verdict),
+    ]
+
+
+def seconds_text(seconds: float) -> str:
+    return time_text(seconds) if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
 
 
 class CountChange(msgspec.Struct, frozen=True):

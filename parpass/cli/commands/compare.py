@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from parpass.cli.options import shared
-from parpass.cli.options.structs import command, option_struct, running, showing
+from parpass.cli.options.structs import (
+    command,
+    option_struct,
+    running,
+    showing,
+    writing,
+)
 
 if TYPE_CHECKING:
     from parpass.report.profile import Profile
@@ -28,6 +34,9 @@ class CompareOptions:
         default=20,
         show_default=True,
         help="Show N rows of each table at the most.",
+    )
+    report: str | None = writing(
+        "--report", metavar="OUT", help="Write a page of HTML, with everything, too."
     )
     fail_above: float | None = running(
         "--fail-above",
@@ -54,8 +63,9 @@ def compare(given: CompareOptions) -> None:
     \b
     Example:
       parpass opt model.onnx -O3 --profile before.json --repeat 9 -o out.relay
-      parpass compare before.json after.json --fail-above 10
+      parpass compare before.json after.json --fail-above 10 --report page.html
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
+    from parpass.cli.files.writing import check_outputs, write_text
     from parpass.cli.output.comparison_tables import (
         print_comparison,
         print_comparison_json,
@@ -67,11 +77,16 @@ def compare(given: CompareOptions) -> None:
 
     before, after, fail_above = given.before, given.after, given.fail_above
     shared.check_standard_input((before, after))
+    check_outputs({"--report": given.report})
     profiles = _read(before), _read(after)
     try:
         found = compare_profiles(*profiles, (str(before), str(after)))
     except ArgumentError as error:
         raise InputError(error) from None
+    if given.report is not None:
+        from parpass.report.html.comparison_page import comparison_page
+
+        write_text(comparison_page(found, str(before), str(after)), given.report)
     if given.as_json:
         print_comparison_json(found)
     else:

@@ -38,7 +38,8 @@ def diff(given: DiffOptions) -> None:
 
     They are equal if they are the same but for the names of variables that they bind,
     for spans, and for how the text is written. Otherwise the output lists functions
-    that are in one of them only, and the first difference of the others.
+    that are in one of them only, and for each of the others where it begins to differ,
+    and a diff in which what is the same has the names that it has in LEFT.
 
     LEFT and RIGHT are what parpass opt reads; one of them may be -.
 
@@ -70,12 +71,16 @@ def diff(given: DiffOptions) -> None:
 def _differences(
     adapter: ModuleAdapter, one: Any, other: Any, left: str, right: str
 ) -> Iterator[str]:
+    from parpass.transform.capture.structural_diff import structural_diff
+
     mine, theirs = adapter.functions(one), adapter.functions(other)
     for name in mine:
         if name not in theirs:
             yield f"function '{name}' is only in {left}"
         elif (found := adapter.difference(mine[name], theirs[name])) is not None:
-            yield f"function '{name}': {found}"
+            before = adapter.function_text(name, mine[name], one)
+            after = adapter.function_text(name, theirs[name], other)
+            yield f"function '{name}': {found}\n{structural_diff(before, after)}"
     yield from (
         f"function '{name}' is only in {right}" for name in theirs if name not in mine
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import shlex
 from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from parpass.cli.files.writing import write_text
-from parpass.cli.output.failure import InputError
+from parpass.cli.output.failure import ARGUMENTS, InputError
 from parpass.runner import Runner
 from parpass.transform import PassContext
 
@@ -19,12 +22,13 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def writing_report(
-    path: str | None, runner: Runner, context: PassContext
+    path: str | None, runner: Runner, context: PassContext, trace: str | None
 ) -> Generator[Recording | None]:
     """Record the runs of the block, and write what was recorded, however it ends.
 
     A page that cannot be written is a warning, and the result of the runs stands.
-    Without a path nothing is recorded.
+    Without a path nothing is recorded. `trace` is the path of a trace that the block
+    writes, which is in the page, too.
     """
     if path is None:
         yield None
@@ -35,7 +39,18 @@ def writing_report(
             yield recording
     finally:
         if recording is not None:
+            given = click.get_current_context().meta.get(ARGUMENTS, ())
+            recording.command = shlex.join(["parpass", *given])
+            recording.trace = b"" if trace is None else _trace(trace)
             _write(recording, path)
+
+
+def _trace(path: str) -> bytes:
+    try:
+        written = Path(path).read_bytes()
+    except OSError:  # it could not be written either, and that was said
+        return b""
+    return written if path.endswith(".gz") else gzip.compress(written)
 
 
 def _write(recording: Recording, path: str) -> None:

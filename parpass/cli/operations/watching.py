@@ -105,11 +105,11 @@ class Watching:
         *contexts, self._serial = contexts
         self._runner, self._contexts = runner, contexts
         with contextlib.ExitStack() as stack:
+            recording = stack.enter_context(
+                writing_report(options.report, runner, contexts[0], options.trace)
+            )
             if options.trace is not None:
                 stack.enter_context(runner.trace(options.trace))
-            recording = stack.enter_context(
-                writing_report(options.report, runner, contexts[0])
-            )
             self._numbers = stack.enter_context(
                 writing_profile(
                     options.profile,

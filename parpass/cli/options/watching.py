@@ -62,7 +62,8 @@ class WatchOptions:
         "--report",
         metavar="OUT",
         help="Write a page of HTML that shows how the run went: the timeline, what "
-        "each pass changed in which function, remarks, where the time went.",
+        "each pass changed in which function, remarks, where the time went; and the "
+        "trace, with --trace.",
     )
     profile: str | None = written(
         "--profile",

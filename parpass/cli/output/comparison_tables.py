@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -16,8 +16,10 @@ from parpass.report.comparison import (
     Comparison,
     CountChange,
     Verdict,
+    amounts,
+    seconds_text,
 )
-from parpass.report.figures import size_text, time_text
+from parpass.report.figures import size_text
 
 _Text = Callable[[float], str]  # of an amount
 
@@ -27,8 +29,8 @@ def print_comparison(found: Comparison, most: int) -> None:
     for note in found.notes:
         click.echo(f"Note: {note}")
     for title, what, changes, text in (
-        ("Time by pass", "pass", [found.run, *found.passes], _time_text),
-        ("Time by function", "function", found.functions, _time_text),
+        ("Time by pass", "pass", [found.run, *found.passes], seconds_text),
+        ("Time by function", "function", found.functions, seconds_text),
         ("Memory by pass", "pass", found.memory, size_text),
     ):
         if changes:
@@ -56,26 +58,9 @@ def _print_changes(
 ) -> None:
     verdict = Column("which is", min_width=max(map(len, Verdict)))
     headings = [name_column(what), "before", "after", "change", "noise", "", verdict]
-    rows = [list(_cells(one, text)) for one in changes[:most]]
+    rows = [amounts(one, text) for one in changes[:most]]
     print_table(title, headings, rows, stderr=False)
     _print_left_out(len(changes) - most, "smaller changes")
-
-
-def _cells(change: Change, text: _Text) -> Iterator[str]:
-    yield change.name
-    for amount in (change.before, change.after):
-        yield "" if amount is None else text(amount)
-    sign = "-" if change.difference < 0 else "+"
-    yield f"{sign}{text(abs(change.difference))}"
-    yield "" if change.noise is None else text(change.noise)
-    is_one_sided = change.before is None or change.after is None
-    percent = None if is_one_sided else change.percent
-    yield "" if percent is None else f"{percent:+.1f}%"
-    yield str(change.verdict)
-
-
-def _time_text(seconds: float) -> str:
-    return time_text(seconds) if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
 
 
 def _print_counters(changes: Sequence[CountChange]) -> None:

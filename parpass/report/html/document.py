@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
+_SCRIPTS = ("graph.js", "chains.js", "timeline.js", "page.js")
 
 
 class TimeRow(msgspec.Struct, frozen=True):
@@ -27,27 +28,63 @@ class TimeRow(msgspec.Struct, frozen=True):
 
 
 class PassRow(msgspec.Struct, frozen=True):
-    """A pass, over all functions and processes; None is for what was not recorded."""
+    """A pass, over all functions and processes; None is for what was not recorded.
+
+    It is called as often on a function as it is in the pipeline.
+    """
 
     name: str
     seconds: float
+    calls: int | None
     functions: int | None
     changed: int | None
     remarks: int
 
 
 class Version(msgspec.Struct, frozen=True):
-    """The text of a function after a pass that changed it; `None` for the first."""
+    """The text of a function after a pass that changed it.
+
+    Attributes:
+        after: The pass; None for the first version.
+        text: The text.
+        diff: What changed since the version before; empty for the first one.
+    """
 
     after: str | None = msgspec.field(name="pass")
     text: str
+    diff: str
 
 
 class FunctionRow(msgspec.Struct, frozen=True):
+    """A function; `passes` has the seconds that each pass took on it, by its index."""
+
     name: str
     seconds: float
     versions: int
     remarks: int
+    passes: Sequence[tuple[int, float]] = ()
+
+
+class TimelineChart(msgspec.Struct, frozen=True):
+    """The slices of the timeline that are drawn, by columns of equal length.
+
+    Attributes:
+        tracks: The names of the tracks, the topmost first.
+        names: The names of passes and of what else there is to do.
+        track: The index of the track of each slice.
+        start: Microseconds from the start of the run.
+        stop: Likewise.
+        name: The index of its name.
+        function: The index of its function; -1 if it is of none.
+    """
+
+    tracks: list[str]
+    names: list[str]
+    track: list[int]
+    start: list[int]
+    stop: list[int]
+    name: list[int]
+    function: list[int]
 
 
 class RemarkRow(msgspec.Struct, frozen=True):
@@ -113,10 +150,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         sources: Source texts by name, which remarks are shown in.
         chains: How compiled functions came from the source; none of other runs than a
             build's.
-        timeline: The chart of the timeline, as `chart` returns it; None if there is
-            none.
-        without_timeline: Why there is none, and how to get one.
-        charts: The script that draws the timeline, if there is one.
+        timeline: The timeline; None if there is none.
+        command: The command that made the page; empty if it was made by a program.
+        trace: A trace file, compressed and in base64; empty if there is none.
     """
 
     title: str
@@ -132,22 +168,22 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     remarks: Sequence[RemarkRow]
     sources: Mapping[str, str]
     chains: Sequence[Chain] = ()
-    timeline: Any = None
-    without_timeline: str = ""
-    charts: str = ""
+    timeline: TimelineChart | None = None
+    command: str = ""
+    trace: str = ""
 
     def to_html(self) -> str:
-        script = "\n".join(map(_part, ("graph.js", "chains.js", "page.js")))
-        return string.Template(_part("page.html")).substitute(
+        script = "\n".join(map(part, _SCRIPTS))
+        return string.Template(part("page.html")).substitute(
             title=escape(self.title),
-            style=_part("page.css"),
+            style=part("page.css"),
             data=_json(self),
-            charts=_in_script(self.charts),
             script=script,
         )
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a file that pages are put together from."""
     return (
         resources.files("parpass.report.html")
         .joinpath(name)
@@ -157,7 +193,7 @@ def _part(name: str) -> str:
 
 def _json(document: Document) -> str:
     shown = msgspec.structs.asdict(document)
-    del shown["charts"], shown["versions"]
+    del shown["versions"]
     shown["chains"] = [msgspec.structs.replace(one, text="") for one in document.chains]
     shown["chunks"] = _chunks(document.versions)
     shown["loop_chunks"] = _chunks([one.text for one in document.chains])
@@ -175,8 +211,3 @@ def _packed(items: Sequence[Any]) -> str | None:
     if not any(items):
         return None
     return base64.b64encode(zlib.compress(msgspec.json.encode(items))).decode()
-
-
-def _in_script(text: str) -> str:
-    """Return a script as it may stand in a page; in its strings `<` is escaped."""
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -123,10 +123,6 @@ function svg(tag, attributes, ...children) {
   return made;
 }
 
-function clipped(text, most) {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-}
-
 function graphOf(text) {
   const all = nodesOf(text);
   if (!all.length) return element("p", { class: "dim" }, "Its text is no graph: no line is like %result = operator(%operand).");
@@ -136,6 +132,8 @@ function graphOf(text) {
   const height = (Math.max(...depth) + 1) * (BOX.height + BOX.down) + BOX.down;
   const x = (at) => width / 2 + across.get(at) * (BOX.width + BOX.across);
   const y = (at) => BOX.down / 2 + depth[at] * (BOX.height + BOX.down);
+  const inside = BOX.width - 16;
+  const [large, small] = [12, 10].map((size) => measured(`${size}px system-ui, sans-serif`));
   const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
   nodes.forEach((node, at) => node.inputs.forEach((one) => {
     const [fromX, fromY, toX, toY] = [x(one), y(one) + BOX.height, x(at), y(at)];
@@ -147,8 +145,8 @@ function graphOf(text) {
     box.append(
       svg("title", {}, node.line),
       svg("rect", { width: BOX.width, height: BOX.height }),
-      svg("text", { x: 8, y: 16 }, clipped(node.label, 24)),
-      svg("text", { x: 8, y: 30, class: "small" }, clipped(node.block ? node.line : [node.result, ...node.given].join(" "), 26)),
+      svg("text", { x: 8, y: 16 }, fitted(node.label, inside, large)),
+      svg("text", { x: 8, y: 30, class: "small" }, fitted(node.block ? node.line : [node.result, ...node.given].join(" "), inside, small)),
     );
     if (node.block) box.addEventListener("click", () => { unfolded.add(node.block); show(); });
     picture.append(box);

@@ -7,13 +7,12 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.querySelector("main");
 const nav = document.querySelector("nav");
-const chart = document.getElementById("chart"); // of the timeline; it is drawn once, and kept
 const PARTS = { overview: "Overview", timeline: "Timeline", passes: "Passes", functions: "Functions", remarks: "Remarks" };
 if (data.chains.length) PARTS.kernels = "Kernels";
 const SHOWN_ROWS = 200; // of a table at once
 const SHOWN_LINES = 5000; // of a text
 const indexOf = new Map(data.functions.map((one, at) => [one.name, at]));
-const state = { query: "", order: "seconds", remark: "", kernel: "", view: "diff" };
+const state = { query: "", order: "seconds", remark: "", kernel: "", view: "diff", passes: { column: -1, sign: 1 } };
 
 // ---------------------------------------------------------------- elements
 
@@ -34,7 +33,8 @@ function shortTime(seconds) {
 }
 
 function table(heads, rows) {
-  const head = heads.map(([text, kind]) => element("th", { class: kind }, text));
+  const order = { 1: "ascending", "-1": "descending" };
+  const head = heads.map(([text, kind, sign]) => element("th", { class: kind, "aria-sort": order[sign] }, text));
   const made = element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
   return element("div", { class: "scroll" }, made);
 }
@@ -58,6 +58,19 @@ function bar(part, whole) {
   return element("span", { class: "bar", style: `width:${whole ? (100 * part) / whole : 0}%` });
 }
 
+// A name that may be broken between the words in it, and nowhere else.
+function named(name) {
+  return name.split(/(?<=[._/:])|(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+}
+
+function total(rows) {
+  return rows.reduce((sum, one) => sum + one.seconds, 0);
+}
+
+function share(part, whole) {
+  return whole ? `${((100 * part) / whole).toFixed(part < 0.1 * whole ? 1 : 0)}%` : "";
+}
+
 function address(name, version, view) {
   return ["#function", encodeURIComponent(name), version, view].join("/");
 }
@@ -73,7 +86,7 @@ function overview() {
   if (data.advice.length) {
     made.push(element("h2", {}, "What would help"), element("ul", {}, data.advice.map((text) => element("li", {}, text))));
   }
-  made.push(element("h2", {}, "Where the time went"), timesTable(data.times));
+  made.push(element("h2", {}, "Where the time went"), ...slowest(), timesTable(data.times));
   if (data.workers.length) made.push(element("h2", {}, "What the workers did"), timesTable(data.workers));
   made.push(
     ...data.facts.map((text) => element("p", { class: "dim" }, text)),
@@ -89,28 +102,49 @@ function overview() {
   return made;
 }
 
+function slowest() {
+  const most = (rows) => rows.reduce((best, one) => (one.seconds > (best?.seconds ?? 0) ? one : best), null);
+  const [pass, one] = [most(data.passes), most(data.functions)];
+  const line = (what, link, row, rows, of) => element("p", {}, `Slowest ${what}: `, link, `, ${shortTime(row.seconds)}, ${share(row.seconds, total(rows))} of all ${of}`);
+  return [
+    pass ? line("pass", element("a", { href: "#passes" }, named(pass.name)), pass, data.passes, "passes") : null,
+    one ? line("function", element("a", { href: address(one.name, "last", state.view) }, named(one.name)), one, data.functions, "functions") : null,
+  ].filter((made) => made !== null);
+}
+
 function timesTable(rows) {
   const heads = [["", "name"], ["time", "number"], ["", "bars"], ["", ""]];
   const most = Math.max(...rows.map((one) => one.seconds), 0);
-  return table(heads, rows.map((one) => row([one.what, shortTime(one.seconds), bar(one.seconds, most), one.remark], heads)));
+  return table(heads, rows.map((one) => row([named(one.what), shortTime(one.seconds), bar(one.seconds, most), one.remark], heads)));
 }
 
-function timeline() {
-  if (!data.timeline) return [element("p", { class: "dim" }, data.without_timeline)];
-  const legend = data.timeline.legend.map((one) => element("li", {}, element("span", { style: `background:${one.colour}` }), one.name));
-  return [
-    element("p", { class: "dim" }, "A track for this process and one for each worker; a colour for each pass. Drag and zoom; a click on a slice opens its function."),
-    element("ul", { class: "legend" }, legend),
-  ];
-}
+// Heads are [text, class of the cells, key to sort by].
+const PASS_HEADS = [
+  ["pass", "name", (one) => one.name], ["time", "number", (one) => one.seconds], ["", "bars"], ["share", "number", (one) => one.seconds],
+  ["calls", "number", (one) => one.calls ?? 0], ["functions", "number", (one) => one.functions ?? 0],
+  ["changed", "number", (one) => one.changed ?? 0], ["remarks", "number", (one) => one.remarks],
+];
 
 function passes() {
-  const heads = [["pass", "name"], ["time", "number"], ["", "bars"], ["functions", "number"], ["changed", "number"], ["remarks", "number"]];
   const most = Math.max(...data.passes.map((one) => one.seconds), 0);
-  return [
-    table(heads, data.passes.map((one) => row(
-      [one.name, shortTime(one.seconds), bar(one.seconds, most), one.functions ?? "", one.changed ?? "", one.remarks], heads))),
-  ];
+  const found = element("div", {});
+  function fill() {
+    const { column, sign } = state.passes;
+    const key = PASS_HEADS[column]?.[2];
+    const chosen = data.passes.map((one) => one);
+    if (key) chosen.sort((a, b) => sign * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+    const heads = PASS_HEADS.map(([text, kind, sorted], at) => [sorted ? sorter(text, at) : text, kind, at === column ? sign : 0]);
+    found.replaceChildren(table(heads, chosen.map((one) => row(
+      [named(one.name), shortTime(one.seconds), bar(one.seconds, most), share(one.seconds, total(data.passes)), one.calls ?? "", one.functions ?? "", one.changed ?? "", one.remarks], heads))));
+  }
+  // The first click has the largest first, or names in order; the third the order of the pipeline.
+  function sorter(text, at) {
+    const first = at ? -1 : 1;
+    const next = state.passes.column !== at ? { column: at, sign: first } : state.passes.sign === first ? { column: at, sign: -first } : { column: -1, sign: 1 };
+    return element("button", { type: "button", class: "sorter", onclick: () => { state.passes = next; fill(); } }, text);
+  }
+  fill();
+  return [element("p", { class: "dim" }, "In the order in which they ran; click on a heading to sort. A pass is called on a function as often as the pipeline has it."), found];
 }
 
 const ORDERS = {
@@ -143,7 +177,7 @@ function functions() {
     const key = ORDERS[state.order][1];
     if (key) chosen = chosen.map((one, at) => [key(one), at, one]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((one) => one[2]);
     const rows = chosen.slice(0, SHOWN_ROWS).map((one) => row(
-      [one.name, shortTime(one.seconds), bar(one.seconds, most), Math.max(0, one.versions - 1), one.remarks],
+      [named(one.name), shortTime(one.seconds), bar(one.seconds, most), Math.max(0, one.versions - 1), one.remarks],
       heads, address(one.name, "last", state.view)));
     found.replaceChildren(
       chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No function has such a name."),
@@ -224,21 +258,31 @@ async function oneFunction(name, wanted, view) {
   else if (!versions.length) shown = element("p", { class: "dim" }, "Its text was not recorded.");
   else if (view === "graph") shown = graphOf(versions[version].text);
   else if (view === "text" || version <= 0) shown = textOf(versions[version].text);
-  else shown = diffOf(versions[version - 1].text, versions[version].text);
+  else shown = textOf(versions[version].diff, CLASSES);
   const changes = Math.max(0, versions.length - 1);
   const count = changes ? `changed by ${changes} ${changes > 1 ? "passes" : "pass"}` : "not changed";
   return [
     element("h2", {}, name, " ", element("span", { class: "dim" }, `${shortTime(data.functions[at].seconds)}, ${count}`)),
     ...(chainAt(name) === undefined ? [] : [element("p", {}, element("a", { href: kernelAddress(name) }, "where it comes from"))]),
     element("div", { class: "columns" },
-      element("ol", { class: "versions", "aria-label": "versions" }, list),
+      element("div", { class: "beside" }, element("ol", { class: "versions", "aria-label": "versions" }, list), element("div", { class: "times" }, timesOf(data.functions[at]))),
       element("div", {}, element("div", { class: "controls" }, buttons), shown)),
   ];
 }
 
-function textOf(text) {
+// The time of each pass on a function, the slowest first.
+function timesOf(one) {
+  if (!one.passes.length) return "";
+  const heads = [["pass", "name"], ["time", "number"], ["", "bars"]];
+  const sorted = [...one.passes].sort((a, b) => b[1] - a[1]);
+  return table(heads, sorted.map(([at, seconds]) => row([named(data.passes[at].name), shortTime(seconds), bar(seconds, sorted[0][1])], heads)));
+}
+
+const CLASSES = { "+": "added", "-": "removed", "@": "hunk" }; // of lines of a diff, by how they begin
+
+function textOf(text, classes = {}) {
   const lines = text.split("\n");
-  const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", {}, line));
+  const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", { class: classes[line[0]] }, line));
   const cut = lines.length > SHOWN_LINES ? more(lines.length - SHOWN_LINES, "lines") : null;
   return element("div", {}, element("pre", { tabindex: 0 }, shown), cut);
 }
@@ -274,84 +318,6 @@ function besideSource(own) {
   return element("div", {}, made);
 }
 
-// ---------------------------------------------------------------- diff
-
-const CONTEXT = 3; // lines around a change
-const MOST_EDITS = 500; // beyond them a block is shown as replaced whole
-
-// Myers' greedy algorithm (1986): the shortest script of deletions and insertions.
-function edits(before, after) {
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
-  let tail = 0;
-  const most = Math.min(before.length, after.length) - head;
-  while (tail < most && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
-  const old = before.slice(head, before.length - tail);
-  const young = after.slice(head, after.length - tail);
-  return [
-    ...before.slice(0, head).map((line) => [" ", line]),
-    ...middle(old, young),
-    ...before.slice(before.length - tail).map((line) => [" ", line]),
-  ];
-}
-
-function middle(old, young) {
-  const replaced = () => [...old.map((line) => ["-", line]), ...young.map((line) => ["+", line])];
-  if (!old.length || !young.length) return replaced();
-  const reach = new Map([[1, 0]]);
-  const trace = [];
-  for (let steps = 0; steps <= Math.min(MOST_EDITS, old.length + young.length); steps += 1) {
-    trace.push(new Map(reach));
-    for (let k = -steps; k <= steps; k += 2) {
-      const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
-      let x = down ? reach.get(k + 1) : reach.get(k - 1) + 1;
-      while (x < old.length && x - k < young.length && old[x] === young[x - k]) x += 1;
-      reach.set(k, x);
-      if (x >= old.length && x - k >= young.length) return walkedBack(old, young, trace);
-    }
-  }
-  return replaced();
-}
-
-function walkedBack(old, young, trace) {
-  const script = [];
-  let x = old.length;
-  let y = young.length;
-  for (let steps = trace.length - 1; steps >= 0; steps -= 1) {
-    const reach = trace[steps];
-    const k = x - y;
-    const down = k === -steps || (k !== steps && reach.get(k - 1) < reach.get(k + 1));
-    const beforeK = down ? k + 1 : k - 1;
-    const beforeX = reach.get(beforeK);
-    const beforeY = beforeX - beforeK;
-    while (x > beforeX && y > beforeY && x > 0 && y > 0) { x -= 1; y -= 1; script.push([" ", old[x]]); }
-    if (steps > 0) script.push(down ? ["+", young[--y]] : ["-", old[--x]]);
-  }
-  return script.reverse();
-}
-
-const CLASSES = { "+": "added", "-": "removed" };
-
-function diffOf(before, after) {
-  const script = edits(before.split("\n"), after.split("\n"));
-  const near = new Set();
-  script.forEach(([mark], at) => {
-    if (mark !== " ") for (let one = at - CONTEXT; one <= at + CONTEXT; one += 1) near.add(one);
-  });
-  const pre = element("pre", { tabindex: 0 });
-  let left = 0;
-  let shown = 0;
-  script.forEach(([mark, line], at) => {
-    if (!near.has(at) || shown >= SHOWN_LINES) { left += 1; return; }
-    if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
-    left = 0;
-    shown += 1;
-    pre.append(element("span", { class: CLASSES[mark] }, `${mark} ${line}`));
-  });
-  if (left) pre.append(element("span", { class: "hunk" }, `… ${left} lines`));
-  return pre;
-}
-
 // ---------------------------------------------------------------- addresses and keys
 
 function current() {
@@ -372,7 +338,6 @@ async function show() {
     ? await oneFunction(decodeURIComponent(name), version, view in VIEWS ? view : "diff")
     : isKernel ? await oneKernel(decodeURIComponent(name)) : builders[chosen]();
   main.replaceChildren(...made);
-  chart.classList.toggle("away", chosen !== "timeline");
   const link = main.querySelector(".versions [aria-current]");
   if (link) link.scrollIntoView({ block: "nearest" });
   document.body.dataset.shown = location.hash;
@@ -408,15 +373,13 @@ document.addEventListener("keydown", (event) => {
     document.getElementById("search")?.focus();
   } else moved(event.key);
 });
-document.addEventListener("parpass:function", (event) => { location.hash = address(event.detail, "last", state.view); });
 window.addEventListener("hashchange", show);
 
 const headline = document.getElementById("headline");
 if (data.failure) headline.append(element("div", { class: "failed" }, data.failure));
 headline.append(data.headline);
+if (data.command) headline.append(element("details", { class: "command" }, element("summary", {}, "The command that made this page"), element("pre", {}, data.command)));
 for (const [part, text] of Object.entries(PARTS)) {
   nav.append(element("a", { href: `#${part}`, "data-part": part }, text));
 }
 show();
-// Drawing takes longer than a click may, so it is done when the page is there.
-if (data.timeline) requestAnimationFrame(() => setTimeout(() => Bokeh.embed.embed_item(data.timeline.item, "chart")));

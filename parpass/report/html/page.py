@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+import base64
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from parpass.notebook_html import mime_bundle, page
-from parpass.report.figures import time_text
-from parpass.report.html.chart import Slices, chart, chart_script
 from parpass.report.html.document import (
     Document,
     FunctionRow,
     PassRow,
     RemarkRow,
+    TimelineChart,
     TimeRow,
 )
 from parpass.report.html.recording import RecordedRuns
@@ -67,7 +67,8 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
     by_pass = Counter(one.pass_name for one in recording.remarks)
     names = recording.functions()
     versions = [list(recording.versions(name)) for name in names]
-    drawn, why_not = _timeline(recording)
+    passes = _pass_rows(recording, by_pass)
+    index = {one.name: at for at, one in enumerate(passes)}
     return Document(
         title=title,
         headline="" if shown is None else shown.headline,
@@ -76,11 +77,17 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
         advice=[] if shown is None else [str(one) for one in shown.advice],
         times=[] if shown is None else [TimeRow(*one) for one in shown.times],
         workers=[] if report is None else _worker_rows(report),
-        passes=_pass_rows(recording, by_pass),
+        passes=passes,
         functions=[
-            FunctionRow(name, recording.seconds.get(name, 0.0), len(own), remarks)
+            FunctionRow(
+                name,
+                sum(took.values()),
+                len(own),
+                by_function[name],
+                [(index[one], round(seconds, 6)) for one, seconds in took.items()],
+            )
             for name, own in zip(names, versions, strict=True)
-            for remarks in [by_function[name]]
+            for took in [recording.seconds.get(name, {})]
         ],
         versions=versions,
         remarks=[
@@ -101,9 +108,9 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
             if one.span is not None and one.span.source_name in recording.sources
         },
         chains=recording.chains,
-        timeline=drawn,
-        without_timeline=why_not,
-        charts=chart_script() if drawn else "",
+        timeline=_timeline(recording, names),
+        command=recording.command,
+        trace=base64.b64encode(recording.trace).decode(),
     )
 
 
@@ -120,34 +127,50 @@ def _worker_rows(report: RunReport) -> list[TimeRow]:
 
 
 def _pass_rows(recording: RecordedRuns, remarks: Counter[str]) -> list[PassRow]:
+    """Return a row for each pass, in the order in which they first ran."""
     report = recording.report
+    began: dict[str, float] = {}
     seconds: dict[str, float] = {}
-    if report is not None:
-        seconds = {**report.module_passes, **report.passes}
-    for name in [*recording.changed, *remarks]:
-        seconds.setdefault(name, 0.0)
+    for one in chain.from_iterable(recording.tracks.values()):
+        if one.category in (Category.PASS, Category.MODULE_PASS):
+            began[one.name] = min(one.began, began.get(one.name, one.began))
+        if one.category is Category.MODULE_PASS:
+            seconds[one.name] = seconds.get(one.name, 0.0) + one.ended - one.began
+    functions: Counter[str] = Counter()
+    for took in recording.seconds.values():
+        functions.update(took.keys())
+        for name, spent in took.items():
+            seconds[name] = seconds.get(name, 0.0) + spent
+    if report is not None:  # of the last run; it knows what passes in passes took
+        seconds |= {
+            **report.module_passes,
+            **{k: v for k, v in report.passes.items() if k not in functions},
+        }
+    names = [*sorted(began, key=began.__getitem__), *seconds, *recording.changed]
     return [
         PassRow(
             name,
-            took,
+            seconds.get(name, 0.0),
             recording.calls.get(name),
+            functions.get(name),
             recording.changed.get(name, 0),
             remarks[name],
         )
-        for name, took in seconds.items()
+        for name in dict.fromkeys([*names, *remarks])
     ]
 
 
-def _timeline(recording: RecordedRuns) -> tuple[object | None, str]:
-    """Return the chart of the timeline; or None, and why there is none."""
+def _timeline(recording: RecordedRuns, functions: list[str]) -> TimelineChart | None:
     tracks = list(recording.tracks)
     if not tracks:
-        return None, "No timeline was recorded: see Runner.record, or --report."
+        return None
     count = sum(map(len, recording.tracks.values()))
     wanted = _DRAWN
     if count > _MAX_SLICES:
         wanted = (_DRAWN - {Category.FUNCTION}) | {Category.PASS}
-    slices = Slices([], [], [], [], [])
+    place = {name: at for at, name in enumerate(functions)}
+    names: dict[str, int] = {}
+    made = TimelineChart(tracks, [], [], [], [], [], [])
     origin = min(one.began for own in recording.tracks.values() for one in own)
     for number, own in enumerate(recording.tracks.values()):
         pass_name = ""
@@ -157,15 +180,11 @@ def _timeline(recording: RecordedRuns) -> tuple[object | None, str]:
             if one.category not in wanted:
                 continue
             is_function = one.category is Category.FUNCTION
-            slices.track.append(number)
-            slices.start.append(one.began - origin)
-            slices.stop.append(one.ended - origin)
-            slices.name.append(pass_name if is_function else one.name)
-            slices.function.append(one.name if is_function else "")
-    with contextlib.suppress(ModuleNotFoundError):
-        return chart(tracks, slices), ""
-    took = time_text(max(slices.stop, default=0.0))
-    return None, (
-        f"{len(slices.name):,} slices of {took} were recorded; to have them drawn, "
-        "install Bokeh: pip install 'parpass[report]'"
-    )
+            name = pass_name if is_function else one.name
+            made.track.append(number)
+            made.start.append(round(1e6 * (one.began - origin)))
+            made.stop.append(round(1e6 * (one.ended - origin)))
+            made.name.append(names.setdefault(name, len(names)))
+            made.function.append(place.get(one.name, -1) if is_function else -1)
+    made.names.extend(names)
+    return made

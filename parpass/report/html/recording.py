@@ -15,6 +15,7 @@ from parpass.report.report import RunReport
 from parpass.report.timeline import Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.structural_diff import ComparedText
 
 MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
 
@@ -30,10 +31,12 @@ class RecordedRuns(PassInstrument):
         remarks: The remarks, in serial order.
         changed: How many functions each pass changed.
         tracks: The slices of each track, by its name.
-        seconds: The time of passes on each function.
-        calls: On how many functions each pass ran.
+        seconds: The time of each pass on each function, by function and pass.
+        calls: How often each pass ran on a function.
         sources: The source texts of the modules, by name.
         chains: How compiled functions came from the source; a build adds them.
+        command: The command that made it; empty if a program did.
+        trace: The trace file of the runs, compressed; empty if there is none.
         left_out: How many versions were not kept, as there was too much text.
     """
 
@@ -45,10 +48,12 @@ class RecordedRuns(PassInstrument):
         self.remarks: list[Remark] = []
         self.changed: Counter[str] = Counter()
         self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.calls: Counter[str] = Counter()
         self.sources: dict[str, str] = {}
         self.chains: Sequence[Chain] = ()
+        self.command = ""
+        self.trace = b""
         self.left_out = 0
         self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
         self._bytes = 0
@@ -81,7 +86,8 @@ class RecordedRuns(PassInstrument):
         slices = recorded.ordered_slices
         self.tracks[recorded.track.name] += slices
         for pass_name, call in function_calls(slices):
-            self.seconds[call.name] += call.ended - call.began
+            took = self.seconds[call.name]
+            took[pass_name] = took.get(pass_name, 0.0) + call.ended - call.began
             self.calls[pass_name] += 1
 
     def add_module(self, mod: Any) -> None:
@@ -113,11 +119,15 @@ class RecordedRuns(PassInstrument):
         Of one that no pass changed it is the one that is in the module.
         """
         kept: Sequence[tuple[str | None, bytes]] = self._versions.get(function, ())
-        for after, text in kept:
-            yield Version(after, zlib.decompress(text).decode())
+        before: ComparedText | None = None
+        for after, deflated in kept:
+            text = zlib.decompress(deflated).decode()
+            made = ComparedText(text)
+            yield Version(after, text, "" if before is None else before.diff_to(made))
+            before = made
         if kept or self._module is None:
             return
         mod, adapter = self._module
         value = adapter.functions(mod).get(function)
         if value is not None:
-            yield Version(None, adapter.function_text(function, value, mod))
+            yield Version(None, adapter.function_text(function, value, mod), "")

@@ -8,7 +8,6 @@ source it is none.
 
 from __future__ import annotations
 
-import difflib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
+from parpass.transform.capture.structural_diff import structural_diff
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -98,22 +98,19 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return FunctionChange(self.function, deflated, is_hidden)
 
     def diff(self, context: int = 3) -> str:
-        """Return the change as unified text, without the lines that name files.
+        """Return the change in unified form, without the lines that name files.
+
+        What stayed has the names that it has before the pass, however the text after it
+        numbers values.
 
         Args:
             context: How many unchanged lines are shown around each change.
 
         Returns:
-            Lines that begin with `@@`, `-`, `+` or a space. If the texts are equal, one
-            line that says what differs.
+            Lines that begin with `@@`, `-`, `+` or a space. If no line changed, one
+            that says what differs.
         """
-        before, after = self.before or "", self.after or ""
-        if before == after:
-            return "  what the text does not show differs, such as large constants"
-        lines = difflib.unified_diff(
-            before.splitlines(), after.splitlines(), n=context, lineterm=""
-        )
-        return "\n".join(list(lines)[2:])
+        return structural_diff(self.before or "", self.after or "", context)
 
     def _repr_html_(self) -> str:
         from parpass.notebook_html import coloured_diff  # in notebooks alone

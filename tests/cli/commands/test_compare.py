@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,39 @@ def test_json_has_everything(files: tuple[Path, Path]):
     assert found["run"]["verdict"] == "slower"
     assert found["run"]["percent"] == pytest.approx(99.5, abs=0.1)
     assert (found["runs_before"], found["runs_after"]) == (5, 5)
+
+
+def test_a_page_has_both_runs(files: tuple[Path, Path], tmp_path: Path):
+    page = tmp_path / "page.html"
+    result = compare(*files, "--report", page, "--limit=1")
+    assert (result.exit_code, result.stderr) == (0, "")
+    html = page.read_text()
+    assert "2.01 s, then 4.01 s: slower (+2.00 s, +99.5%; medians of 5 and 5" in html
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in html.split("<tr>")]
+    shown = [[row[0], row[1], row[2], row[-1]] for row in rows if row]
+    assert shown == [
+        ["B", "1.51 s", "3.51 s", "slower"],
+        ["A", shown[1][1], shown[1][2], IN_NOISE],
+        ["main", "2.01 s", "4.01 s", "slower"],
+    ]
+    assert 'class="bar after" style="width:100.0%"' in html
+
+
+def test_names_are_text_in_a_page(tmp_path: Path):
+    runs = [RunProfile(1.0, {"<b>": 1.0}, {"&": 1.0})]
+    page = tmp_path / "page.html"
+    before, after = (write(tmp_path / name, runs) for name in ("<a>", "b"))
+    assert compare(before, after, "--report", page).exit_code == 0
+    html = page.read_text()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert "<a>" not in html
+
+
+def test_a_page_in_no_folder_is_refused(files: tuple[Path, Path], tmp_path: Path):
+    result = compare(*files, "--report", tmp_path / "nowhere" / "page.html")
+    assert result.exit_code == 2
+    assert result.stdout == ""
 
 
 def test_rows_beyond_the_limit_are_counted(files: tuple[Path, Path]):

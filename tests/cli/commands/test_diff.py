@@ -42,6 +42,19 @@ def test_the_first_difference_of_each_function_is_shown(left: Path):
     assert "function 'leaf': not structurally equal: <root>.body.op" in result.stdout
 
 
+def test_a_diff_of_each_function_has_the_names_of_the_first(left: Path):
+    other = PROGRAM.replace("%x", "%y").replace("negative(%y)", "abs(negative(%y))")
+    result = diff(left, other)
+    assert result.stdout.endswith(
+        " def @leaf(%x: int8) -> int8 {\n"
+        "-  negative(%x)\n"
+        "+  %0 = negative(%x);\n"
+        "+  abs(%0)\n"
+        " }\n"
+    )
+    assert "function 'main'" not in result.stdout
+
+
 def test_functions_that_only_one_has_are_named(left: Path):
     result = diff(left, PROGRAM.replace("@leaf", "@twig"))
     assert result.exit_code == 1

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -34,6 +39,20 @@ def test_opt_writes_a_trace_beside_what_it_writes_without(model: Path, name: str
     assert (result.stdout, result.stderr) == (run("opt", *passes).stdout, "")
     calls = ReadTrace(file).calls()
     assert calls["FoldConstant", "main"] == calls["FoldConstant", "other"] == 1
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.json.gz"])
+def test_a_report_has_the_trace_and_the_command_that_made_it(model: Path, name: str):
+    file, page = model.with_name(name), model.with_name("page.html")
+    given = ("-j0", model, "-p", "FoldConstant", "--trace", file, "--report", page)
+    assert run("opt", *given).exit_code == 0
+    found = re.search(r'id="data">(.*?)</script', page.read_text())
+    assert found is not None
+    data = json.loads(found[1])
+    trace = file.read_bytes()
+    raw = gzip.decompress(trace) if name.endswith("gz") else trace
+    assert gzip.decompress(base64.b64decode(data["trace"])) == raw
+    assert data["command"] == shlex.join(["parpass", "opt", *map(str, given)])
 
 
 def test_a_pass_that_fails_leaves_a_trace(model: Path):

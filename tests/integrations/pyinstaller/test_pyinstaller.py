@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 # What others installed here is not needed, and takes minutes to be looked through.
 LEFT_OUT = [
-    *("IPython", "PIL", "aiohttp", "bokeh", "dask", "distributed", "fastapi", "google"),
+    *("IPython", "PIL", "aiohttp", "dask", "distributed", "fastapi", "google"),
     *("hypothesis", "joblib", "libcst", "llvmlite", "matplotlib", "ml_dtypes", "mypy"),
     *("networkx", "onnx", "opentelemetry", "pandas", "pytest", "qiskit"),
     *("scipy", "sympy", "tornado", "tvm", "uvicorn", "xdsl"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Generator
+import base64
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,12 @@ from parpass.report.html.document import (
     FunctionRow,
     PassRow,
     RemarkRow,
+    TimelineChart,
     TimeRow,
     Version,
 )
-from tests.support.browser import OpenedPage, opened_page
+from parpass.transform.capture.structural_diff import structural_diff
+from tests.support.browser import OpenedPage, opened_page, serving
 
 pytestmark = pytest.mark.browser
 
@@ -34,6 +36,16 @@ TEXT = """def @{0}(%x: Tensor[(8), float32]) {{
   %4 = add(%3, %0);
   negative(%4)
 }}"""
+
+
+# Does what Perfetto's page does with one that gives it a trace.
+PERFETTO = """<script>
+addEventListener("message", (event) => {
+  if (event.data === "PING") event.source.postMessage("PONG", event.origin);
+  const { title, buffer } = event.data.perfetto ?? {};
+  if (buffer) document.body.append(`${title}: ${buffer.byteLength} bytes`);
+});
+</script>"""
 
 
 def chain(at: int) -> Chain:
@@ -57,15 +69,17 @@ def chain(at: int) -> Chain:
     )
 
 
+def versions_of(text: str) -> Iterator[Version]:
+    before = text
+    yield Version(None, text, "")
+    for step, name in enumerate(PASSES):
+        after = text.replace("relu", f"relu{step}")
+        yield Version(name, after, structural_diff(before, after))
+        before = after
+
+
 def document(functions: int) -> Document:
-    versions = [
-        [Version(None, TEXT.format(f"f{at}"))]
-        + [
-            Version(name, TEXT.format(f"f{at}").replace("relu", f"relu{step}"))
-            for step, name in enumerate(PASSES)
-        ]
-        for at in range(functions)
-    ]
+    versions = [list(versions_of(TEXT.format(f"f{at}"))) for at in range(functions)]
     return Document(
         title="a run",
         headline="1.0 s: about 1.8 x serial",
@@ -74,9 +88,15 @@ def document(functions: int) -> Document:
         advice=["let workers do <more>"],
         times=[TimeRow("in the workers", 1.0, "98% busy")],
         workers=[TimeRow("busy", 1.9, "")],
-        passes=[PassRow(name, 0.1, functions, functions, 0) for name in PASSES],
+        passes=[
+            PassRow(name, seconds, 2 * functions, functions, functions, 0)
+            for name, seconds in zip(PASSES, (0.06, 0.2, 0.04), strict=True)
+        ],
         functions=[
-            FunctionRow(f"f{at}", at / functions, 4, int(at == 3))
+            FunctionRow(
+                *(f"f{at}", at / functions, 4, int(at == 3)),
+                [(0, at / 1000), (2, (at + 4) / 1000)],
+            )
             for at in range(functions)
         ],
         versions=versions,
@@ -85,6 +105,17 @@ def document(functions: int) -> Document:
         ],
         sources={"m": "one\ntwo\nthree"},
         chains=[chain(at) for at in range(functions)],
+        command="parpass opt 'a <b>.relay' -O3",
+        trace=base64.b64encode(b"abc").decode(),
+        timeline=TimelineChart(
+            tracks=["a", "b"],
+            names=["InferType", "idle"],
+            track=[0, 1, 1],
+            start=[0, 100_000, 500_000],
+            stop=[1_000_000, 500_000, 900_000],
+            name=[1, 0, 0],
+            function=[-1, 7, 8],
+        ),
     )
 
 
@@ -137,8 +168,8 @@ def test_a_click_on_a_function_shows_what_its_last_pass_changed(opened: OpenedPa
     go(opened, "functions")
     opened.page.click("text=f298")
     arrived(opened, "function/f298/last/diff")
-    assert opened.page.inner_text(".removed") == "-   %0 = nn.relu1(%x);"
-    assert opened.page.inner_text(".added") == "+   %0 = nn.relu2(%x);"
+    assert opened.page.inner_text(".removed") == "-  %0 = nn.relu1(%x);"
+    assert opened.page.inner_text(".added") == "+  %0 = nn.relu2(%x);"
 
 
 def test_keys_go_through_parts_functions_versions_and_views(opened: OpenedPage):
@@ -180,11 +211,11 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     page.focus("tbody tr")
     page.keyboard.press("Enter")
     shown = arrived(opened, "kernel/f3")
-    assert "  for j: 4 times, writes out" in page.inner_text("pre")
+    assert "  for j: 4 times, writes out" in page.inner_text("main pre")
     steps = ["line of conv6", "made by a pass", "Fused function", "Loops", "64 bytes"]
     assert sorted(steps, key=shown.index) == steps
-    page.click("summary")
-    assert page.inner_text("details pre").startswith("@f3 = primfn() <b> {")
+    page.click("main summary")
+    assert page.inner_text("main details pre").startswith("@f3 = primfn() <b> {")
     page.click("text=passes on f3")
     assert "3. FoldConstant" in arrived(opened, "function/f3/last/diff")
     page.click("text=where it comes from")
@@ -213,21 +244,97 @@ def test_a_long_function_is_folded_and_a_click_opens_a_block(opened: OpenedPage)
     assert opened.page.locator(".graph g.node").count() == 0
 
 
-def test_a_diff_makes_the_one_text_of_the_other(opened: OpenedPage):
-    rng = random.Random(0)
-    pairs = [
-        [[rng.choice("abcdef") for _ in range(rng.randrange(30))] for _ in range(2)]
-        for _ in range(300)
+def test_the_overview_names_what_is_slowest_and_its_share(opened: OpenedPage):
+    shown = opened.page.inner_text("main")
+    assert "Slowest pass: SimplifyExpr, 200.0 ms, 67% of all passes" in shown
+    assert "Slowest function: f299, 996.7 ms, 0.7% of all functions" in shown
+
+
+def test_passes_are_sorted_by_a_click_on_a_heading(opened: OpenedPage):
+    def order() -> list[str]:
+        rows = opened.page.locator("tbody tr td:first-child").all_inner_texts()
+        return [one.strip() for one in rows]
+
+    shown = go(opened, "passes")
+    assert [*PASSES] == order()
+    assert all(text in shown for text in ("67%", "600", "300"))
+    by_time = ["SimplifyExpr", "InferType", "FoldConstant"]
+    for wanted in (by_time, by_time[::-1], PASSES):
+        opened.page.click("th :text('time')")
+        assert order() == wanted
+    opened.page.click("th :text('pass')")
+    assert order() == sorted(PASSES)
+    assert opened.page.get_attribute("th", "aria-sort") == "ascending"
+
+
+def test_a_function_has_the_time_of_each_pass_beside_it(opened: OpenedPage):
+    go(opened, "function/f3/last/diff")
+    rows = opened.page.locator(".times tbody tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["FoldConstant", "7.0", "ms"],
+        ["InferType", "3.0", "ms"],
     ]
-    scripts = opened.page.evaluate("pairs => pairs.map(([a, b]) => edits(a, b))", pairs)
-    for (before, after), script in zip(pairs, scripts, strict=True):
-        assert [line for mark, line in script if mark != "+"] == before
-        assert [line for mark, line in script if mark != "-"] == after
 
 
-def test_a_diff_is_as_short_as_there_is_one(opened: OpenedPage):
-    script = opened.page.evaluate("edits([...'abcabba'], [...'cbabac'])")
-    assert sum(mark != " " for mark, _ in script) == 5  # Myers' own example
+def test_a_click_on_a_slice_of_the_timeline_opens_its_function(opened: OpenedPage):
+    go(opened, "timeline")
+    assert opened.page.locator(".legend li").all_inner_texts() == ["InferType", "idle"]
+    box = opened.page.locator("canvas").bounding_box()
+    assert box is not None
+    inside = box["width"] - 60  # that of the names is less
+    opened.page.mouse.move(box["x"] + 60 + inside / 4, box["y"] + 45)
+    assert opened.page.inner_text(".tip") == "InferType, f7, 400.0 ms"
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    arrived(opened, "function/f7/last/diff")
+
+
+def test_the_timeline_zooms_and_shows_all_again(opened: OpenedPage):
+    go(opened, "timeline")
+    times = "[shownTime.from, shownTime.to]"
+    assert opened.page.evaluate(times) == [0, 1e6]
+    opened.page.click("[aria-label='zoom in']")
+    assert opened.page.evaluate(times) == [250000, 750000]
+    opened.page.click("[aria-label='show all']")
+    assert opened.page.evaluate(times) == [0, 1e6]
+
+
+def test_the_command_that_made_it_is_shown(opened: OpenedPage):
+    opened.page.click("text=The command that made this page")
+    assert opened.page.inner_text(".command pre") == "parpass opt 'a <b>.relay' -O3"
+
+
+def test_the_trace_is_given_to_perfetto_by_a_click(report: str):
+    folder = Path(report.removeprefix("file://")).parent
+    (folder / "perfetto.html").write_text(PERFETTO)
+    with serving(folder, {}) as url, opened_page(f"{url}/report.html") as opened:
+        go(opened, "timeline")
+        assert opened.page.locator("text=Open the trace in Perfetto").is_visible()
+        with opened.page.expect_popup() as popup:
+            opened.page.evaluate(f"openInPerfetto('{url}/perfetto.html')")
+        popup.value.wait_for_selector("text=a run: 3 bytes")
+        with opened.page.expect_download() as download:
+            opened.page.click("text=Save the trace")
+        assert download.value.path().read_bytes() == b"abc"
+        assert opened.errors == []
+
+
+def test_no_two_kinds_have_one_colour(opened: OpenedPage):
+    colours = opened.page.evaluate("[...Array(200).keys()].map(colourOf)")
+    assert len({*colours}) == 200
+
+
+def test_labels_stay_in_their_boxes(opened: OpenedPage):
+    text = (
+        "%0 = WWWWWWWWWWWWWWWWWWWWWWWWWWWW(%iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii);"
+    )
+    opened.page.evaluate("text => main.replaceChildren(graphOf(text))", text)
+    ends = opened.page.evaluate(
+        "[...document.querySelectorAll('.graph text')].map(one => one.getBBox())"
+        ".map(box => box.x + box.width)"
+    )
+    assert len(ends) == 2
+    assert max(ends) <= 170
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -239,10 +346,12 @@ def test_it_follows_the_colours_of_the_system_and_fits_a_phone(
         shade = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
         assert opened.page.evaluate(colour) == shade
         for address in (
-            *("overview", "passes", "functions", "function/f3/last/diff"),
+            *("overview", "timeline", "passes", "functions", "function/f3/last/diff"),
             *("kernels", "kernel/f3"),
         ):
             go(opened, address)
             width = opened.page.evaluate("document.documentElement.scrollWidth")
             assert width <= 390, address
+        go(opened, "passes")
+        assert opened.page.locator("td.bars").first.is_visible()
         assert opened.errors == []

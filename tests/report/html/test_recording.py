@@ -36,7 +36,7 @@ def content(recording: RecordedRuns) -> Any:
         [(one.name, one.versions, one.remarks) for one in document.functions],
         [list(one) for one in document.versions],
         document.remarks,
-        {one.name: (one.functions, one.changed) for one in document.passes},
+        {one.name: (one.calls, one.functions, one.changed) for one in document.passes},
         document.sources,
     )
 
@@ -53,8 +53,8 @@ def test_all_but_the_times_is_that_of_a_serial_run(runner: Runner):
     assert [one.after for one in versions[0]] == [None, "Add", "Say", "Add"]
     assert [one.after for one in versions[9]] == ["Duplicate", "Add"]  # f0_copy
     assert len(remarks) == 18
-    assert passes["Add"] == (27, 27)
-    assert passes["Keep"] == (None, 0)  # it sees the whole module
+    assert passes["Add"] == (27, 18, 27)
+    assert passes["Keep"] == (None, None, 0)  # it sees the whole module
     assert any(name.startswith("worker") for name in pooled.tracks)
 
 

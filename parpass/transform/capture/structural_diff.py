@@ -1,0 +1,341 @@
+"""Diffs of two texts of a program by its structure: what stayed keeps its name.
+
+A printer numbers values anew for each text, so of two texts of nearly one program most
+lines differ. Lines are matched by what they compute, then the names in the newer text
+are replaced by those in the older one, and at last lines are compared. Names are
+replaced one to one, so a difference that is more than one of names is always shown; a
+bad match makes a diff longer, and never wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+# A name of a value with a sigil, or a number that stands for a constant; a string, in
+# which there are none; a word that ends in a number, which is a name if a line defines
+# it.
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_NAMES = rf"%(?:[\w.$-]+|{_STRING})|(?<=relay\.Constant\])\[\d+\]"
+_WORD = r"(?<![\w.$@])[A-Za-z_]\w*\d\b(?!\s*\()"
+_TOKEN = re.compile(f"({_NAMES}|{_STRING})")
+_TOKEN_OR_WORD = re.compile(f"({_NAMES}|{_STRING}|{_WORD})")
+_DEFINED = re.compile(
+    r"^\s*(?:let\s+)?([A-Za-z_]\w*\d)\s*(?::[^=\n]*)?=\s", re.MULTILINE
+)
+_NAME = "\0"  # stands for one in the shape of a line
+_NUMBERED = re.compile(r"(.*?)(_?\d*)([\]\"]?)", re.DOTALL)
+# Pairs of equal lines between two matches; beyond it frequent ones are not compared.
+_MAX_PAIRS = 50_000
+
+Pairs = list[tuple[int, int]]
+_Keys = tuple[Sequence[Hashable], Sequence[Hashable]]  # of the older and newer lines
+
+
+class _Line(NamedTuple):
+    """A line, taken apart.
+
+    Attributes:
+        indentation: How far it is indented, if braces imply that.
+        shape: The rest, without names.
+        names: The names in it, in order.
+    """
+
+    indentation: str
+    shape: str
+    names: list[str]
+
+    def __str__(self) -> str:
+        parts = self.shape.split(_NAME)
+        named = (part + name for part, name in zip(parts, self.names, strict=False))
+        return self.indentation + "".join(named) + parts[-1]
+
+
+def structural_diff(before: str, after: str, context: int = 3) -> str:
+    """Return the changes from one text to another in unified form.
+
+    In a text with braces it does not matter how far the lines between them are
+    indented.
+
+    Args:
+        before: The older text, whose names are kept.
+        after: The newer text.
+        context: How many unchanged lines are shown around each change.
+
+    Returns:
+        Lines that begin with `@@`, `-`, `+` or a space. If no line changed, one that
+        says what differs.
+    """
+    return ComparedText(before).diff_to(ComparedText(after), context)
+
+
+class ComparedText:
+    """A text that is compared with others, for which it is taken apart once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines = list(_lines(text))
+        self._shapes = [line.shape for line in self._lines]
+        self._sources = _sources(self._lines)
+        self._users = _users(self._lines)
+
+    def diff_to(self, newer: ComparedText, context: int = 3) -> str:
+        """Return the changes to a newer text; see `structural_diff`."""
+        if self._text == newer._text:
+            return "  what the text does not show differs, such as large constants"
+        old, name_of = self._lines, self._names_in(newer)
+        new = [
+            _Line(line.indentation, line.shape, [name_of[name] for name in line.names])
+            for line in newer._lines
+        ]
+        keys = _keys(old), _keys(new)
+        same = _increasing(_matches([keys], keys))
+        hunks = "\n".join(_hunks(old, new, same, context))
+        return hunks or "  names of values differ, or the layout, and nothing else"
+
+    def _alignment(self, newer: ComparedText) -> Pairs:
+        """Return which lines are likely to be the same ones.
+
+        Best are those that are computed from the same, for the same; then those of
+        which one of the two holds; then those that look the same, between others that
+        match; and at last as many as there are in the place of as many.
+        """
+        sources, users = (self._sources, newer._sources), (self._users, newer._users)
+        both = (
+            list(zip(self._sources, self._users, strict=True)),
+            list(zip(newer._sources, newer._users, strict=True)),
+        )
+        found = _matches([both, sources, users], (self._shapes, newer._shapes))
+        for own, others in _gaps(found, len(self._lines), len(newer._lines)):
+            if len(own) == len(others):
+                found += zip(own, others, strict=True)
+        return found
+
+    def _names_in(self, newer: ComparedText) -> dict[str, str]:
+        """Return what each name of the newer text becomes in the diff.
+
+        It is the one that stands most often in its place in matching lines, so what
+        took the place of something else has that one's name. Others keep their own, or
+        get the next number if it is taken.
+        """
+        old, new = self._lines, newer._lines
+        votes = Counter(
+            pair
+            for at, to in self._alignment(newer)
+            for pair in zip(new[to].names, old[at].names, strict=False)
+        )
+        found: dict[str, str] = {}
+        taken: set[str] = set()
+        for (name, older), _ in votes.most_common():
+            if name not in found and older not in taken:
+                found[name] = older
+                taken.add(older)
+        given = dict.fromkeys(name for line in new for name in line.names)
+        own = [name for name in given if name not in found and name not in taken]
+        found.update(zip(own, own, strict=True))
+        taken.update(own)
+        taken.update(name for line in old for name in line.names)
+        numbers: Counter[str] = Counter()
+        for name in given:
+            if name not in found:
+                found[name] = _free_name(name, taken, numbers)
+                taken.add(found[name])
+        return found
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    defined = {*_DEFINED.findall(text)}
+    split = _TOKEN_OR_WORD.split if defined else _TOKEN.split
+    depth = 0
+    for line in text.replace(_NAME, " ").splitlines():
+        inside = line.strip()
+        if inside.startswith("}") and depth:
+            depth -= 1
+        rest = inside if depth else line
+        indentation = line[: line.find(inside)] if depth else ""
+        parts = split(rest)  # text and tokens by turns
+        tokens = parts[1::2]
+        names = [one for one in tokens if one[0] in "%[" or one in defined]
+        parts[1::2] = [
+            _NAME if one[0] in "%[" or one in defined else one for one in tokens
+        ]
+        shape = "".join(parts)
+        yield _Line(indentation, shape, names)
+        if inside.endswith("{"):
+            depth += 1
+
+
+def _keys(lines: Sequence[_Line]) -> list[Hashable]:
+    return [(line.shape, *line.names) for line in lines]
+
+
+def _sources(lines: Sequence[_Line]) -> list[int]:
+    """Return a hash of each line with all that it is computed from."""
+    found: list[int] = []
+    of_name: dict[str, int] = {}
+    for line in lines:
+        own: dict[str, int] = {}
+        read = [
+            of_name[name] if name in of_name else own.setdefault(name, len(own))
+            for name in line.names
+        ]
+        found.append(hash((line.shape, *read)))
+        for name, at in own.items():
+            of_name[name] = hash((found[-1], at))
+    return found
+
+
+def _users(lines: Sequence[_Line]) -> list[int]:
+    """Return a hash of each line with all that is computed from it."""
+    defined: set[str] = set()
+    own_names: list[list[str]] = []
+    for line in lines:
+        own = [name for name in dict.fromkeys(line.names) if name not in defined]
+        own_names.append(own)
+        defined.update(own)
+    found: list[int] = []
+    of_name: defaultdict[str, int] = defaultdict(int)
+    for (_, shape, names), own in zip(
+        reversed(lines), reversed(own_names), strict=True
+    ):
+        value = hash((shape, *[of_name[name] for name in own]))
+        found.append(value)
+        for at, name in enumerate(names):
+            of_name[name] += hash((value, at))  # in any order of the users
+    return found[::-1]
+
+
+def _matches(kinds: Sequence[_Keys], between: _Keys) -> Pairs:
+    """Return pairs of lines, by keys of several kinds; those of the first kind decide.
+
+    Lines of a key that is as frequent on both sides are paired in their order. Between
+    them, runs of lines are that have equal keys `between`.
+    """
+    found: dict[int, int] = {}
+    taken: set[int] = set()
+    for mine, theirs in kinds:
+        left = _places(mine, found)
+        for key, others in _places(theirs, taken).items():
+            own = left.get(key, ())
+            if len(own) == len(others):
+                found.update(zip(own, others, strict=True))
+                taken.update(others)
+    mine, theirs = between
+    for own, others in _gaps(found.items(), len(mine), len(theirs)):
+        runs = _runs([mine[at] for at in own], [theirs[at] for at in others])
+        for at, to, size in runs:
+            found.update(zip(own[at : at + size], others[to : to + size], strict=True))
+    return sorted(found.items())
+
+
+def _gaps(
+    pairs: Iterable[tuple[int, int]], old: int, new: int
+) -> list[tuple[list[int], list[int]]]:
+    """Return the lines of both sides that have no pair, by the pairs around them.
+
+    `old` and `new` are the numbers of lines.
+    """
+    found: list[tuple[list[int], list[int]]] = []
+    chain = _increasing(pairs)
+    paired, taken = (
+        ({*side} for side in zip(*pairs, strict=True)) if chain else ((), ())
+    )
+    start = begin = 0
+    for stop, end in [*chain, (old, new)]:
+        own = [at for at in range(start, stop) if at not in paired]
+        others = [at for at in range(begin, end) if at not in taken]
+        if own and others:
+            found.append((own, others))
+        start, begin = stop + 1, end + 1
+    return found
+
+
+def _places(
+    keys: Sequence[Hashable], without: dict[int, int] | set[int]
+) -> dict[Hashable, list[int]]:
+    found: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for at, key in enumerate(keys):
+        if at not in without:
+            found[key].append(at)
+    return found
+
+
+def _runs(
+    mine: Sequence[Hashable], theirs: Sequence[Hashable]
+) -> list[tuple[int, int, int]]:
+    counts, others = Counter(mine), Counter(theirs)
+    pairs = sum(count * others[key] for key, count in counts.items())
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=pairs > _MAX_PAIRS)
+    return [(run.a, run.b, run.size) for run in matcher.get_matching_blocks()]
+
+
+def _increasing(pairs: Iterable[tuple[int, int]]) -> Pairs:
+    """Return as many of the pairs as keep the order of both sides."""
+    pairs = sorted(pairs)
+    ends: list[int] = []  # for each length, the least with which a chain can end
+    chains: list[int] = []  # which pair that is
+    before: list[int] = []
+    for number, (_, end) in enumerate(pairs):
+        length = bisect_left(ends, end)
+        ends[length : length + 1] = [end]
+        chains[length : length + 1] = [number]
+        before.append(chains[length - 1] if length else -1)
+    found: Pairs = []
+    number = chains[-1] if chains else -1
+    while number >= 0:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
+
+
+def _free_name(name: str, taken: set[str], numbers: Counter[str]) -> str:
+    match = _NUMBERED.fullmatch(name)
+    stem, number, end = match.groups() if match else (name, "", "")
+    between = "_" if not number or number.startswith("_") else ""
+    while True:
+        found = f"{stem}{between}{numbers[stem]}{end}"
+        numbers[stem] += 1
+        if found not in taken:
+            return found
+
+
+def _hunks(
+    old: Sequence[_Line], new: Sequence[_Line], same: Pairs, context: int
+) -> Iterator[str]:
+    """Yield the lines of the diff."""
+    script: list[tuple[str, int, int]] = []  # a mark, and how many lines are before it
+    at = to = 0
+    for stop, end in [*same, (len(old), len(new))]:
+        script += [("-", number, to) for number in range(at, stop)]
+        script += [("+", stop, number) for number in range(to, end)]
+        script.append((" ", stop, end))
+        at, to = stop + 1, end + 1
+    script.pop()  # the end is no line
+    changed = [number for number, (mark, *_) in enumerate(script) if mark != " "]
+    first = 0
+    for number, place in enumerate(changed):
+        is_last = number + 1 == len(changed)
+        if is_last or changed[number + 1] - place > 2 * context + 1:
+            begin = max(0, changed[first] - context)
+            yield from _hunk(script[begin : place + context + 1], old, new)
+            first = number + 1
+
+
+def _hunk(
+    script: Sequence[tuple[str, int, int]], old: Sequence[_Line], new: Sequence[_Line]
+) -> Iterator[str]:
+    marks = Counter(mark for mark, *_ in script)
+    _, at, to = script[0]
+    ranges = (at, marks[" "] + marks["-"]), (to, marks[" "] + marks["+"])
+    yield "@@ -{} +{} @@".format(*(_range(*one) for one in ranges))
+    for mark, at, to in script:
+        yield f"{mark}{old[at] if mark == '-' else new[to]}"
+
+
+def _range(start: int, size: int) -> str:
+    """Return a range of lines as POSIX has it: an empty one is after a line."""
+    return f"{start + (size > 0)}" + ("" if size == 1 else f",{size}")
