@@ -150,7 +150,7 @@ LIMITS = (
     Limit(
         "function_timeout",
         "seconds",
-        "How long a pass may take on one function; its worker is ended then.",
+        "Time limit for a pass on one function; its worker is then killed.",
         "it took longer than {}",
         FunctionTimeoutError,
         here=interrupt_after,
@@ -161,7 +161,7 @@ LIMITS = (
     Limit(
         "cpu_limit",
         "seconds",
-        "How much time of the processor a pass may take on one function, likewise.",
+        "CPU time limit for a pass on one function; its worker is then killed.",
         "it took more time of the processor than {}",
         FunctionTimeoutError,
         here=functools.partial(interrupt_after, timer=_PROCESSOR),
@@ -171,7 +171,7 @@ LIMITS = (
     Limit(
         "memory_limit",
         "bytes",
-        "How much memory a pass may take on one function, such as 512M or 2G.",
+        "Memory limit for a pass on one function, such as 512M or 2G.",
         "it took more memory than {}",
         MemoryLimitError,
         in_worker=limit_memory,

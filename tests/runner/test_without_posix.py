@@ -143,5 +143,5 @@ def test_the_command_works(tmp_path: Path) -> None:
     opt, failed, replayed, reduced, _ = errors.split("=====\n")
     assert opt == ""
     assert "reproducer: r.relay" in failed
-    assert "The same failure came back." in replayed
+    assert "Reproduced the same failure." in replayed
     assert "this system has no processes that parpass can watch over" in reduced

@@ -92,7 +92,10 @@ def test_what_numpy_computes_is_named(folder: Path):
         "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"
     )
     result = parpass("build", "sort.relay", "-o", "net.so", "-j0", "--explain-speed")
-    told = "Note: numpy computes what no rule of lowering is for: fused_sort\n"
+    told = (
+        "Note: no lowering rule applies to these functions, so numpy computes them: "
+        "fused_sort\n"
+    )
     assert told in result.stderr
     why = r"\nLeft to numpy: 'fused_sort_\w+': no rule for 'sort'\n"
     assert re.search(why, result.stderr)
@@ -161,7 +164,7 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
         ("--print-ir-after=FuseOp", "no pass named 'FuseOp'; did you mean 'FuseOps'"),
         ("--dump-ir-limit=1M", "nothing is dumped without --dump-ir DIR"),
         ("--header=net.so", "'net.so' is where -o writes; give this file another"),
-        ("--verify-cache=1", "there is no cache to verify; give --cache, too"),
+        ("--verify-cache=1", "there is no cache to verify; add --cache"),
         ("--repeat=2", "runs are repeated for --profile OUT, which is not given"),
     ],
 )

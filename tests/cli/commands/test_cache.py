@@ -65,7 +65,7 @@ def test_what_builds_refuse_is_refused_for_the_same_reason(folder: Path):
     assert f"'{folder}' can be written to by others" in reason
     for words in ([], ["--verify"]):
         result = cache(*words)
-        told = f"what is in {folder} is not used: {reason}\n"
+        told = f"the cache in {folder} is not used: {reason}\n"
         assert (result.exit_code, result.output) == (1, told)
     folder.chmod(0o700)
     assert cache().exit_code == 0

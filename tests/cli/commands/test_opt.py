@@ -58,7 +58,7 @@ def test_results_are_kept_for_the_next_command(model: Path, tmp_path: Path):
         assert (result.exit_code, result.stdout) == (0, TYPED)
         found += re.findall(r"(\d) of 1 function from the cache", result.stderr)
     assert found == ["0", "1", "0"]
-    assert "give --cache, too" in opt(model, "--verify-cache", "1").stderr
+    assert "add --cache" in opt(model, "--verify-cache", "1").stderr
 
 
 @pytest.mark.usefixtures("no_program")

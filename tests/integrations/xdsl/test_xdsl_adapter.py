@@ -202,7 +202,7 @@ def test_own_dialects_and_passes_are_loaded_and_failures_are_replayed(
     assert "second is refused" in result.output
     assert "in pass 'refuse', on function 'second'" in result.output
     replayed = CliRunner().invoke(main, ["replay", str(failure)])
-    assert "The same failure came back." in replayed.output
+    assert "Reproduced the same failure." in replayed.output
     there = ["-j2", "--config", "parpass.asking_workers_seconds=0.0"]
     skipped = opt(str(path), *load, *passes, *there, "--on-failure", "skip")
     assert skipped.exit_code == 0
