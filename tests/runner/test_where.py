@@ -87,7 +87,7 @@ def test_a_pass_runs_where_it_says_whatever_it_costs(runner: Runner):
     assert ran_here(runner, [There()], HERE) == [False]
     assert ran_here(runner, [Here()], POOLED) == [True]
     assert runner.last_report is not None
-    assert list(runner.last_report.here) == ["passes whose where is 'here'"]
+    assert list(runner.last_report.here) == ["passes with where='here'"]
 
 
 def test_a_pass_that_says_nothing_goes_along_with_those_of_workers(runner: Runner):

@@ -114,11 +114,11 @@ def print_file_times(files: FileTimes, in_runs: float) -> None:
     known = {name: seconds for name, seconds in kinds.items() if seconds is not None}
     whole = in_runs + sum(known.values())
     told = [
-        f"{name} took {time_text(seconds)}, {seconds / whole:.1%} of the whole"
+        f"{name} took {time_text(seconds)}, {seconds / whole:.1%} of the total"
         for name, seconds in known.items()
     ]
     if told:
-        text = f"Besides the passes: {'; '.join(told)}"
+        text = f"Outside the passes: {'; '.join(told)}"
         Console(stderr=True, highlight=False).print(text, markup=False)
 
 

@@ -264,8 +264,8 @@ def test_where_the_time_went_is_shown_of_every_run(model: Path, passes: str):
     result = opt(model, "-p", passes, "--explain-speed")
     assert result.exit_code == (passes == FAILING)
     assert "Where the time went" in result.stderr
-    assert "│ here: without workers" in result.stderr
-    assert "What would help most: " in result.stderr
+    assert "│ local: without workers" in result.stderr
+    assert "Advice: " in result.stderr
     assert "Where the time went" not in result.stdout
 
 
@@ -276,8 +276,8 @@ def test_reading_and_writing_are_part_of_where_the_time_went(
     program = tmp_path / "program.relay"
     program.write_text("def @main(%x: int8) { %x }")
     result = opt(program, *options, "--explain-speed")
-    share = r"took [\d.]+ \w+, [\d.]+% of the whole"
-    told = f"Besides the passes: reading {share}; writing {share}$"
+    share = r"took [\d.]+ \w+, [\d.]+% of the total"
+    told = f"Outside the passes: reading {share}; writing {share}$"
     assert re.search(told, " ".join(result.stderr.split()))
 
 

@@ -209,8 +209,8 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     ),
     "alone": (
         alone,
-        "in this process alone: workers=None uses every core, if there are several",
-        "in this process alone: without -j it uses every core, if there are several",
+        "only in this process: workers=None uses every core, if there are several",
+        "only in this process: without -j it uses every core, if there are several",
     ),
     "starting": (
         lambda: recommendation(
