@@ -438,9 +438,9 @@ def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> No
         # Of those without a clock the serial driver warns.
         for name in [one.name for one, _ in budget.items() if one.clock is not None]:
             warn(
-                f"{name} of pass '{step.info.name}' is checked when the pass is done "
-                "with a function, as where = 'here' has it run in this process; leave "
-                "that out to have the pass ended in time",
+                f"{name} of pass '{step.info.name}' is only checked after each "
+                "function, because where = 'here' runs the pass in this process; drop "
+                "it to stop the pass in time",
                 BudgetWarning,
             )
 

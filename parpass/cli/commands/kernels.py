@@ -164,7 +164,7 @@ def _lines(
     for place in places:
         yield ": ".join(shown_line(said, *place))
         found = list(_kernels_at(said, place, as_text=as_text))
-        yield from found or ["  no kernel: folded into others, or not needed"]
+        yield from found or ["  no kernel: folded or not needed"]
 
 
 def _kernels_at(said: dict[str, Any], place: _Place, *, as_text: bool) -> Iterator[str]:

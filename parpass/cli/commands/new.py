@@ -88,7 +88,8 @@ def _checked_name(name: str) -> str:
     owner = _owner(package)
     if owner is not None:
         raise InputError(
-            f"'{name}' is a name of {owner}; take another, such as '{package}_compiler'"
+            f"'{name}' is already the name of {owner}; choose another, such as "
+            f"'{package}_compiler'"
         )
     return package
 
@@ -134,7 +135,7 @@ def _write(folder: Path, words: Mapping[str, str]) -> None:
     """Make a project, as a whole or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            f"'{folder}' is there, and not empty; give another folder by --into"
+            f"'{folder}' exists and is not empty; choose another by --into"
         )
     made = folder.absolute().with_name(f".{folder.name}-{os.getpid()}")
     try:

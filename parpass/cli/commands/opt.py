@@ -48,8 +48,8 @@ def opt(given: OptOptions) -> None:
     check_suffix(given.output)
     if given.print_types and given.output.endswith(".json"):
         raise click.BadParameter(
-            f"types are comments in text, and '{given.output}' gets JSON, which has "
-            "them",
+            f"--print-types adds comments to text, and '{given.output}' is JSON, "
+            "which has types anyway",
             param_hint="'--print-types'",
         )
     if given.reproducer is not None:

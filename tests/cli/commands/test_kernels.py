@@ -187,7 +187,7 @@ def test_a_map_over_the_library_is_refused():
     build = ("build", "net.relay", "-o", "net.so", "--emit-map", "net.so")
     result = parpass(*build)
     assert result.exit_code == 2
-    assert "give this file another name" in " ".join(result.stderr.split())
+    assert "choose another name" in " ".join(result.stderr.split())
 
 
 def test_a_map_that_cannot_be_made_is_a_warning_and_the_library_stands(folder: Path):

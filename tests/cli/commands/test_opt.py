@@ -142,7 +142,7 @@ def test_text_without_the_values_of_its_constants_says_how_to_write_them(
     result = CliRunner().invoke(main, ["opt", "-"], input=opt(weighty).stdout)
     assert result.exit_code == 2
     assert "the text has no section of constants" in result.stderr
-    assert "to a file, or with --print-metadata" in result.stderr
+    assert "write it again with --print-metadata" in result.stderr
 
 
 def test_json_is_read_and_written_by_suffix(weighty: Path, tmp_path: Path):

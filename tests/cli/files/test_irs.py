@@ -147,7 +147,7 @@ def test_a_reproducer_of_an_ir_without_a_name_says_what_is_missing(tmp_path: Pat
         result = command(name, path)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "its IR has no name" in result.stderr
-        assert "'ir_name', and 'parse'" in result.stderr
+        assert "'ir_name' and 'parse'" in result.stderr
 
 
 def test_only_relay_and_loops_are_evaluated(program: Path):
