@@ -162,7 +162,7 @@ LIMITS = (
         "cpu_limit",
         "seconds",
         "CPU time limit for a pass on one function; its worker is then killed.",
-        "it took more time of the processor than {}",
+        "it took more CPU time than {}",
         FunctionTimeoutError,
         here=functools.partial(interrupt_after, timer=_PROCESSOR),
         clock=_PROCESSOR.clock,

@@ -78,7 +78,7 @@ def compare(given: CompareOptions) -> None:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
         what = "the run" if one is found.run else f"pass '{one.name}'"
         text = f"{what} became slower by {time_text(one.difference)}{percent}"
-        click.echo(f"Error: {text}; --fail-above={fail_above:g} is the limit", err=True)
+        click.echo(f"Error: {text}; the limit is --fail-above={fail_above:g}", err=True)
     click.get_current_context().exit(1 if slower else 0)
 
 
