@@ -29,7 +29,7 @@ from parpass.runner import (
 )
 from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import ModulePass, PassContext, PassInfo, Sequential
-from tests.support.runner.pooled import pooled, run_pooled, settled_processes
+from tests.support.runner.pooled import HERE, pooled, run_pooled, settled_processes
 from tests.support.toy.hard_passes import Locked
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Keep
@@ -148,7 +148,7 @@ def test_several_stages_in_workers_have_a_line_each_the_longest_first(runner: Ru
 
 
 def test_what_ran_here_says_why(runner: Runner):
-    runner.run_sync(program(1, 2), Add())
+    runner.run_sync(program(1, 2), Add(), context=PassContext(config=HERE))
     assert set(reported(runner).here) == {"too little work"}
     assert reported(runner).advice[0].startswith("none; ")
     runner.run_sync(program(1), Add())

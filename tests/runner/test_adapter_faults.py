@@ -246,7 +246,9 @@ def test_a_pass_that_does_not_mind_gets_it_in_every_kind_of_run(runner: Runner):
     expected = Keep()(MOD)
     assert expected.functions["bad"] == "text"
     with pytest.warns(AdapterWarning, match=STRANGE):  # its size is asked for
-        assert runner.run_sync(MOD, Keep()) == expected
+        assert (
+            runner.run_sync(MOD, Keep(), context=PassContext(config=HERE)) == expected
+        )
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         assert run_pooled(runner, Keep(), MOD) == expected
