@@ -126,7 +126,7 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
 def test_an_input_without_a_type_takes_shape_and_dtype() -> None:
     model = relu()
     model.graph.input[0].CopyFrom(helper.make_empty_tensor_value_info("x"))
-    with pytest.raises(FrontendError, match="open are 'x' of no shape; give"):
+    with pytest.raises(FrontendError, match="open are 'x' of no shape; pass"):
         imported(model)
     for dtype in ("float64", {"x": "float64"}):
         (param,) = imported(model, shape={"x": (4,)}, dtype=dtype)["main"].params
