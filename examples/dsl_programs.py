@@ -64,8 +64,8 @@ class Program:
         value = getattr(importlib.import_module(self.module), self.name, None)
         if type(value).__name__ not in ("Program", "DaceProgram"):
             raise TypeError(
-                f"expected a program at '{self}', as workers go by names, "
-                f"got '{type(value).__name__}'"
+                f"expected a program at '{self}', because workers load programs by "
+                f"name, got '{type(value).__name__}'"
             )
         return value
 
@@ -322,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--offsets", default="", help="GT4Py: MODULE.NAME of a provider"
     )
     parser.add_argument("-j", "--workers", type=int)
-    parser.add_argument("--skip", action="store_true", help="go on after a failure")
+    parser.add_argument("--skip", action="store_true", help="continue after a failure")
     given = parser.parse_args(arguments)
     check_installed(given.dsl)
     sys.path[:0] = [os.getcwd()]

@@ -155,7 +155,7 @@ def measured_limit(progress: Progress) -> float:
     one alone and then all at the same time.
     """
     count = usable_cores()
-    steps = progress.add_task("measure what the cores can do", total=3)
+    steps = progress.add_task("measure the limit of the cores", total=3)
     with ProcessPoolExecutor(count, get_context("spawn")) as processes:
 
         def slowest(times: int) -> float:

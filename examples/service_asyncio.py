@@ -62,7 +62,7 @@ class Gate:
         """Wait for a turn, and keep it meanwhile."""
         if not self._places:
             raise web.HTTPServiceUnavailable(
-                text="as many requests wait as may; come again\n",
+                text="too many requests are waiting; try again later\n",
                 headers={"Retry-After": "1"},
             )
         self._places -= 1

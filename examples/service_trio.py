@@ -50,7 +50,7 @@ class Gate:
     async def entered(self) -> AsyncGenerator[None]:
         """Wait for a turn, and keep it meanwhile."""
         if not self._places:
-            raise BusyError("as many requests wait as may; come again")
+            raise BusyError("too many requests are waiting; try again later")
         self._places -= 1
         try:
             async with self._turn:

@@ -49,7 +49,7 @@ class Comparison:
         except Exception as error:
             if self._first is None:
                 raise
-            print(f"{name:24} fails here: {type(error).__name__}: {error}")
+            print(f"{name:24} fails: {type(error).__name__}: {error}")
             return
         seconds = time.perf_counter() - start
         self._first = self._first or (seconds, made)

@@ -129,7 +129,7 @@ def _print(what: str, rows: dict[str, tuple[float, str]]) -> None:
     first, expected = next(iter(rows.values()))
     print(f"{what}:")
     for name, (seconds, result) in rows.items():
-        same = "same" if result == expected else "ANOTHER RESULT"
+        same = "same" if result == expected else "DIFFERENT RESULT"
         print(f"  {name:20} {seconds:6.2f} s {first / seconds:5.2f} x  {same}")
 
 

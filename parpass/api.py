@@ -434,16 +434,15 @@ def _check_arguments(
         return
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:
         raise ArgumentError(
-            "expected None or a number of processes from 0 up for workers, got "
+            "expected None or a number of processes for workers, 0 or more, got "
             f"{workers!r}"
         )
     if executor is not None:
         raise ArgumentError(
-            f"got workers={workers} beside an executor, which has as many as it has; "
-            "give one of the two"
+            "expected workers or executor, got both; the executor decides how many "
+            "workers there are"
         )
     if isolated and workers == 0:
         raise ArgumentError(
-            "got isolated=True with workers=0: an isolated run has every function pass "
-            "in a worker; give None, or 1 and more"
+            "isolated=True needs workers, got workers=0; use None, or 1 or more"
         )

@@ -154,7 +154,7 @@ def open_cache_layer(url: str, *, is_writable: bool = False) -> Any:
     if value is None:
         names = sorted({*SHIPPED[LAYERS], *installed(LAYERS)})
         raise EntryPointError(
-            "expected a URL such as https://HOST/PATH for a layer of a cache, got "
+            "expected a URL such as https://HOST/PATH for a cache layer, got "
             f"'{url}'{did_you_mean(scheme, names)}; known are {', '.join(names)}"
         )
     requirement = "parpass[http]" if scheme in SHIPPED[LAYERS] else ""

@@ -150,7 +150,7 @@ LIMITS = (
     Limit(
         "function_timeout",
         "seconds",
-        "How long a pass may take on one function; its worker is ended then.",
+        "Time limit for a pass on one function; its worker is then killed.",
         "it took longer than {}",
         FunctionTimeoutError,
         here=interrupt_after,
@@ -161,8 +161,8 @@ LIMITS = (
     Limit(
         "cpu_limit",
         "seconds",
-        "How much time of the processor a pass may take on one function, likewise.",
-        "it took more time of the processor than {}",
+        "CPU time limit for a pass on one function; its worker is then killed.",
+        "it took more CPU time than {}",
         FunctionTimeoutError,
         here=functools.partial(interrupt_after, timer=_PROCESSOR),
         clock=_PROCESSOR.clock,
@@ -171,7 +171,7 @@ LIMITS = (
     Limit(
         "memory_limit",
         "bytes",
-        "How much memory a pass may take on one function, such as 512M or 2G.",
+        "Memory limit for a pass on one function, such as 512M or 2G.",
         "it took more memory than {}",
         MemoryLimitError,
         in_worker=limit_memory,

@@ -37,7 +37,7 @@ from parpass.trusted_paths import UntrustedPathError
 
 _MOST_BYTES = 1 << 30
 _WAITING_SECONDS = 2.0  # for other processes, in one build
-_DAMAGE = "objects of earlier builds that the disk, or another program, has damaged"
+_DAMAGE = "cached objects damaged on disk"
 _MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
 _MOST_KEYS = 500  # of one query: SQLite bounds their number
@@ -146,8 +146,8 @@ class ObjectStore:
         found = self._read(look, {}) if wanted else {}
         if damaged:
             self._say(
-                f"{_DAMAGE} in '{self.folder}': {len(damaged):,}; they are made again, "
-                "and 'parpass cache --verify' looks at all others"
+                f"{_DAMAGE} in '{self.folder}': {len(damaged):,}; they are rebuilt, "
+                "and 'parpass cache --verify' checks all others"
             )
         if found or damaged:
             self._write(use, None)
@@ -270,7 +270,7 @@ class ObjectStore:
             return otherwise
         except _FAILURES as error:
             self._is_off = True
-            self._say(f"objects are not kept between builds: {self._problem(error)}")
+            self._say(f"builds are not cached: {self._problem(error)}")
             return otherwise
 
     def _renewed(self, error: DamagedTableError) -> bool:
@@ -283,7 +283,7 @@ class ObjectStore:
             return False
         remove_table(self.folder)
         self._say(
-            f"{_DAMAGE} in '{self.folder}': all, since '{error}'; they are made again"
+            f"{_DAMAGE} in '{self.folder}': all, since '{error}'; they are rebuilt"
         )
         return True
 
@@ -302,10 +302,10 @@ class ObjectStore:
 
     def _problem(self, error: Exception) -> str:
         elsewhere = "PARPASS_CACHE_DIR may name another folder"
-        anew = "'parpass cache --clear' begins a new one"
+        anew = "'parpass cache --clear' starts a new one"
         if not self._is_default():
             elsewhere = "give another folder"
-            anew = f"remove '{file_of(self.folder)}' to begin a new one"
+            anew = f"remove '{file_of(self.folder)}' to start a new one"
         if isinstance(error, UntrustedPathError):
             remedy = f"{error.remedy}, or " if error.remedy else ""
             return f"{error}; {remedy}{elsewhere}"
@@ -342,7 +342,9 @@ def default_folder() -> Path:
     with contextlib.suppress(RuntimeError):
         found = platformdirs.user_cache_path("parpass", appauthor=False)
     if not found.is_absolute():  # an account that systems make up has no home
-        raise FileNotFoundError("you have no home; PARPASS_CACHE_DIR may name a folder")
+        raise FileNotFoundError(
+            "you have no home directory; set PARPASS_CACHE_DIR to a folder"
+        )
     return found
 
 

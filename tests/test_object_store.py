@@ -70,7 +70,7 @@ def test_an_object_that_was_not_put_in_under_its_key_is_not_given(
     assert store.get("ab") == {"b": b"also good"}
     (one,) = caught
     assert "damaged" in str(one.message)
-    assert "are made again" in str(one.message)
+    assert "are rebuilt" in str(one.message)
     assert store.state(verify=True) == StoreState(StoreSize(1, 9))  # it was dropped
     store.put({"a": b"again"})
     assert ObjectStore(tmp_path).get("ab") == {"a": b"again", "b": b"also good"}
@@ -125,7 +125,7 @@ def builds_after_flips(folder: Path, *, step: int) -> int:
         if found == OBJECTS:
             continue
         lost += 1
-        if "objects are not kept" in told:  # since it seems to be none of SQLite's
+        if "builds are not cached" in told:  # since it seems to be none of SQLite's
             assert bit < 8 * 100
             continue
         # What is added to a page whose order is damaged may be found out by the next.
@@ -154,7 +154,7 @@ def test_a_damaged_schema_costs_all_objects(tmp_path: Path, text: bytes, other: 
     assert whole.count(text) == 1
     path.write_bytes(whole.replace(text, other))
     store = ObjectStore(tmp_path)
-    assert "to begin a new one" in store.state().problem
+    assert "to start a new one" in store.state().problem
     with pytest.warns(SlowerRunWarning, match="damaged") as caught:
         assert store.get(OBJECTS) == {}
     store.put(OBJECTS)
@@ -202,7 +202,7 @@ def test_a_store_that_cannot_be_used_is_as_good_as_an_empty_one(
     assert sorted(one.lstat().st_mtime_ns for one in tmp_path.iterdir()) == before
     (one,) = caught
     message = str(one.message)
-    assert message.startswith("objects are not kept between builds: ")
+    assert message.startswith("builds are not cached: ")
     assert "PARPASS_CACHE_DIR" not in message  # which the program did not set
     assert message.endswith(ObjectStore(tmp_path).state().problem)
     assert str(tmp_path) in message
@@ -277,7 +277,7 @@ def test_it_is_waited_for_others_once_in_a_build(
         assert time.monotonic() - begin < 30  # 50, if each one waited
     (one,) = caught
     assert "another process has had" in str(one.message)
-    assert "to begin a new one" in str(one.message)
+    assert "to start a new one" in str(one.message)
     assert ObjectStore(tmp_path).get("ab") == {"a": b"1"}
 
 
@@ -319,8 +319,8 @@ def test_who_has_no_home_builds_without():
     said = subprocess.check_output(
         [sys.executable, "-c", NO_HOME], text=True, cwd=ROOT, env=env, timeout=200
     )
-    assert "PARPASS_CACHE_DIR may name a folder" in said
-    assert said.startswith("objects are not kept between builds")
+    assert "set PARPASS_CACHE_DIR to a folder" in said
+    assert said.startswith("builds are not cached")
 
 
 WRITES = """

@@ -36,8 +36,8 @@ def catalogue_pages() -> dict[str, str]:
 def _errors() -> Iterator[str]:
     yield from title("Errors and warnings", "=")
     yield (
-        "What each means, and what to do. A program below raises the error, and was "
-        "run when this page was made."
+        "What each error means, and what to do. Each example was run when this page "
+        "was made."
     )
     yield ""
     kinds = error_classes()
@@ -47,8 +47,10 @@ def _errors() -> Iterator[str]:
         text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         yield from (_as_rst(text), "")
         bases = ", ".join(f"`{one.__name__}`" for one in kind.__bases__)
-        yield from _fields([("What to do", _as_rst(ADVICE[name])), ("Kind of", bases)])
-        yield from ("", f"All of it: `parpass.errors.{name}`.", "")
+        yield from _fields(
+            [("What to do", _as_rst(ADVICE[name])), ("Base classes", bases)]
+        )
+        yield from ("", f"Full reference: `parpass.errors.{name}`.", "")
         if name in CASES:
             yield from ("::", "", indented(CASES[name]), "", "prints::", "")
             yield from (indented(message_of(name)), "")

@@ -81,11 +81,10 @@ def _introduction(costs: Mapping[str, Any]) -> Iterator[str]:
     machine = costs["machine"]
     small, large = (f"{one:,}" for one in costs["nodes"])
     yield (
-        "The passes that are shipped: level, options, what they read and keep, what "
-        "they say, and a program before and after, from the cases by which they are "
-        "tested. Analyses and remarks are those of these cases. A pass that TVM has, "
-        "too, is registered under TVM's key; the keys of the others begin with "
-        "``parpass.``."
+        "The bundled passes: level, options, what they read and keep, what they say, "
+        "and a program before and after, from the cases by which they are tested. "
+        "Analyses and remarks are those of these cases. A pass that TVM has, too, is "
+        "registered under TVM's key; the keys of the others begin with ``parpass.``."
     )
     yield ""
     yield (
@@ -110,9 +109,9 @@ def _facts(
     told = "; ".join(f"``{name}``: {kind}" for name, kind in options)
     yield "Options", told or "none"
     read = ", ".join(f"``{one}``" for one in sorted(found.analyses))
-    yield "Analyses that it reads", read or "none"
+    yield "Reads analyses", read or "none"
     kept = ", ".join(f"``{one.__name__}``" for one in getattr(factory, "preserves", ()))
-    yield "Analyses that it preserves", kept or "none"
+    yield "Preserves analyses", kept or "none"
 
 
 def _remarks(found: Observed) -> str:

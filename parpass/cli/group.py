@@ -32,20 +32,20 @@ ENTRY_POINTS = "parpass.commands"
 
 # Subcommands and their short help; `pyproject.toml` declares the same ones.
 SHIPPED = {
-    "bisect": "Find the pass and the function that make a result wrong.",
+    "bisect": "Find the pass and function that break a result.",
     "build": "Compile a network to a library, on every core.",
-    "cache": "Show how many kernels are kept for the next build, and where.",
-    "codemod": "Run CODEMOD on files, and write those that it changes.",
-    "compare": "Compare the numbers of two profiles: what became slower?",
+    "cache": "Show the size and place of the cache, verify it, or shrink it.",
+    "codemod": "Run CODEMOD on files and rewrite those it changes.",
+    "compare": "Compare two profiles: what became slower?",
     "diff": "Compare two programs by their structure.",
-    "explain": "Say what a pass, an option, an error or an environment variable is.",
+    "explain": "Explain a pass, option, error or environment variable.",
     "kernels": "Show which kernels a node became, and where a kernel comes from.",
-    "mlir-opt": "Do what xdsl-opt does, on every core.",
-    "new": "Make a small compiler of your own, which runs, to begin with.",
-    "opt": "Run PASSES on models and write the module that comes out.",
-    "reduce": "Make the program of a reproducer smaller while it still fails.",
-    "replay": "Run the pipeline of a reproducer on its program, in this process.",
-    "run": "Evaluate a function of a program, operator by operator, on numpy.",
+    "mlir-opt": "Run xdsl-opt on every core.",
+    "new": "Create a small working compiler to start from.",
+    "opt": "Run PASSES on models and write the resulting module.",
+    "reduce": "Shrink the program of a reproducer while it fails in the same way.",
+    "replay": "Run a reproducer in this process.",
+    "run": "Evaluate a function operator by operator, with numpy.",
 }
 _WRITERS = ("click", "rich")  # the packages that write to standard streams
 _MAX_SHORT_HELP = 100  # characters, of an installed subcommand
@@ -112,7 +112,10 @@ class _Group(click.Group):
         except click.NoSuchCommand as error:
             name = error.command_name
             if os.path.isfile(name):
-                message = f"no such command: {name}; a program goes to 'parpass opt'"
+                message = (
+                    f"no such command: {name}; to run passes on a program, use "
+                    "'parpass opt'"
+                )
                 raise click.UsageError(message, ctx) from None
             names = self.list_commands(ctx)
             raise click.NoSuchCommand(name, possibilities=names, ctx=ctx) from None

@@ -39,7 +39,7 @@ def run_mlir_opt(arguments: Sequence[str]) -> None:
         if error.name is None or error.name.partition(".")[0] != "xdsl":
             raise
         print(  # noqa: T201 -- as argparse tells of what is wrong
-            "Error: parpass mlir-opt needs xdsl: install 'parpass[xdsl]'",
+            "Error: parpass mlir-opt needs xdsl; install 'parpass[xdsl]'",
             file=sys.stderr,
         )
         sys.exit(2)

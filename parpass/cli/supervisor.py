@@ -201,16 +201,16 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     pass_name, function = place
     where = "the module" if function is None else f"function '{function}'"
     cause = f"EXIT({code})" if code >= 0 else f"{signal.Signals(-code).name}({code})"
-    lines = [f"pass '{pass_name}' on {where} ended the process: {cause}"]
+    lines = [f"pass '{pass_name}' on {where} killed the process: {cause}"]
     if frame := innermost_frame(told):
         lines.append(f"where: {frame}; --traceback shows all")
     without = ", without -j0," if _has_no_workers(sys.argv[1:]) else ""
     if function is not None and sys.argv[1:2] == ["codemod"]:
-        lines.append(f"give --isolate{without} to go on with the other files")
+        lines.append(f"use --isolate{without} to continue with the other files")
     elif function is not None:
         lines.append(
-            f"try parpass opt{without} with --reproducer PATH to have it written "
-            "down, or with --on-failure=skip to go on without this pass on it"
+            f"run parpass opt{without} with --reproducer PATH to get a reproducer, or "
+            "with --on-failure=skip to leave the function as it was"
         )
     return "\n  ".join(lines)
 

@@ -86,9 +86,7 @@ def describe_kind(value: object) -> str:
     unpacking it is appended.
     """
     name = type(value).__name__
-    return (
-        f"{name}; is it a pair, as in mod, params = ...?" if name == "tuple" else name
-    )
+    return f"{name}; is it a pair? write mod, params = ..." if name == "tuple" else name
 
 
 def add_note(error: BaseException, note: str) -> None:
@@ -189,9 +187,9 @@ class ReadOnlyModuleError(PassError):
             what: The intended change, in words, followed by `the module`.
         """
         return cls(
-            f"function pass '{reader}' tried to {what} the module that it was given to "
-            "read; a function pass returns its one function, only a module pass may "
-            "add, replace or remove functions",
+            f"function pass '{reader}' tried to {what} the module, which it may only "
+            "read; return the one function, or write a module pass to add, replace or "
+            "remove functions",
             pass_name=reader,
         )
 

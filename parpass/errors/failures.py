@@ -59,8 +59,8 @@ class WorkerDiedError(FunctionFailure, RuntimeError):
         doing = _ACTIVITIES[where].format(pass_name=pass_name, function=function)
         super().__init__(
             HintedMessage(
-                f"a worker process died ({cause}) while {doing}, and again when that "
-                "function ran alone; ",
+                f"a worker process died ({cause}) while {doing}, and again when it "
+                "ran that function alone; ",
                 Hint.REPLAY,
             ),
             pass_name=pass_name,
@@ -80,7 +80,7 @@ _ACTIVITIES = {
 
 def _limit_message(pass_name: str, function: str, reason: str) -> str:
     return HintedMessage(
-        f"pass '{pass_name}' on function '{function}': {reason}; allow it more, or ",
+        f"pass '{pass_name}' on function '{function}': {reason}; raise the limit, or ",
         Hint.SKIP_FUNCTION,
     )
 

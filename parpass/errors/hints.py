@@ -18,34 +18,36 @@ class Hint(enum.Enum):
     `{0}` and so on in a phrase are the places of subjects, for hints that have some.
     """
 
-    SKIP_FUNCTION = "set on_failure='skip' to go on without this pass on this function"
+    SKIP_FUNCTION = "set on_failure='skip' to leave this function as it was"
     REPLAY = (
-        "to see it fail in a process of its own, replay its reproducer (option "
-        "parpass.reproducer) by 'parpass replay'"
+        "to reproduce it in a separate process, write a reproducer (option "
+        "parpass.reproducer) and run 'parpass replay' on it"
     )
-    NOT_ISOLATED = "run without isolated=True what is trusted with this process"
+    NOT_ISOLATED = (
+        "drop isolated=True if you trust the passes not to crash this process"
+    )
     # A pass that ends or hangs a worker does so to the caller's process as well.
     WITHOUT_WORKERS = (
-        "workers=0 does without them, for passes that are trusted with this process"
+        "workers=0 runs without workers, if you trust the passes not to crash this "
+        "process"
     )
-    REQUEST_SERIAL = "workers=0 asks for that"
-    WORKER_PER_CORE = "workers=None gives one for each core"
-    EVERY_CORE = "workers=None uses every core, if there are several"
-    IN_WORKERS = "run it by run_pipeline, with workers"
-    KEEP_WORKERS = "keep them for several runs, with open_runner"
+    REQUEST_SERIAL = "workers=0 silences this"
+    WORKER_PER_CORE = "workers=None starts one per core"
+    EVERY_CORE = "workers=None uses every core"
+    IN_WORKERS = "use run_pipeline with workers"
+    KEEP_WORKERS = "open_runner keeps them for several runs"
     START_TIMEOUT = "set the option parpass.start_timeout"
-    OPSET = "give it as opset="
+    OPSET = "set opset="
     # The example is given twice, as Python has it, and as the command has it.
     OPEN_SHAPES = (
-        "give from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
-        "{0}"
+        "pass from_onnx lengths by dim=, or whole shapes by shape=, with your lengths "
+        "instead of 1: {0}"
     )
     SHAPE_PARAMETER = "shape="
     DIM_PARAMETER = "dim="
     CONST_PARAMETER = "const="
     READ_SHAPES = (
-        "give from_onnx shape= or dim= when a model is read, or run the program by "
-        "relay.create_executor"
+        "pass shape= or dim= to from_onnx, or run the program by relay.create_executor"
     )
     INTERPRET = "run it by relay.create_executor"
 

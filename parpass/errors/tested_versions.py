@@ -30,8 +30,8 @@ def check_version(
     *others, last = tested
     listed = f"{', '.join(others)} and {last}" if others else last
     warn(
-        f"this is {package} {found}, and parpass was tested on {listed}: {effect}; "
-        f"try: pip install '{package}=={last}'",
+        f"parpass was tested with {package} {listed}, not {found}: {effect}; try: pip "
+        f"install '{package}=={last}'",
         category,
     )
     return False

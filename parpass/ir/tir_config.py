@@ -41,7 +41,7 @@ class LoopPartitionConfig(msgspec.Struct, frozen=True):
 
 
 def unroll_loop_option(ctx: PassContext) -> UnrollLoopConfig:
-    """Return when loops are unrolled in a context; by TVM's defaults, if not said."""
+    """Return rules for unrolling loops in a context; by TVM's defaults, if not said."""
     return ctx.config.get(_UNROLL_LOOP) or UnrollLoopConfig()
 
 
@@ -68,7 +68,7 @@ def _register() -> None:
         ("tir.is_entry_func", bool, "the function is the entry of its module"),
         ("tir.debug_keep_trivial_loop", bool, "keep loops that run once"),
         ("tir.add_lower_pass", list, "pairs of a phase and a pass to run in it"),
-        (_UNROLL_LOOP, UnrollLoopConfig, "when loops are unrolled"),
+        (_UNROLL_LOOP, UnrollLoopConfig, "rules for unrolling loops"),
         ("tir.HoistIfThenElse", HoistIfThenElseConfig, f"{_OWN}: hoisting"),
         ("tir.InjectDoubleBuffer", InjectDoubleBufferConfig, f"{_OWN}: splitting"),
         ("tir.LoopPartition", LoopPartitionConfig, f"{_OWN}: loops to partition"),

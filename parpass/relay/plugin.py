@@ -206,14 +206,34 @@ register_wrapping(Expr, _wrapped)
 
 def _register() -> None:
     for key, kind, doc in (
-        ("relay.fallback_device_type", int, "device of what is annotated with none"),
+        (
+            "relay.fallback_device_type",
+            int,
+            "device for expressions without an annotation",
+        ),
         ("relay.backend.use_auto_scheduler", bool, "look up auto-scheduled kernels"),
         ("relay.backend.use_meta_schedule", bool, "look up meta-scheduled kernels"),
-        ("relay.FoldConstant.max_bytes", int, "bytes of what a function's folds give"),
-        ("relay.FuseOps.max_depth", int, "operators in one fused function at most"),
+        (
+            "relay.FoldConstant.max_bytes",
+            int,
+            "most bytes of folded constants for each function",
+        ),
+        (
+            "relay.FuseOps.max_depth",
+            int,
+            "maximum number of operators in a fused function",
+        ),
         ("relay.FuseOps.link_params", bool, "put constants into fused functions"),
-        ("relay.OutlineSegments.min_nodes", int, "from which on a function is cut"),
-        ("relay.max_copied_nodes", int, "that passes put in the place of calls"),
+        (
+            "relay.OutlineSegments.min_nodes",
+            int,
+            "size from which a function is cut, in nodes",
+        ),
+        (
+            "relay.max_copied_nodes",
+            int,
+            "most nodes that passes put in the place of calls",
+        ),
     ):
         register_config_option(key, kind, doc)
 

@@ -27,13 +27,13 @@ def recommend(report: RunFigures) -> tuple[str, ...]:
 def _no_recommendation(report: RunFigures) -> str:
     if report.here.get(PlacementReason.SMALL.value, 0.0) > report.in_workers:
         return (
-            f"nothing; on {time_text(report.work)} of work the workers would save less "
-            "than it takes to start them, or to send them functions"
+            f"none; with {time_text(report.work)} of work, workers would save less "
+            "time than it takes to start them or to send them functions"
         )
     if report.warm_speedup is None:
-        return "nothing stands out"
+        return "no single bottleneck"
     share = report.warm_speedup / report.limit
-    return f"nothing stands out; it is {share:.0%} of the limit"
+    return f"no single bottleneck; {share:.0%} of the ideal speed-up"
 
 
 def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
@@ -41,9 +41,9 @@ def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
     serial = report.serial_seconds
     if serial is not None and workers_are_slow:
         text = (
-            "the workers took longer than this process alone would have: the cores are "
-            "worth less together than one by one, or the transfer was dear; the next "
-            "runs of these passes will rather stay in this process"
+            "the workers took longer than this process alone would have: the cores "
+            "are slower together than one by one, or the transfer was expensive. The "
+            "next runs of these passes will tend to stay in this process"
         )
         # The start-up is not of the work of the workers; other advice covers it.
         yield report.seconds - report.start_up - serial, text
@@ -52,9 +52,9 @@ def _behind_serial(report: RunFigures) -> Iterator[Recommendation]:
 def _few_cores(report: RunFigures) -> Iterator[Recommendation]:
     if report.lacks_cores:
         text = (
-            f"the {report.workers} workers had {report.cores:.1f} cores while they "
-            "worked: other programs keep the cores busy, this one may use fewer of "
-            "them than it sees, or there are more workers than cores"
+            f"the {report.workers} workers had only {report.cores:.1f} cores: other "
+            "programs keep the cores busy, this one may use fewer than it sees, or "
+            "there are more workers than cores"
         )
         yield report.queued / report.workers, text
 
@@ -70,8 +70,8 @@ def _module_passes(report: RunFigures) -> Iterator[Recommendation]:
     for name, seconds in report.module_passes.items():
         text = (
             f"module pass '{name}' takes {seconds / report.seconds:.0%} of the time, "
-            "and nothing runs beside it: what it does function by function belongs in "
-            "a function pass"
+            "and nothing runs in parallel to it: move what it does function by "
+            "function into a function pass"
         )
         yield _saved_by_sharing(report, seconds), text
 
@@ -80,7 +80,7 @@ def _instruments(report: RunFigures) -> Iterator[Recommendation]:
     for name, seconds in report.instruments.items():
         text = (
             f"the hooks of instrument '{name}' take {seconds / report.seconds:.0%} of "
-            "the time, and nothing runs beside them"
+            "the time, and nothing runs in parallel to them"
         )
         yield seconds, text
 
@@ -94,8 +94,8 @@ def _observers(report: RunFigures) -> Iterator[Recommendation]:
         beside = report.looking + workers + _STAGE_SECONDS * report.stages
         text = (
             f"an observing instrument ({names}) makes every pass a barrier, after "
-            "which all functions are unpacked: set observes_ir = False in its class "
-            "if it does not look at the module"
+            "which all functions are decoded: set observes_ir = False in its class if "
+            "it does not look at the module"
         )
         yield beside * barriers / report.stages, text
 
@@ -109,8 +109,8 @@ def _unsendable(report: RunFigures) -> Iterator[Recommendation]:
     left = report.here.get(PlacementReason.UNSENDABLE.value, 0.0)
     if not report.unsendable:
         text = (
-            "a function, or what its module has besides, cannot be pickled, so the "
-            "run stayed in this process; the warning names what is in the way"
+            "a function or the rest of its module cannot be pickled, so the run "
+            "stayed in this process; the warning names the obstacle"
         )
         yield _saved_by_sharing(report, left), text
 
@@ -119,14 +119,14 @@ def _uncached(report: RunFigures) -> Iterator[Recommendation]:
     if report.cache is None:
         return
     for name, reason in report.cache.uncached.items():
-        text = f"results of pass '{name}' are not kept in the cache: {reason}"
+        text = f"results of pass '{name}' are not cached: {reason}"
         yield report.passes.get(name, 0.0) / max(1, report.workers), text
 
 
 def _no_room(report: RunFigures) -> Iterator[Recommendation]:
     text = (
-        "there was no room to share bytes with the workers: enlarge /dev/shm, or set "
-        "TMPDIR to a folder with room"
+        "there was no room for files shared with the workers: enlarge /dev/shm, or "
+        "set TMPDIR to a folder with room"
     )
     yield (
         _saved_by_sharing(report, report.here.get(PlacementReason.NO_ROOM.value, 0.0)),
@@ -135,7 +135,7 @@ def _no_room(report: RunFigures) -> Iterator[Recommendation]:
 
 
 def _no_workers(report: RunFigures) -> Iterator[Recommendation]:
-    text = HintedMessage("function passes ran in this process alone: ", Hint.EVERY_CORE)
+    text = HintedMessage("function passes ran only in this process: ", Hint.EVERY_CORE)
     alone = report.here.get(PlacementReason.NO_WORKERS.value, 0.0)
     shared = max(report.longest_path, alone / 2)
     yield alone - shared - _START_SECONDS, text
@@ -145,16 +145,17 @@ def _largest_function(report: RunFigures) -> Iterator[Recommendation]:
     single = report.here.get(PlacementReason.ONE_FUNCTION.value, 0.0)
     several = max(2, report.workers) if report.workers != 1 else 1
     text = (
-        "the module has a single function, and a function is never split: cut it into "
-        "several (by block, say); where the pipeline has a pass that does so, its "
-        "remarks say why it did not"
+        "the module has a single function, and parpass never splits a function: cut "
+        "it into several, for example by block. If the pipeline has a pass that does "
+        "so, its remarks say why it did not"
     )
     yield single * (1 - 1 / several), text
     if report.in_workers and report.work:
         share = report.largest_function_seconds / report.work
         text = (
             f"function '{report.largest_function}' holds {share:.0%} of the work, and "
-            "a function is never split: cut it into several (by block, say)"
+            "parpass never splits a function: cut it into several, for example by "
+            "block"
         )
         # It helps less if other functions are the longest in other stages.
         longest = min(report.longest_path, report.largest_function_seconds)
@@ -168,8 +169,8 @@ def _light_passes(report: RunFigures) -> Iterator[Recommendation]:
     if report.in_workers and transfer > passes:
         least = max(report.longest_path, passes / report.workers)
         text = (
-            f"the passes are light ({time_text(passes)}) beside the transfer of the "
-            f"functions ({time_text(transfer)}): put more of them in one pipeline, so "
+            f"the passes take {time_text(passes)}, less than the transfer of the "
+            f"functions ({time_text(transfer)}): put more passes in one pipeline, so "
             "that they share the transfer"
         )
         yield min(transfer / report.workers, report.in_workers - least), text

@@ -83,7 +83,7 @@ class StageFigures(WorkerFigures, frozen=True, kw_only=True):
                 count_text(len(self.passes), "pass", "passes"),
                 count_text(self.functions, "function"),
                 count_text(self.jobs, "job"),
-                f"{size_text(self.bytes_sent)} over",
+                f"{size_text(self.bytes_sent)} out",
                 f"{size_text(self.bytes_received)} back",
             )
         )

@@ -74,8 +74,8 @@ def _displayed(bundle: dict[str, str]) -> Any:
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
         raise ArgumentError(
-            "expected a notebook to show progress in, and this is none; give progress= "
-            "a function that is called with each Progress"
+            "progress=True needs a notebook, and this is not one; pass a function "
+            "that takes a Progress"
         )
     # As above.
     display: Any = load_module("IPython.display").display

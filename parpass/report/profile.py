@@ -97,14 +97,13 @@ def decoded_profile(content: bytes, name: str) -> Profile:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(
-            f"'{name}' is no profile; expected what 'parpass opt --profile' writes: "
-            f"{error}"
+            f"'{name}' is not a profile written by 'parpass opt --profile': {error}"
         ) from None
     if not 1 <= header.version <= VERSION:
         raise ArgumentError(
             f"expected a profile of version 1 to {VERSION}, got version "
-            f"{header.version} in '{name}'; write it anew by 'parpass opt "
-            "--profile' of this version"
+            f"{header.version} in '{name}'; write it again by this version's 'parpass "
+            "opt --profile'"
         )
     try:
         return msgspec.json.decode(content, type=Profile)

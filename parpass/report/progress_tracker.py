@@ -237,8 +237,8 @@ class ProgressTracker(RunObserver):
         if self._error is not None:
             error, self._error = self._error, None
             warn(
-                "the progress callback raised an error and was called no more; the run "
-                f"went on: {type(error).__name__}: {error}",
+                f"the progress callback raised {type(error).__name__}: {error}; the "
+                "run went on without calling it again",
                 ProgressWarning,
             )
 

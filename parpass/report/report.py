@@ -34,7 +34,7 @@ class Sections(NamedTuple):
         """The lines after the times."""
         best, *others = self.advice
         also = [f"Also: {text}" for text in others]
-        return [*self.facts, f"What would help most: {best}", *also]
+        return [*self.facts, f"Advice: {best}", *also]
 
 
 class RunReport(RunFigures, frozen=True, kw_only=True):
@@ -58,37 +58,39 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     def headline(self) -> str:
         """The time, the speedup and its limits, in a line."""
         text = time_text(self.seconds)
-        is_told = self.start_up >= _MIN_TOLD_SHARE * self.seconds
-        if is_told:
-            text += f", {time_text(self.start_up)} of it start-up"
+        has_start_up = self.start_up >= _MIN_TOLD_SHARE * self.seconds
+        if has_start_up:
+            text += f" (start-up {time_text(self.start_up)})"
         if not self.workers:
             return f"{text}, without workers"
         if self.speedup is None or self.warm_speedup is None:
-            text += ": speed-up over a serial run not measured"
+            text += ". Speed-up over a serial run not measured"
         else:
-            told = self.warm_speedup if is_told else self.speedup
-            text += f": {told:.2f} x serial"
-            text += f", {self.speedup:.2f} x with the start-up" * is_told
+            told = self.warm_speedup if has_start_up else self.speedup
+            text += f". Measured speed-up {told:.2f}x"
+            text += f" ({self.speedup:.2f}x with start-up)" * has_start_up
         if self.has_recalled:  # what workers could save is not known
             return text
+        limits = [f"{self.serial_share:.0%} of the work is serial"]
+        if self.limit < self.ceiling:
+            limits.append(f"the longest functions take {time_text(self.longest_path)}")
+        if self.lacks_cores:
+            limits.append(f"the workers had {self.cores:.1f} cores")
         return (
-            f"{text}; at most {self.limit:.1f} x with {self.workers} workers"
-            f", as {self.serial_share:.0%} of the work is serial"
-            + (f" and the longest functions take {time_text(self.longest_path)}")
-            * (self.limit < self.ceiling)
-            + f"; the workers had {self.cores:.1f} cores" * self.lacks_cores
+            f"{text}, ideal {self.limit:.1f}x with {self.workers} workers "
+            f"({', '.join(limits)})"
         )
 
     def lines(self) -> list[Line]:
         """Return the time by activity; activities without time are left out."""
         lines = [
-            Line("start-up, here", self.beforehand + self.loading, _OF_START_UP),
+            Line("local start-up", self.beforehand + self.loading, _OF_START_UP),
             *_lines("module pass", self.module_passes),
             *_lines("instrument", self.instruments),
-            *_lines("here", self.here),
+            *_lines("local", self.here),
             Line("in the workers", self.in_workers, self._worker_text()),
-            Line("unpacking to look", self.looking),
-            Line("the rest", self.rest),
+            Line("decoding on demand", self.looking),
+            Line("other", self.rest),
         ]
         return [line for line in lines if line.seconds > 0]
 
@@ -128,8 +130,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return (
             f"{count_text(self.stages, 'stage')}, {count_text(self.jobs, 'job')}, "
             f"{count_text(self.functions, 'function')} sent; "
-            f"{self.bytes_sent / 1e6:.1f} MB over, {self.bytes_received / 1e6:.1f} MB "
-            f"back; packed in {time_text(self.packing)}, unpacked beside the workers "
+            f"{self.bytes_sent / 1e6:.1f} MB out, {self.bytes_received / 1e6:.1f} MB "
+            f"back; encoded in {time_text(self.packing)}, decoded while workers ran "
             f"in {time_text(self.unpacking)}{cached}"
         )
 
@@ -151,9 +153,9 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         notes: list[str] = []
         if self.copying >= _TOLD_COPYING * self.seconds:
             notes.append(
-                f"Copies of functions that passes may change took "
-                f"{time_text(self.copying)}, summed over processes; state 'mutability' "
-                "in the adapter to spend less"
+                "Copying functions that passes may change took "
+                f"{time_text(self.copying)}, summed over processes; to spend less, "
+                "set 'mutability' in the adapter"
             )
         if self.cache is not None and self.cache.unwritten:
             count = count_text(self.cache.unwritten, "result")

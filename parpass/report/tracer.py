@@ -85,9 +85,9 @@ class Tracer(RunObserver):
             name = category.value
             track = self._own_track(name)
         elif span.activity is Activity.LOOKING:
-            name = "unpacking to look"
+            name = "decoding on demand"
         elif span.activity is Activity.HERE:
-            name = f"here: {name}"
+            name = f"local: {name}"
         track.add(name, category, span.began, span.ended)
         if span.activity is Activity.HERE:
             self._add_calls()

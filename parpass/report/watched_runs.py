@@ -234,8 +234,8 @@ def _progress_tracker(
     callback = ProgressLines() if callback is True else callback
     if not callable(callback):
         raise ArgumentError(
-            "expected True, or a function that is called with each Progress, for "
-            f"progress, got {callback!r}"
+            "expected True, or a function that takes a Progress, for progress, got "
+            f"{callback!r}"
         )
     return () if inside_function_pass() else (ProgressTracker(callback),)
 

@@ -44,8 +44,8 @@ def clamp_workers(workers: int) -> int:
     if workers > most:
         warn(
             HintedMessage(
-                f"{workers} workers were asked for, and {most} will be used: more than "
-                f"{_MAX_WORKERS_PER_CORE} for each core are slower, not faster; ",
+                f"using {most} workers instead of {workers}: more than "
+                f"{_MAX_WORKERS_PER_CORE} per core only slow a run down; ",
                 Hint.WORKER_PER_CORE,
             ),
             SlowerRunWarning,

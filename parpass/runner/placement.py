@@ -63,26 +63,26 @@ class PlacementReason(enum.StrEnum):
 
     # In workers.
     ISOLATED = "an isolated run"
-    INSPECTED = "a search for a fault"
-    DECLARED = "passes that say so"
+    INSPECTED = "a check or a bisection"
+    DECLARED = "passes with where='workers'"
     LIMITED = "passes with limits"
-    SWITCHED = "small stages that are not run here"
-    FASTER = "work that is worth workers"
+    SWITCHED = "local_small_stages is off"
+    FASTER = "enough work for workers"
 
     # In this process.
     NO_WORKERS = "without workers"
     ONE_FUNCTION = "a single function"
-    SMALL = "small work"
-    DECLARED_HERE = "passes whose where is 'here'"
+    SMALL = "too little work"
+    DECLARED_HERE = "passes with where='here'"
 
     # In this process, though the stage was placed in workers.
-    STARTING = "until workers were ready"
-    UNSENDABLE = "what cannot be sent"
-    UNLOADABLE = "what workers cannot load"
-    NO_ROOM = "no room to share bytes"
-    WORKERS_SLOWER = "workers that were behind"
-    REVALIDATED = "functions whose callee changed its type, again"
-    NO_PROCESSES = "no processes to be had"
+    STARTING = "while workers were starting"
+    UNSENDABLE = "could not be sent to workers"
+    UNLOADABLE = "workers could not load it"
+    NO_ROOM = "no room for shared files"
+    WORKERS_SLOWER = "workers could not keep up"
+    REVALIDATED = "rerun because a callee changed its type"
+    NO_PROCESSES = "no processes could be started"
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -438,9 +438,9 @@ def _warn_of_late_limits(steps: Sequence[Pass], budgets: Sequence[Budget]) -> No
         # Of those without a clock the serial driver warns.
         for name in [one.name for one, _ in budget.items() if one.clock is not None]:
             warn(
-                f"{name} of pass '{step.info.name}' is checked when the pass is done "
-                "with a function, as where = 'here' has it run in this process; leave "
-                "that out to have the pass ended in time",
+                f"{name} of pass '{step.info.name}' is only checked after each "
+                "function, because where = 'here' runs the pass in this process; drop "
+                "it to stop the pass in time",
                 BudgetWarning,
             )
 

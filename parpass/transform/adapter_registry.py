@@ -74,8 +74,8 @@ def pass_input_error(pass_: Pass, adapter: ModuleAdapter) -> PassInputError | No
     expected, given = wrong
     name = pass_.info.name
     return PassInputError(
-        f"pass '{name}' expected {expected.__name__}, got {given.__name__}: it is a "
-        "pass of another IR, and runs on programs of that alone",
+        f"pass '{name}' expected {expected.__name__}, got {given.__name__}: it "
+        "belongs to another IR and runs only on its programs",
         pass_name=name,
     )
 
@@ -97,7 +97,7 @@ def foreign_pass_message(
     known, has = _passes_of(adapter)
     near = did_you_mean(name, known) or (f"; {has}" if has else "")
     expected, given = wrong
-    return f"pass '{name}' is one on {expected.__name__}, not {given.__name__}{near}"
+    return f"pass '{name}' runs on {expected.__name__}, not {given.__name__}{near}"
 
 
 def unknown_pass_error(
@@ -256,8 +256,8 @@ def find_adapter(mod: Any) -> ModuleAdapter | None:
 def _no_adapter_error(mod: Any, caller: str, pass_name: str) -> PassInputError:
     expected = " or ".join(sorted(kind.__name__ for kind in _adapters)) or "a module"
     hint = (
-        "; modules of other types need an adapter: import the module that registers it "
-        "(see register_adapter)"
+        "; a module of another type needs an adapter: import the module that "
+        "registers it (see register_adapter)"
     )
     message = f"{caller} expected {expected}, got {describe_kind(mod)}"
     is_plain = type(mod).__module__ == "builtins"

@@ -119,27 +119,27 @@ def field_names(kind: type[Any]) -> list[str]:
 IMMUTABLE_MODULE = register_config_option(
     "testing.immutable_module",
     bool,
-    "check that no module pass changes the module that it is given",
+    "check that no module pass changes its argument",
 ).key
 
 STRICT_REQUIRED = register_config_option(
     "parpass.strict_required",
     bool,
-    "do not run a pass that is disabled because another one requires it",
+    "do not run a disabled pass even if another pass requires it",
 ).key
 
 
 CHECK_CONTRACT = register_config_option(
     "parpass.check_contract",
     bool,
-    "run each function pass twice besides, in processes that differ, and compare",
+    "also run each function pass twice, in different processes, and compare",
 ).key
 
 
 CHECK_ANALYSES = register_config_option(
     "parpass.check_analyses",
     bool,
-    "compute again, before and after each pass, what the pass says that it preserves",
+    "recompute the analyses that each pass claims to preserve, before and after it",
 ).key
 
 
@@ -174,19 +174,19 @@ ON_FAILURE = register_config_option(
 ASKING_WORKERS_SECONDS = register_config_option(
     "parpass.asking_workers_seconds",
     float,
-    "seconds that asking the workers is taken to cost; 0 leaves all work to them",
+    "assumed cost of asking the workers, in seconds; 0 sends all work to them",
 ).key
 
 ISOLATED = register_config_option(
     "parpass.isolated",
     bool,
-    "run every function pass in a worker, so that none can hurt the caller's process",
+    "run every function pass in a worker, so that a crash cannot end your process",
 ).key
 
 START_TIMEOUT = register_config_option(
     "parpass.start_timeout",
     float,
-    "seconds that a worker may take to start, and to load what a stage needs",
+    "time limit for a worker to start and load what a stage needs, in seconds",
 ).key
 
 
@@ -220,8 +220,8 @@ class Optimizations(msgspec.Struct, frozen=True):
 OPTIMIZATIONS = register_config_option(
     "parpass.optimizations",
     Optimizations,
-    "what the runner does to be fast; false switches a part off, to learn whether it "
-    "is at fault where a parallel run differs from the serial one",
+    "optimizations of the runner; set one to false to find out whether it makes a "
+    "parallel run differ from the serial one",
 ).key
 
 _ALL_ON = Optimizations()

@@ -293,4 +293,6 @@ def test_the_shipped_ones_are_those_that_pyproject_declares():
 def test_a_program_in_place_of_a_subcommand_is_told_where_it_goes():
     result = parpass(__file__)
     assert result.exit_code == 2
-    assert "a program goes to 'parpass opt'" in " ".join(result.stderr.split())
+    assert ("to run passes on a program, use 'parpass opt'") in " ".join(
+        result.stderr.split()
+    )

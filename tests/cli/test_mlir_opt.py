@@ -48,7 +48,7 @@ def test_without_xdsl_the_extra_is_named():
     )
     assert made.returncode == 2
     assert (
-        made.stderr == "Error: parpass mlir-opt needs xdsl: install 'parpass[xdsl]'\n"
+        made.stderr == "Error: parpass mlir-opt needs xdsl; install 'parpass[xdsl]'\n"
     )
 
 

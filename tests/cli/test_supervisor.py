@@ -56,7 +56,7 @@ def test_a_crash_names_pass_and_function(how: str, cause: str, model: Path):
     assert (result.returncode, result.stdout) == (1, "")
     first, *others = result.stderr.splitlines()
     assert first == (
-        f"Error: pass 'CrashOnExp' on function 'inner' ended the process: {cause}"
+        f"Error: pass 'CrashOnExp' on function 'inner' killed the process: {cause}"
     )
     where = [line for line in others if "where: " in line]
     assert len(where) == (how == "segfault")
@@ -69,7 +69,7 @@ def test_all_of_where_it_was_is_shown_when_asked_for(model: Path):
     result = crashed("segfault", model, "--traceback", "-j0")
     assert "Fatal Python error: Segmentation fault" in result.stderr
     assert "breaking.py" in result.stderr
-    assert "ended the process: SIGSEGV(-11)" in result.stderr
+    assert "killed the process: SIGSEGV(-11)" in result.stderr
 
 
 @pytest.mark.slow
@@ -165,8 +165,8 @@ def test_a_command_that_is_killed_while_it_reads_ends_as_killed(tmp_path: Path):
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
-        ("codemod", "give --isolate{} to go on with the other files"),
-        ("opt", "try parpass opt{} with --reproducer PATH to have it written down"),
+        ("codemod", "use --isolate{} to continue with the other files"),
+        ("opt", "run parpass opt{} with --reproducer PATH to get a reproducer"),
     ],
 )
 def test_advice_speaks_of_no_workers_to_who_asked_for_none(
@@ -185,13 +185,13 @@ def test_a_long_message_has_all_there_is_to_try():
         'Current thread 0x1 (most recent call first):\n  File "p.py", line 3 in fold\n'
     )
     assert crash_message(("Fold", "main"), -11, told) == (
-        "pass 'Fold' on function 'main' ended the process: SIGSEGV(-11)\n"
+        "pass 'Fold' on function 'main' killed the process: SIGSEGV(-11)\n"
         "  where: p.py:3, in fold; --traceback shows all\n"
-        "  try parpass opt with --reproducer PATH to have it written "
-        "down, or with --on-failure=skip to go on without this pass on it"
+        "  run parpass opt with --reproducer PATH to get a reproducer, or with "
+        "--on-failure=skip to leave the function as it was"
     )
     assert crash_message(("Whole", None), 7, "") == (
-        "pass 'Whole' on the module ended the process: EXIT(7)"
+        "pass 'Whole' on the module killed the process: EXIT(7)"
     )
 
 

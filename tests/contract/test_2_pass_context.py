@@ -238,7 +238,7 @@ def test_2_18_instruments_of_the_default_context_come_by_overriding(run: Run):
         ({"disabled_pass": ["b", "B2"]}, "A B"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*'b', which is the name of no pass")
+@pytest.mark.filterwarnings("ignore:.*'b', but no pass has that name")
 def test_2_19_disabled_beats_required_beats_level(
     run: Run, context: dict[str, Any], ran: str
 ):

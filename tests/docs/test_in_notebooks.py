@@ -50,7 +50,7 @@ def test_the_page_runs_and_shows_module_pipeline_progress_and_report():
     assert "'calls': 40" in counted.text
     assert function.data["text/html"].startswith("<pre")
     assert "<table>" in report[0].data["text/html"]
-    assert "What would help most: " in report[0].data["text/plain"]
+    assert "Advice: " in report[0].data["text/plain"]
     assert change[0].data["text/plain"].startswith("changed f7\n@@ ")
     assert "add(%x, 8f" in change[0].data["text/html"]
     text, html = bars[0].data["text/plain"].splitlines(), bars[0].data["text/html"]

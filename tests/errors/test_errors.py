@@ -168,9 +168,9 @@ def test_every_error_and_warning_is_documented():
             "WorkerDiedError",
             (
                 "a worker process died (SIGSEGV) while pass 'Fold' ran on function "
-                "'main', and again when that function ran alone; to see it fail in a "
-                "process of its own, replay its reproducer (option "
-                "parpass.reproducer) by 'parpass replay'"
+                "'main', and again when it ran that function alone; to reproduce it "
+                "in a separate process, write a reproducer (option "
+                "parpass.reproducer) and run 'parpass replay' on it"
             ),
         ),
         (
@@ -216,7 +216,7 @@ def test_a_hint_is_a_key_and_each_front_end_has_its_phrase():
     copy = pickle.loads(pickle.dumps(error))
     assert copy.hints == error.hints == (Hint.SKIP_FUNCTION,)
     told = str(error)
-    assert told.endswith(f"allow it more, or {Hint.SKIP_FUNCTION.value}")
+    assert told.endswith(f"raise the limit, or {Hint.SKIP_FUNCTION.value}")
     for one in (error, copy):
         assert render_hints(one, {}) == told
         phrased = render_hints(one, {Hint.SKIP_FUNCTION: "tick 'skip {}'"})
@@ -226,8 +226,8 @@ def test_a_hint_is_a_key_and_each_front_end_has_its_phrase():
 def test_a_hint_may_have_subjects_and_a_message_several_hints():
     both = Hint.OPEN_SHAPES, "dim={'{y}': 1}", "--dim {y}=1"
     message = HintedMessage("{x}: ", both, "; ", Hint.OPSET)
-    assert message.startswith("{x}: give from_onnx lengths by dim=, or ")
-    assert message.endswith(" for 1: dim={'{y}': 1}; give it as opset=")
+    assert message.startswith("{x}: pass from_onnx lengths by dim=, or ")
+    assert message.endswith(" instead of 1: dim={'{y}': 1}; set opset=")
     longer = HintedMessage("m.onnx: ", message)
     error = errors.FrontendError(longer, source="")
     assert error.hints == (Hint.OPEN_SHAPES, Hint.OPSET)

@@ -25,11 +25,11 @@ def test_another_is_told_with_those_that_were_and_what_may_be_wrong(found: str):
         assert not check_version("other", found, TESTED, "it may differ")
     (message,) = (str(one.message) for one in told)
     assert message == (
-        f"this is other {found}, and parpass was tested on 1.4.2, 1.5.* and 1.6.*: "
-        "it may differ; try: pip install 'other==1.6.*'"
+        f"parpass was tested with other 1.4.2, 1.5.* and 1.6.*, not {found}: it may "
+        "differ; try: pip install 'other==1.6.*'"
     )
 
 
 def test_the_warning_has_the_class_that_fits_and_names_a_single_version():
-    with pytest.warns(SlowerRunWarning, match=r"tested on 0\.7\.0: it takes longer;"):
+    with pytest.warns(SlowerRunWarning, match=r"tested with it 0\.7\.0, not 0\.8: it"):
         check_version("it", "0.8", ["0.7.0"], "it takes longer", SlowerRunWarning)

@@ -212,7 +212,7 @@ def test_a_damaged_row_is_a_result_the_less(data: st.DataObject):
         warnings.catch_warnings(),
         open_runner(workers=0, cache=FunctionCache(name)) as filling,
     ):
-        warnings.filterwarnings("ignore", "objects of earlier builds", SlowerRunWarning)
+        warnings.filterwarnings("ignore", "cached objects damaged", SlowerRunWarning)
         expected = filling.run_sync(mod, PIPELINE).astext()
         with closing(sqlite3.connect(Path(name, "objects.sqlite"))) as table, table:
             rows = table.execute("select key, digest, data from object").fetchall()

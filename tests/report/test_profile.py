@@ -107,10 +107,10 @@ def test_a_file_is_read_as_it_was_written():
     [
         (
             b"def @main",
-            r"'a\.json' is no profile; expected what 'parpass opt --profile'",
+            r"'a\.json' is not a profile written by 'parpass opt --profile'",
         ),
-        (b"\xff\xfe", r"'a\.json' is no profile"),
-        (b'{"traceEvents": []}', r"'a\.json' is no profile"),
+        (b"\xff\xfe", r"'a\.json' is not a profile"),
+        (b'{"traceEvents": []}', r"'a\.json' is not a profile"),
         (
             profile().encoded().replace(b'"version": 2', b'"version": 3'),
             r"expected a profile of version 1 to 2, got version 3 in 'a\.json'",

@@ -84,10 +84,10 @@ def test_what_runs_in_this_process_is_on_the_track_of_the_coordinator(
     assert list(trace.tracks) == ["coordinator"]
     assert trace.calls() == CALLS
     local = trace.slices("in this process")
-    reason = "small work" if workers else "without workers"
+    reason = "too little work" if workers else "without workers"
     # On a busy machine it is no small work, and goes on here until workers are there.
-    names = {one["name"] for one in local} - {"here: until workers were ready"}
-    assert names == {f"here: {reason}"}
+    names = {one["name"] for one in local} - {"local: while workers were starting"}
+    assert names == {f"local: {reason}"}
 
 
 def test_a_stage_has_the_figures_that_the_report_has_of_it(
@@ -105,7 +105,7 @@ def test_a_stage_has_the_figures_that_the_report_has_of_it(
     ]
     for one in report.stages_in_workers:
         assert min(one.bytes_sent, one.bytes_received) > 0
-        assert f"{size_text(one.bytes_sent)} over" in one.counts
+        assert f"{size_text(one.bytes_sent)} out" in one.counts
         assert f"{size_text(one.bytes_received)} back" in one.counts
     assert shown[0][0] == "stage: Add, AddFrom"
     assert shown[1][1].startswith(f"in the workers: 1 pass, {2 * COUNT} functions, ")

@@ -57,14 +57,16 @@ def expected(mod: Program) -> dict[str, tuple[int, ...]]:
 
 @pytest.mark.parametrize("workers", [-1, "2", 1.5, True])
 def test_workers_must_be_a_number_from_0_up(workers: Any):
-    with pytest.raises(ArgumentError, match="from 0 up for workers"):
+    with pytest.raises(ArgumentError, match="of processes for workers"):
         open_runner(workers=workers)
 
 
 def test_absurdly_many_workers_become_as_many_as_can_be_of_use():
     most = max(32, 4 * usable_cores())
     open_runner(workers=most).close()  # no warning
-    with pytest.warns(SlowerRunWarning, match=f"and {most} will be used") as warned:
+    with pytest.warns(
+        SlowerRunWarning, match=f"using {most} workers instead"
+    ) as warned:
         open_runner(workers=10**9).close()
     assert warned[0].filename == __file__
 

@@ -185,7 +185,7 @@ def test_the_one_pass_that_cannot_travel_is_named_and_run_here(runner: Runner):
 
 def test_a_pass_that_writes_to_itself_is_warned_of(runner: Runner):
     root = Remember()
-    told = "'Remember' changed its attribute 'last' from one function to another"
+    told = "'Remember' changed its attribute 'last' in a worker"
     with pytest.warns(PassStateWarning, match=told):
         run_pooled(runner, root, program(*range(8)))
     assert not hasattr(root, "last")

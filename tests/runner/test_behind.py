@@ -68,7 +68,7 @@ def test_the_rest_is_run_here_and_the_result_is_that_of_a_serial_run(runner: Run
     assert values_of(after) == expected
     assert report is not None
     assert report.jobs > 1
-    assert "workers that were behind" in report.here
+    assert "workers could not keep up" in report.here
 
 
 def test_what_lost_to_a_serial_run_stays_here_the_next_time(runner: Runner):

@@ -86,7 +86,7 @@ def test_what_takes_too_much_of_the_processor_fails_alike_in_both_drivers(
     assert seen.error is not None
     kind, text, notes = seen.error
     assert kind is FunctionTimeoutError
-    assert "'Burn' on function 'f0': it took more time of the processor than" in text
+    assert "'Burn' on function 'f0': it took more CPU time than" in text
     assert "its cpu_limit of 0.05 s" in text
     assert notes == ["in pass 'Burn', on function 'f0'"]
 
@@ -328,7 +328,7 @@ def test_memory_that_a_function_takes_on_demand_is_not_that_of_who_asks(
 def test_where_memory_cannot_be_limited_that_is_said(runner: Runner):
     step = Allocate(0, 0)
     step.memory_limit = 1 << 30
-    with pytest.warns(BudgetWarning, match="in workers only"):
+    with pytest.warns(BudgetWarning, match="only in workers"):
         step(program(1))
 
 

@@ -211,7 +211,7 @@ def test_the_report_says_what_copies_cost():
         report = runner.last_report
         assert report is not None
         assert 0 < report.copying < report.seconds
-        assert "Copies of functions that passes may change took" in str(report)
+        assert "Copying functions that passes may change took" in str(report)
 
 
 @pytest.mark.usefixtures("_as_it_was")

@@ -233,7 +233,7 @@ def test_workers_that_die_while_they_load_a_pass_are_no_functions_fault(
     error = failure(whole, toy(1, 2, 3), steps, how)
     assert isinstance(error, RuntimeUseError)
     assert (
-        f"die before they can begin, loading pass 'EndAtStart' ({CAUSES[how]})"
+        f"keep dying before they can begin, loading pass 'EndAtStart' ({CAUSES[how]})"
     ) in str(error)
     assert ("out of memory" in str(error)) == (how == "kill")
 
@@ -246,7 +246,7 @@ def test_workers_that_hang_while_they_load_a_pass_are_ended(
     whole.run_sync(toy(1, 2), Add(1), context=pooled())  # they are started
     error = failure(whole, toy(1, 2, 3), steps, "", start=0.15)
     assert isinstance(error, RuntimeUseError)
-    assert "hang before they can begin, loading pass 'EndAtStart', for" in str(error)
+    assert "hang before they can begin, loading pass 'EndAtStart' (for" in str(error)
 
 
 HANG = """

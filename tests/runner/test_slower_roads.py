@@ -110,7 +110,9 @@ def test_where_no_folder_can_be_made_the_run_stays_here(
     monkeypatch.setattr("tempfile.tempdir", elsewhere)
     steps = Sequential([Add(), Duplicate(), Add()])
     with open_runner(workers=1) as runner:
-        with pytest.warns(SlowerRunWarning, match=f"share bytes .*{elsewhere}.*TMPDIR"):
+        with pytest.warns(
+            SlowerRunWarning, match=f"files shared .*{elsewhere}.*TMPDIR"
+        ):
             mod = run_pooled(runner, steps, program(1, 2))
         assert ran_here(runner, PlacementReason.NO_ROOM)
     assert values_of(mod)["f0"] == (3,)
@@ -123,7 +125,7 @@ def test_where_room_ends_while_writing_the_run_stays_here(size: int):
     with (
         files_up_to(size),
         open_runner(workers=2) as runner,
-        pytest.warns(SlowerRunWarning, match="no room to share") as warned,
+        pytest.warns(SlowerRunWarning, match="no room for files") as warned,
     ):
         found = run_pooled(runner, Sequential([Add(), Duplicate(), Add()]), mod)
     assert len(warned) == 1
@@ -137,7 +139,7 @@ def test_where_there_is_no_room_for_constants_the_run_stays_here(pass_: Function
     with (
         files_up_to(ROOM),
         open_runner(workers=2) as runner,
-        pytest.warns(SlowerRunWarning, match="no room to share"),
+        pytest.warns(SlowerRunWarning, match="no room for files"),
     ):
         found = run_pooled(runner, pass_, mod)
     assert_structural_equal(found, pass_(mod))
@@ -150,7 +152,7 @@ def test_where_a_worker_has_no_room_for_what_it_makes_the_run_stays_here():
     with (
         files_up_to(ROOM),
         open_runner(workers=2) as runner,
-        pytest.warns(SlowerRunWarning, match="no room to share"),
+        pytest.warns(SlowerRunWarning, match="no room for files"),
     ):
         found = run_pooled(runner, make_large, mod)
     assert_structural_equal(found, make_large(mod))

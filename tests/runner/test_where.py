@@ -87,7 +87,7 @@ def test_a_pass_runs_where_it_says_whatever_it_costs(runner: Runner):
     assert ran_here(runner, [There()], HERE) == [False]
     assert ran_here(runner, [Here()], POOLED) == [True]
     assert runner.last_report is not None
-    assert list(runner.last_report.here) == ["passes whose where is 'here'"]
+    assert list(runner.last_report.here) == ["passes with where='here'"]
 
 
 def test_a_pass_that_says_nothing_goes_along_with_those_of_workers(runner: Runner):
@@ -122,7 +122,7 @@ def test_isolation_is_above_what_a_pass_says():
 
 def test_that_a_limit_is_checked_late_here_is_warned_of(runner: Runner):
     with pytest.warns(
-        BudgetWarning, match="function_timeout of pass 'Here' is checked"
+        BudgetWarning, match="function_timeout of pass 'Here' is only checked"
     ):
         assert ran_here(runner, [Here()], POOLED, function_timeout=60) == [True]
 
@@ -134,7 +134,9 @@ def test_of_a_limit_that_nothing_enforces_here_a_run_warns_once(
     for workers, step in ((0, Add(1)), (2, Here())):
         with (
             open_runner(workers=workers, cache=cache) as runner,
-            pytest.warns(BudgetWarning, match="memory_limit is enforced in") as told,
+            pytest.warns(
+                BudgetWarning, match="memory_limit is enforced only in"
+            ) as told,
         ):
             runner.run_sync(MOD, step, memory_limit=10**9)
         assert len(told) == 1

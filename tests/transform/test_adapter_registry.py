@@ -36,7 +36,7 @@ PROGRAM = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"
 @pytest.mark.parametrize("wrong", [FoldConstant(), RemoveUnusedFunctions(), Simplify()])
 def test_a_pass_on_an_irmodule_names_what_it_expected_and_got(wrong: Pass):
     name = wrong.info.name
-    told = f"pass '{name}' expected IRModule, got Program: it is a pass of another IR"
+    told = f"pass '{name}' expected IRModule, got Program: it belongs to another IR"
     with pytest.raises(PassInputError, match=told) as failure:
         wrong(program(1))
     assert failure.value.pass_name == name
@@ -74,7 +74,7 @@ def test_the_command_tells_so_before_it_runs_anything(tmp_path: Path):
     path.write_text(PROGRAM)
     made = CliRunner().invoke(main, ["opt", str(path), "-p", "FoldConstant", "-j0"])
     assert made.exit_code == 2
-    told = "pass 'FoldConstant' is one on IRModule, not XDSLModule; did you mean"
+    told = "pass 'FoldConstant' runs on IRModule, not XDSLModule; did you mean"
     assert told in made.stderr
 
 

@@ -42,34 +42,34 @@ class BisectOptions:
     check: str | None = running(
         "--check",
         metavar="COMMAND",
-        help="A shell command that is given a file of IR, in the place of {} or at the "
-        "end: it exits with 0 if the module is good, with 125 if it cannot tell, with "
-        "anything else if it is bad.",
+        help="Shell command to run on a file of IR, put in the place of {} or at the "
+        "end. It exits with 0 if the module is good, 125 if it cannot tell, anything "
+        "else if it is bad.",
     )
     seed: int = running(
         "--seed",
         type=int,
         default=0,
         show_default=True,
-        help="Of the inputs on which values are compared.",
+        help="Seed of the random inputs on which values are compared.",
     )
 
 
 @command(
     BisectOptions,
-    epilog="Exit codes: 0 it was found, 2 the command, the pipeline or an input is "
-    "wrong, 3 there is nothing to be found, 130 interrupted.",
+    epilog="Exit codes: 0 culprit found, 2 the command, the pipeline or an input is "
+    "wrong, 3 nothing to find, 130 interrupted.",
 )
 def bisect(given: BisectOptions) -> None:
-    """Find the first pass, and the function, with which a pipeline goes wrong.
+    """Find the first pass and function that break a result.
 
-    It is wrong if a pass fails. Or, if none does, when --check says so; without
-    --check, when a function computes something else than it did, on random inputs:
-    'main', or all to which no other refers.
+    A result is wrong if a pass fails. Otherwise --check decides. Without --check, a
+    result is wrong if a function computes other values than before, on random inputs;
+    'main' is compared, or every function that no other refers to.
 
-    The pipeline is run with its first N pairs of pass and function, for one N after the
-    other; see --opt-bisect-limit of parpass opt. The last lines are the two commands
-    that show the difference.
+    The command runs the pipeline's first N pairs of pass and function for one N after
+    another, as --opt-bisect-limit of 'parpass opt' does. Its last lines are the two
+    commands that show the difference.
 
     \b
     Example:
@@ -97,16 +97,16 @@ def bisect(given: BisectOptions) -> None:
             whole = bisection.limited(-1)
             if whole.wrong is None and why_none is not None:
                 raise InputError(
-                    f"no pass fails, and values cannot be compared: {why_none}; give "
+                    f"no pass fails, and values cannot be compared: {why_none}; add "
                     "--check"
                 )
             if whole.wrong is None:
-                _nothing("Nothing is wrong with all passes.")
+                _nothing("Nothing is wrong when all passes run.")
             without = bisection.limited(0) if whole.verdicts else whole
             if without.is_misdirected:
                 raise InputError(str(without.wrong))
             if without.wrong is not None:
-                _nothing("It is wrong without any of the passes that have numbers.")
+                _nothing("The result is wrong even if no numbered pass runs.")
             culprit = bisection.culprit(whole)
         except InconclusiveError as error:
             raise InputError(error) from None
@@ -162,7 +162,7 @@ def _report(culprit: Culprit, command: Sequence[str], suffix: str) -> None:
     where = "the module" if pair.function is None else f"function '{pair.function}'"
     click.echo(f"Pass '{pair.pass_name}' on {where}, number {number}: {culprit.wrong}")
     if culprit.alone:
-        click.echo(f"It alone is enough: --opt-bisect={number}")
+        click.echo(f"This pair alone is enough: --opt-bisect={number}")
     for limit, name in ((number - 1, "good"), (number, "bad")):
         words = [*command, f"--opt-bisect-limit={limit}", "-o", f"{name}{suffix}"]
         click.echo(shlex.join(words))

@@ -39,7 +39,7 @@ _SLOW_SECONDS = 1.0  # seconds
 class BuildOptions:
     file: Path = shared.program()
     level: int = shared.level(
-        3, "Run the passes of this optimization level and below: -O0 to -O4."
+        3, "Optimization level, -O0 to -O4. Passes of a higher level are skipped."
     )
     config: Sequence[str] = shared.config()
     target: str = running(
@@ -47,7 +47,7 @@ class BuildOptions:
         metavar="TARGET",
         default="llvm",
         show_default="this machine",
-        help="The machine to compile for, such as 'llvm -mcpu=x86-64-v3'.",
+        help="Machine to compile for, such as 'llvm -mcpu=x86-64-v3'.",
     )
     jobs: int | None = shared.jobs()
     loaded: Sequence[str] = shared.load()
@@ -56,22 +56,21 @@ class BuildOptions:
     no_cache: bool = running(
         "--no-cache",
         is_flag=True,
-        help="Compile all kernels. Without this and --cache those that an earlier "
-        "build compiled are taken from disk, and go through no pass. See parpass "
-        "cache.",
+        help="Compile every kernel. By default a build reuses kernels of earlier "
+        "builds from disk and runs no pass on them. See 'parpass cache'.",
     )
-    output: str = shared.output("The file of the library.", required=True)
+    output: str = shared.output("Library file to write.", required=True)
     header: str | None = shared.written(
         "--header",
         metavar="PATH",
-        help="Have the library contain a function that C calls, and write the header "
-        "that declares it to this file.",
+        help="Add a function that C can call to the library, and write its header to "
+        "this file.",
     )
     emit_map: str | None = shared.written(
         "--emit-map",
         metavar="PATH",
-        help="Write which lines of the source each kernel comes from, and where in the "
-        "library its code is, as JSON; see parpass kernels.",
+        help="Write a map of the kernels as JSON: their source lines and the place of "
+        "their code in the library. See 'parpass kernels'.",
     )
     watched: WatchOptions = group(WatchOptions)
     traceback: bool = shared.traceback()
@@ -79,15 +78,15 @@ class BuildOptions:
 
 @command(
     BuildOptions,
-    epilog="Exit codes: 0 ok, 1 it cannot be compiled, 2 the command or an input is "
-    "wrong, 130 interrupted.",
+    epilog="Exit codes: 0 ok, 1 the network cannot be compiled, 2 the command or an "
+    "input is wrong, 130 interrupted.",
 )
 def build(given: BuildOptions) -> None:
     """Compile a network to a library, on every core.
 
-    INPUT is what parpass opt reads; its function 'main' is the network. The library has
-    code, graph and weights; parpass run runs it, as does Python by
-    parpass.runtime.load_module, which takes numpy alone.
+    INPUT is what 'parpass opt' reads; its function 'main' is the network. The library
+    holds code, graph and weights. Run it by 'parpass run', or in Python by
+    parpass.runtime.load_module, which needs only numpy.
 
     \b
     Example:
@@ -246,14 +245,17 @@ def _report_if_slow(report: RunReport, tell: Tell) -> None:
     if report.seconds > _SLOW_SECONDS:
         longest = report.largest_function
         seconds = report.largest_function_seconds
-        which = f"; longest '{longest}', {time_text(seconds)}" if longest else ""
+        which = f"; slowest '{longest}', {time_text(seconds)}" if longest else ""
         tell(f"... in {time_text(report.seconds)}{which}")
 
 
 def _report_numpy(lib: GraphExecutorFactoryModule, tell: Tell) -> None:
     if lib.numpy_functions:
         names = ", ".join(lib.numpy_functions)
-        tell(f"Note: numpy computes what no rule of lowering is for: {names}")
+        tell(
+            "Note: no lowering rule applies to these functions, so numpy computes "
+            f"them: {names}"
+        )
 
 
 def _write(lib: GraphExecutorFactoryModule, output: str) -> None:

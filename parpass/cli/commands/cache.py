@@ -12,29 +12,31 @@ from parpass.cli.output.failure import InputError
 @option_struct
 class CacheCommandOptions:
     verify: bool = running(
-        "--verify", is_flag=True, help="Look whether any of them is damaged."
+        "--verify", is_flag=True, help="Check every entry for damage."
     )
     prune: int | None = running(
         "--prune",
         metavar="BYTES",
         type=ByteSize(1000),
-        help="Drop what was not used for longest, down to so many bytes, such as 200M.",
+        help="Drop the least recently used entries until this size is left, such as "
+        "200M.",
     )
-    clear: bool = running("--clear", is_flag=True, help="Drop all of them.")
+    clear: bool = running("--clear", is_flag=True, help="Drop every entry.")
 
 
 @command(
     CacheCommandOptions,
-    epilog="Exit codes: 0 ok, 1 builds do not use what is there, or some of it is "
-    "damaged, 2 the command is wrong, or the folder cannot be changed.",
+    epilog="Exit codes: 0 ok, 1 the cache is not used or has damaged entries, 2 the "
+    "command is wrong, or the folder cannot be changed.",
 )
 def cache(given: CacheCommandOptions) -> None:
-    """Show how much is kept of earlier runs and builds, and where.
+    """Show the size and place of the cache, verify it, or shrink it.
 
-    Compiled kernels are kept for builds, and for runs with --cache what passes gave
-    for functions: in ~/.cache/parpass, or where PARPASS_CACHE_DIR says, at most 1 GB,
-    of those that were used last. What others can write to is not used, and what cannot
-    be written to is read. parpass build --no-cache does without.
+    The cache keeps compiled kernels for builds, and results of passes for runs with
+    --cache. It is in ~/.cache/parpass, or in PARPASS_CACHE_DIR, and holds at most 1 GB:
+    the least recently used entries are dropped. A folder that other users can write to
+    is ignored; one that you cannot write to is only read. 'parpass build --no-cache'
+    opts out.
 
     \b
     Example:
@@ -46,7 +48,7 @@ def cache(given: CacheCommandOptions) -> None:
     try:
         store = ObjectStore(default_folder())
     except OSError as error:
-        raise InputError(f"there is no folder for a cache: {error}") from None
+        raise InputError(f"no folder for the cache: {error}") from None
     try:
         if given.prune is not None:
             store.drop_old(given.prune)
@@ -57,7 +59,7 @@ def cache(given: CacheCommandOptions) -> None:
     except OSError as error:
         raise InputError(f"cannot clear '{store.folder}': {error.strerror}") from None
     if found.problem:
-        click.echo(f"what is in {store.folder} is not used: {found.problem}")
+        click.echo(f"the cache in {store.folder} is not used: {found.problem}")
         click.get_current_context().exit(1)
     what = "dropped" if given.clear else "kept"
     size = f"{found.size.objects:,}, {found.size.nbytes / 1e6:.1f} MB"

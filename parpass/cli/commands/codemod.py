@@ -27,16 +27,16 @@ class _CodemodCommand(Command):
     "command or the codemod is wrong, 130 interrupted.",
 )
 def codemod(given: CodemodOptions) -> None:
-    """Run CODEMOD on files, and write those that it changes.
+    """Run CODEMOD on files and rewrite those it changes.
 
-    CODEMOD is PACKAGE.MODULE.NAME or FILE.py:NAME: a subclass of LibCST's Codemod, such
-    as a VisitorBasedCodemodCommand, or of CSTTransformer, or a function that takes a
-    file's text and returns the new one. LibCST's own are named without their package.
-    What is behind -- are arguments of the codemod; '-- --help' tells of them.
+    CODEMOD is PACKAGE.MODULE.NAME or FILE.py:NAME. It names a subclass of LibCST's
+    Codemod, such as a VisitorBasedCodemodCommand, or of CSTTransformer, or a function
+    that takes a file's text and returns the new one. Leave out the package for codemods
+    that ship with LibCST. Arguments after -- go to the codemod; '-- --help' lists them.
 
-    Each PATH is a file or a folder. A file on which something fails stays as it is, and
-    the others go on. Nothing is written before the codemod is through with all files,
-    and each is replaced in one step.
+    Each PATH is a file or a folder. If the codemod fails on a file, that file stays as
+    it is and the others go on. Nothing is written until the codemod has finished all
+    files; each is then replaced atomically.
 
     \b
     Example:

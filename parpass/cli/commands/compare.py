@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 class CompareOptions:
     before: Path = shared.program("BEFORE")
     after: Path = shared.program("AFTER")
-    as_json: bool = showing(
-        "--json", is_flag=True, help="Show JSON instead, with everything."
-    )
+    as_json: bool = showing("--json", is_flag=True, help="Show everything, as JSON.")
     limit: int = showing(
         "--limit",
         metavar="N",
         type=click.IntRange(min=1),
         default=20,
         show_default=True,
-        help="Show N rows of each table at the most.",
+        help="Show at most N rows of each table.",
     )
     report: str | None = writing(
         "--report", metavar="OUT", help="Write a page of HTML, with everything, too."
@@ -42,23 +40,22 @@ class CompareOptions:
         "--fail-above",
         metavar="PERCENT",
         type=click.FloatRange(min=0),
-        help="Exit with 1 if the run, or a pass, became slower by more than so much, "
-        "and that is not within the noise.",
+        help="Exit with 1 if the run or a pass became slower by more than this "
+        "percentage and the noise does not explain it.",
     )
 
 
 @command(
     CompareOptions,
-    epilog="Exit codes: 0 ok, 1 something became slower than --fail-above allows, "
-    "2 the command or an input is wrong, 130 interrupted.",
+    epilog="Exit codes: 0 ok, 1 something became slower by more than --fail-above, 2 "
+    "the command or an input is wrong, 130 interrupted.",
 )
 def compare(given: CompareOptions) -> None:
-    """Compare the numbers of two profiles.
+    """Compare two profiles: what became slower?
 
-    BEFORE and AFTER are files that --profile of parpass opt or build writes; one of
-    them may be -. Times, and memory, of repeated runs are compared by their medians,
-    and a change that may be due to the noise of the runs is said to be so. The largest
-    changes come first.
+    BEFORE and AFTER are files that --profile of 'parpass opt' or 'parpass build' wrote;
+    one of them may be -. Times and memory of repeated runs are compared by their
+    medians, and changes within the noise are marked. The largest changes come first.
 
     \b
     Example:
@@ -96,7 +93,7 @@ def compare(given: CompareOptions) -> None:
         percent = "" if one.percent is None else f" ({one.percent:+.1f}%)"
         what = "the run" if one is found.run else f"pass '{one.name}'"
         text = f"{what} became slower by {time_text(one.difference)}{percent}"
-        click.echo(f"Error: {text}; --fail-above={fail_above:g} allows less", err=True)
+        click.echo(f"Error: {text}; the limit is --fail-above={fail_above:g}", err=True)
     click.get_current_context().exit(1 if slower else 0)
 
 

@@ -24,24 +24,23 @@ class DiffOptions:
     ir: str | None = shared.ir()
     loaded: Sequence[str] = shared.load()
     quiet: bool = showing(
-        "-q", "--quiet", is_flag=True, help="Show nothing; only exit so."
+        "-q", "--quiet", is_flag=True, help="Show nothing; only set the exit code."
     )
 
 
 @command(
     DiffOptions,
-    epilog="Exit codes: 0 they are equal, 1 they differ, 2 the command or an input is "
-    "wrong, 130 interrupted.",
+    epilog="Exit codes: 0 equal, 1 different, 2 the command or an input is wrong, 130 "
+    "interrupted.",
 )
 def diff(given: DiffOptions) -> None:
     """Compare two programs by their structure.
 
-    They are equal if they are the same but for the names of variables that they bind,
-    for spans, and for how the text is written. Otherwise the output lists functions
-    that are in one of them only, and for each of the others where it begins to differ,
-    and a diff in which what is the same has the names that it has in LEFT.
+    Names of bound variables, spans and the layout of the text do not count. The output
+    lists functions that only one program has. Of each other function it says where it
+    begins to differ, and shows a diff, in which what is the same has its name in LEFT.
 
-    LEFT and RIGHT are what parpass opt reads; one of them may be -.
+    LEFT and RIGHT are what 'parpass opt' reads; one of them may be -.
 
     \b
     Example:

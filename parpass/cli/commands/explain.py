@@ -32,7 +32,7 @@ class ExplainOptions:
         "--ir",
         metavar="NAME",
         shell_complete=completion.irs,
-        help="An installed IR whose passes are topics, too.",
+        help="Also explain the passes of this installed IR.",
     )
 
 
@@ -42,9 +42,9 @@ class ExplainOptions:
     epilog="Exit codes: 0 ok, 2 there is no such topic, 130 interrupted.",
 )
 def explain(given: ExplainOptions) -> None:
-    """Say what a pass, an option, an error or an environment variable is.
+    """Explain a pass, option, error or environment variable.
 
-    It needs no network. Case does not matter.
+    Works offline. Case does not matter.
 
     \b
     Example:

@@ -19,7 +19,7 @@ from parpass.cli.output.kernel_chains import code_text, outline, shown_line
 _FORMAT = 2
 _MOST_LOOPS = 20  # of an outline
 
-_choosing = functools.partial(option, section="What to show")
+_choosing = functools.partial(option, section="Selection")
 
 
 @option_struct
@@ -31,39 +31,39 @@ class KernelsOptions:
     node: str | None = _choosing(
         "--node",
         metavar="NODE",
-        help="Show the kernels that compute a node: the name of an ONNX node, or of "
-        "one of its results.",
+        help="Show the kernels that compute a node, given by the name of an ONNX node "
+        "or of one of its results.",
     )
     line: int | None = _choosing(
         "--line",
         metavar="LINE",
         type=click.IntRange(min=1),
-        help="Show the kernels that compute a line of the source: of a program's text, "
-        "or of the list of an ONNX model's nodes.",
+        help="Show the kernels that compute a source line: a line of the program's "
+        "text, or a position in an ONNX model's list of nodes.",
     )
     kernel: str | None = _choosing(
         "--kernel",
         metavar="NAME",
-        help="Show where a kernel comes from: its function's name, or its symbol in "
-        "the library.",
+        help="Show where a kernel comes from, given by the name of its function or "
+        "its symbol in the library.",
     )
     text: bool = _choosing(
         "--text",
         is_flag=True,
-        help="Show the loops of the kernels as text, in place of their outline.",
+        help="Show the kernels' loops as text instead of in outline.",
     )
 
 
 @command(
     KernelsOptions,
-    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, or nothing has that "
+    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, or there is no such "
     "name, 130 interrupted.",
 )
 def kernels(given: KernelsOptions) -> None:
-    """Show which kernels a node became, their loops and code, or where they come from.
+    """Show which kernels a node became, and where a kernel comes from.
 
-    FILE is what parpass build --emit-map has written. Without options it shows the
-    kernels, the largest first.
+    FILE is a map that 'parpass build --emit-map' wrote. Without options, the
+    command lists all kernels, largest first.
 
     \b
     Example:
@@ -72,9 +72,9 @@ def kernels(given: KernelsOptions) -> None:
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     node, line, kernel, text = given.node, given.line, given.kernel, given.text
     if sum(one is not None for one in (node, line, kernel)) > 1:
-        raise click.UsageError("expected one of --node, --line and --kernel, got more")
+        raise click.UsageError("expected only one of --node, --line and --kernel")
     if text and node is line is kernel is None:
-        raise click.UsageError("--text is for --node, --line or --kernel")
+        raise click.UsageError("--text needs --node, --line or --kernel")
     said = _read(given.file)
     if node is not None:
         shown = _lines(said, _places_of_node(said, node), as_text=text)
@@ -89,7 +89,7 @@ def kernels(given: KernelsOptions) -> None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    wrong = f"'{file}' is no map of 'parpass build --emit-map'"
+    wrong = f"'{file}' is not a map written by 'parpass build --emit-map'"
     try:
         said: Any = json.loads(read_bytes(file))
     except (ValueError, RecursionError):
@@ -154,7 +154,7 @@ def _unknown(
     near = difflib.get_close_matches(wanted, names, 3, 0.4)
     hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
     return click.BadParameter(
-        f"no {what} is called '{wanted}'{hint}", param_hint=f"'{option}'"
+        f"no {what} named '{wanted}'{hint}", param_hint=f"'{option}'"
     )
 
 
@@ -164,7 +164,7 @@ def _lines(
     for place in places:
         yield ": ".join(shown_line(said, *place))
         found = list(_kernels_at(said, place, as_text=as_text))
-        yield from found or ["  no kernel: folded into others, or not needed"]
+        yield from found or ["  no kernel: folded or not needed"]
 
 
 def _kernels_at(said: dict[str, Any], place: _Place, *, as_text: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ class _AsGiven(click.Command):
 @click.command("mlir-opt", cls=_AsGiven, add_help_option=False)
 @click.pass_context
 def mlir_opt(ctx: click.Context) -> None:
-    """Do what xdsl-opt does, on every core: its options, and -j and --threshold.
+    """Run xdsl-opt on every core: its options, plus -j and --threshold.
 
     \b
     Example:

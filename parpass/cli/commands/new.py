@@ -33,14 +33,14 @@ class NewOptions:
     suffix: str | None = running(
         "--suffix",
         metavar=".SUFFIX",
-        help="What the files of its programs end in; the name without underscores "
-        "unless given.",
+        help="Suffix of the language's programs.  [default: the name without "
+        "underscores]",
     )
     into: Path | None = running(
         "--into",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="The folder to make; one of that name here, unless given.",
+        help="Folder to create.  [default: the name, in the current folder]",
     )
 
 
@@ -50,10 +50,10 @@ class NewOptions:
     "interrupted.",
 )
 def new(given: NewOptions) -> None:
-    """Make a small project that compiles a small language, on every core.
+    """Create a small working compiler to start from.
 
-    It has an IR of dataclasses, its text, an adapter, a pass on functions and one on
-    modules, a command, and tests, which pass. All of it is there to be changed.
+    The project has an IR of dataclasses, a text format, an adapter, a function pass, a
+    module pass, a command, and tests that pass. All of it is yours to change.
 
     \b
     Example:
@@ -88,7 +88,8 @@ def _checked_name(name: str) -> str:
     owner = _owner(package)
     if owner is not None:
         raise InputError(
-            f"'{name}' is a name of {owner}; take another, such as '{package}_compiler'"
+            f"'{name}' is already the name of {owner}; choose another, such as "
+            f"'{package}_compiler'"
         )
     return package
 
@@ -134,7 +135,7 @@ def _write(folder: Path, words: Mapping[str, str]) -> None:
     """Make a project, as a whole or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            f"'{folder}' is there, and not empty; give another folder by --into"
+            f"'{folder}' exists and is not empty; choose another by --into"
         )
     made = folder.absolute().with_name(f".{folder.name}-{os.getpid()}")
     try:

@@ -15,14 +15,14 @@ from parpass.cli.options.structs import command
     "is wrong, 130 interrupted.",
 )
 def opt(given: OptOptions) -> None:
-    """Run PASSES on models and write the module that comes out.
+    """Run PASSES on models and write the resulting module.
 
-    Each INPUT is an ONNX file, JSON (.json), or IR as text; - is any of these on
-    standard input. One ONNX file becomes the function 'main'; several become one
-    module, with a function named after each file. Programs in text, also those that
-    lines '// -----' part, are run one by one, and such lines part what comes out.
+    Each INPUT is an ONNX file, JSON (.json), or IR as text; - reads standard input. One
+    ONNX file becomes the function 'main'; several become one module, with a function
+    named after each file. Programs in text run one by one; lines '// -----' separate
+    them in a file, and in the output.
 
-    Standard output has the IR, and nothing else; everything else is on standard error.
+    Only the IR goes to standard output; everything else goes to standard error.
 
     \b
     Example:
@@ -48,8 +48,8 @@ def opt(given: OptOptions) -> None:
     check_suffix(given.output)
     if given.print_types and given.output.endswith(".json"):
         raise click.BadParameter(
-            f"types are comments in text, and '{given.output}' gets JSON, which has "
-            "them",
+            f"--print-types adds comments to text, and '{given.output}' is JSON, "
+            "which has types anyway",
             param_hint="'--print-types'",
         )
     if given.reproducer is not None:

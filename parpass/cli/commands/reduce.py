@@ -34,35 +34,35 @@ class ReduceOptions:
     match: str | None = running(
         "--match",
         metavar="REGEX",
-        help="What the message of the failure must have in it; otherwise any failure "
-        "of the same type in the same pass counts.",
+        help="Text that the error message must contain. By default any failure of the "
+        "same type in the same pass counts.",
     )
     timeout: float | None = running(
         "--timeout",
         metavar="SECONDS",
         type=click.FloatRange(min=0, min_open=True),
-        show_default="60, or a little more than the failing pass was given",
-        help="How long a candidate may run.",
+        show_default="60, or slightly above the limit of the failing pass",
+        help="Time limit for each candidate.",
     )
     output: str = shared.output(
-        "Where to write the smaller reproducer; - is standard output.",
+        "File to write the smaller reproducer to; - is standard output.",
         may_be_shown=True,
     )
 
 
 @command(
     ReduceOptions,
-    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure does "
-    "not come back, 130 interrupted.",
+    epilog="Exit codes: 0 ok, 2 the command or the file is wrong, 3 the failure "
+    "cannot be reproduced, 130 interrupted.",
 )
 def reduce(given: ReduceOptions) -> None:
-    """Make the program of a reproducer smaller while it fails in the same way.
+    """Shrink the program of a reproducer while it fails in the same way.
 
-    Functions, passes, expressions, statements, fields of tuples, parameters of loop
-    programs and attributes are taken out, and expressions replaced by parts of them, by
-    parameters or by zeros. Candidates run in children of worker processes, so a pass
-    that crashes or hangs is reduced as well. The result does not depend on -j. If it is
-    interrupted, the smallest program so far is written.
+    The command removes functions, passes, expressions, statements, fields of tuples,
+    parameters of loop programs and attributes. It replaces expressions by parts of
+    them, by parameters or by zeros. Candidates run in children of worker processes, so
+    passes that crash or hang are reduced as well. The result does not depend on -j. If
+    you interrupt the command, it writes the smallest program so far.
 
     \b
     Example:
@@ -110,9 +110,9 @@ def _trials(
     trials = TrialRunner(executor, same, timeout)
     result = trials.run(reproducer)
     if result.error == UnreadFunctionError.__name__:
-        raise UnreadFunctionError(f"it cannot be read: {result.message}")
+        raise UnreadFunctionError(f"the program cannot be read: {result.message}")
     if not same(result):
-        click.echo(f"The failure does not come back: {result}", err=True)
+        click.echo(f"The failure cannot be reproduced: {result}", err=True)
         click.echo(f"It was: {reproducer.error}", err=True)
         click.get_current_context().exit(3)
     return trials
@@ -123,7 +123,7 @@ def _run(reduction: Reducer) -> bool:
     try:
         reduction.run()
     except KeyboardInterrupt:
-        click.echo("Interrupted; this is the smallest so far.", err=True)
+        click.echo("Interrupted; this is the smallest program so far.", err=True)
         return True
     return False
 

@@ -20,24 +20,24 @@ class ReplayOptions:
     file: Path = shared.reproducer()
     loaded: Sequence[str] = shared.load()
     pdb: bool = showing(
-        "--pdb", is_flag=True, help="Enter the debugger where the pass raised."
+        "--pdb", is_flag=True, help="Start the debugger where the pass raised."
     )
     traceback: bool = shared.traceback()
 
 
 @command(
     ReplayOptions,
-    epilog="Exit codes: 0 nothing failed, 1 the same failure came back, 2 the command "
-    "or the file is wrong, 3 something else failed, 130 interrupted; those of a crash "
-    "if the pass kills its process.",
+    epilog="Exit codes: 0 nothing failed, 1 the same failure, 2 the command or the "
+    "file is wrong, 3 a different failure, 130 interrupted; that of the crash if the "
+    "pass kills its process.",
 )
 def replay(given: ReplayOptions) -> None:
-    """Run the pipeline of a reproducer on its program, in this process.
+    """Run a reproducer in this process.
 
-    FILE was written by a failing run, under --reproducer or the option
-    'parpass.reproducer'. The modules that its header names under 'load' are imported:
-    read it before you replay the file of a stranger. Limits of time and memory that the
-    run had hold here, too.
+    FILE was written by a failing run with --reproducer or the option
+    'parpass.reproducer', whose time and memory limits apply here, too. The modules
+    under 'load' in its header are imported: read the header before you replay a file
+    from someone else.
 
     \b
     Example:
@@ -73,8 +73,8 @@ def replay(given: ReplayOptions) -> None:
         raise error
     PassFailure(error, with_traceback=given.traceback).show()
     same = FailurePredicate.from_reproducer(reproducer)(result)
-    came_back = "The same failure came back."
-    another = f"This is another failure; it was: {reproducer.error}"
+    came_back = "Reproduced the same failure."
+    another = f"This failure is a different one; it was: {reproducer.error}"
     click.echo(came_back if same else another, err=True)
     if given.pdb:
         _debug(error)

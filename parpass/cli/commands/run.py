@@ -32,49 +32,49 @@ class RunOptions:
         metavar="NAME",
         default="main",
         show_default=True,
-        help="The function to evaluate.",
+        help="Function to evaluate.",
     )
     values: Sequence[str] = running(
         "--input",
         metavar="NAME=VALUE",
         multiple=True,
-        help="The value of a parameter: the path of a .npy file, or a number or nested "
-        "list as JSON; may be given again.",
+        help="Value of a parameter: a .npy file, or a number or nested list as JSON. "
+        "Repeatable.",
     )
     files: Sequence[Path] = running(
         "--inputs",
         metavar="PATH",
         multiple=True,
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="An .npz file with values of parameters by name; may be given again.",
+        help="An .npz file with values of parameters by name; repeatable.",
     )
     seed: int = running(
         "--seed",
         type=int,
         default=0,
         show_default=True,
-        help="Of the values of parameters that are not given, which are random.",
+        help="Seed of the random values for parameters you do not give.",
     )
     model: ModelInputOptions = group(ModelInputOptions)
     loaded: Sequence[str] = shared.load()
     output: str | None = shared.output(
-        "Write what comes out to this file: .npy for one array, .npz for several, "
-        "named output_0 and so on. Otherwise it is printed.",
+        "Write the result to this file: .npy for one array, .npz for several, named "
+        "output_0 and so on. By default the result is printed.",
     )
 
 
 @command(
     RunOptions,
-    epilog="Exit codes: 0 ok, 1 it cannot be evaluated, 2 the command or an input is "
-    "wrong, 130 interrupted.",
+    epilog="Exit codes: 0 ok, 1 the function cannot be evaluated, 2 the command or an "
+    "input is wrong, 130 interrupted.",
 )
 def run(given: RunOptions) -> None:
-    """Evaluate a function of a program, operator by operator, on numpy.
+    """Evaluate a function operator by operator, with numpy.
 
-    INPUT is what parpass opt reads, or a library (.so, .tar) that parpass build has
-    made, whose network is run then. Parameters whose value is not given get random
-    values of their types; where a type leaves the shape open, --shape says it. Of a
-    loop program the values are what it returns, and the arrays that it writes to.
+    INPUT is what 'parpass opt' reads, or a library (.so, .tar) from 'parpass build',
+    whose network is run. Parameters without --input get random values of their types;
+    if a type leaves the shape open, give it by --shape. The results of a loop program
+    are what it returns and the arrays it writes to.
 
     \b
     Example:

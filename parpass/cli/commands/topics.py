@@ -21,10 +21,10 @@ from parpass.transform.config import ConfigOption, field_names
 
 # Variables of the environment, and what each is for.
 ENVIRONMENT = {
-    "PARPASS_CACHE_DIR": "The folder in which kernels and results of passes are kept "
-    "from one process to the next, in the place of `~/.cache/parpass`.",
-    "PARPASS_FULL_TRACEBACKS": "With `1`, tracebacks of errors that passes raise show "
-    "the frames of parpass, too.",
+    "PARPASS_CACHE_DIR": "The folder that caches kernels and results of passes "
+    "between processes; default: `~/.cache/parpass`.",
+    "PARPASS_FULL_TRACEBACKS": "Set to `1` to show the frames of parpass in "
+    "tracebacks of errors that passes raise.",
 }
 
 
@@ -91,10 +91,10 @@ def explain(name: str) -> str:
     if found is None:
         near = did_you_mean(name, topics()) or "."
         raise UnknownTopicError(
-            f"expected the name of a pass, an option, an error or an environment "
-            f"variable, got '{name}'{near} A pass is known once the module that "
-            "registers it is imported: by --ir or --load, or by the module that an "
-            "installed IR's entry point names"
+            "expected the name of a pass, an option, an error or an environment "
+            f"variable, got '{name}'{near} A pass is known once its module is "
+            "imported: use --ir or --load, or let an installed IR's entry point name "
+            "the module"
         )
     return found()
 

@@ -173,9 +173,9 @@ def _check_shapes(
     if missing:
         listed = ", ".join(f"'{m.name_hint}' of {m.type_annotation}" for m in missing)
         raise InputError(
-            f"expected known shapes for random values, got open ones: {listed}; give "
-            "values by --input, or shapes by --shape, such as "
-            f"--shape {_example(missing[0])}"
+            f"expected known shapes for random values, got open ones: {listed}; set "
+            "values by --input, or shapes by --shape, such as --shape "
+            f"{_example(missing[0])}"
         )
 
 

@@ -103,15 +103,17 @@ def unknown_ir_message(name: str) -> str:
     known = known_irs()
     if not name:
         return (
-            "its IR has no name, so nobody knows how to read it: the adapter wants "
-            "'ir_name', and 'parse'"
+            "its IR has no name, so it cannot be read back; the adapter needs "
+            "'ir_name' and 'parse'"
         )
     if entry_points.ir_named(name) is not None:
-        return f"the adapter of IR '{name}' has no program format, so no text is read"
+        return (
+            f"the adapter of IR '{name}' has no program format, so it cannot read text"
+        )
     return (
         f"no IR named '{name}'{did_you_mean(name, known)}; there are "
-        f"{', '.join(known)}. An adapter names its IR by 'ir_name', and --load, or an "
-        f"entry point of '{entry_points.IRS}', makes it known"
+        f"{', '.join(known)}. An adapter names its IR by 'ir_name'; load it by "
+        f"--load, or by an entry point of '{entry_points.IRS}'"
     )
 
 

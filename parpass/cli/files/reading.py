@@ -74,8 +74,8 @@ def parse_all(programs: Sequence[Program]) -> list[Any]:
             errors.append(str(error))
             if "meta[" in program.text and "#[metadata]" not in program.text:
                 errors.append(
-                    "the values of constants are not in the text: write it by "
-                    "'parpass opt' to a file, or with --print-metadata"
+                    "the text lacks the values of its constants; write it again with "
+                    "--print-metadata, or to a file by 'parpass opt -o'"
                 )
     if errors:
         raise parse_failure(*errors)

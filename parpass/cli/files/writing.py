@@ -52,7 +52,7 @@ def check_outputs(outputs: Mapping[str, str | None]) -> None:
         if not os.access(folder, os.W_OK | os.X_OK):
             why = f"directory '{folder}' may not be written to"
         elif other != option:
-            why = f"'{path}' is where {other} writes; give this file another name"
+            why = f"{other} also writes to '{path}'; choose another name"
         if why:
             raise click.BadParameter(why, param_hint=f"'{option}'")
 

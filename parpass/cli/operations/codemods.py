@@ -96,7 +96,7 @@ def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
 
 
 def show_shipped() -> None:
-    """List LibCST's own codemods."""
+    """List the codemods that ship with LibCST."""
     try:
         found = shipped_codemods()
     except CodemodNameError as error:

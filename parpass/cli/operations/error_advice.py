@@ -7,129 +7,130 @@ from __future__ import annotations
 
 ADVICE = {
     "AdapterError": (
-        "Mend the method of the adapter that is named; "
-        "`parpass.testing.check_methods` finds others."
+        "Fix the named method of the adapter; `parpass.testing.check_methods` finds "
+        "others."
     ),
-    "AdapterWarning": "Mend the method that is named; until then runs may be slower.",
-    "ArgumentError": "Pass a value of the kind that the message expects.",
+    "AdapterWarning": "Fix the named method; until then runs may be slower.",
+    "ArgumentError": "Pass the kind of value that the message names.",
     "BlockedLoopWarning": (
-        "Await `run_pipeline`, or `runner.run`, inside of an event loop."
+        "Inside an event loop, await `run_pipeline` or `runner.run`."
     ),
-    "BudgetWarning": "Run with workers, or leave the limit out.",
-    "CPUFeatureError": "Build again on this machine, or for a target without them.",
+    "BudgetWarning": "Run with workers, or drop the limit.",
+    "CPUFeatureError": "Rebuild on this machine, or for a target without these "
+    "features.",
     "CacheMismatchWarning": (
-        "Find what the pass depends on besides its key: files, clocks, globals."
+        "Find what the pass depends on besides its key, such as files, clocks and "
+        "globals."
     ),
-    "CallLimitError": "Allow more calls if the program is not endless.",
-    "CodeGenError": "Run the passes that lower what is named, or write it another way.",
-    "ConfigError": "Use a key of `parpass opt --list-configs`, or register the option.",
-    "ConfigValueError": "Give a value of the option's type.",
+    "CallLimitError": "Raise the limit if the program ends at all.",
+    "CodeGenError": "Run the passes that lower the named construct, or write it "
+    "another way.",
+    "ConfigError": "Use a key from `parpass opt --list-configs`, or register the "
+    "option.",
+    "ConfigValueError": "Use a value of the option's type.",
     "ContractError": (
-        "Keep the pass's state in local variables, and sort what comes out of sets."
+        "Keep the state of the pass in local variables, and sort sets before you "
+        "iterate."
     ),
-    "DamagedLibraryError": "Build the library again, or copy it again.",
-    "DiagnosticError": "Correct the program where the diagnostics point.",
+    "DamagedLibraryError": "Rebuild the library, or copy it again.",
+    "DiagnosticError": "Fix the program where the diagnostics point.",
     "EntryPointError": (
-        "Install the distribution that has it, or use a name of the message."
+        "Install the distribution that provides it, or use a name from the message."
     ),
-    "EvaluationError": "Correct the program, or evaluate a part that is whole.",
-    "ForeignLibraryError": "Build it again with this version, on such a machine.",
-    "FrontendError": "Convert the model by its own tools, or correct what is named.",
-    "FunctionFailure": "Catch it for deaths, timeouts and memory limits at once.",
+    "EvaluationError": "Fix the program, or evaluate a complete part of it.",
+    "ForeignLibraryError": "Rebuild it with this version, on such a machine.",
+    "FrontendError": "Convert the model with its own tools, or fix what the message "
+    "names.",
+    "FunctionFailure": "Catch it to handle deaths, timeouts and memory limits "
+    "together.",
     "FunctionTimeoutError": (
-        "Allow more by the limit that is named, or go on without the pass: "
-        "`on_failure='skip'`."
+        "Raise the named limit, or skip the pass on this function: `on_failure='skip'`."
     ),
-    "IRError": "Build the node by the rules that are named.",
-    "IRTypeError": "Give the node a value of the kind that is expected.",
+    "IRError": "Follow the rule that the message names.",
+    "IRTypeError": "Pass the kind of value that the node expects.",
     "InputChangedError": (
-        "Return a new function or module, and leave the argument as it is."
+        "Return a new function or module, and do not change the argument."
     ),
-    "InstrumentError": (
-        "Pass an object of a class of instruments, and call its base's `__init__`."
-    ),
+    "InstrumentError": ("Pass an instance, not a class, and call `super().__init__`."),
     "InternalError": "Report it, with the traceback and a reproducer.",
     "KernelError": (
-        "Look at the arguments of the call: shapes, types, ranges of indices."
+        "Check the arguments of the call: shapes, types, ranges of indices."
     ),
     "LawError": (
-        "Let the codec keep all that passes see, or set `round_trip_between_passes`."
+        "Make the codec keep everything that passes can see, or set "
+        "`round_trip_between_passes`."
     ),
-    "LibraryError": "Build the library again.",
-    "MalformedJSONError": "Write the text by `save_json`, and change nothing in it.",
+    "LibraryError": "Rebuild the library.",
+    "MalformedJSONError": "Write the text with `save_json`, and do not edit it.",
     "MalformedModelError": (
-        "Look whether the file is whole, and of the format that its suffix says."
+        "Check that the file is complete and has the format of its suffix."
     ),
     "MemoryLimitError": (
-        "Allow more by `memory_limit`, or go on without the pass: `on_failure='skip'`."
+        "Raise `memory_limit`, or skip the pass on this function: `on_failure='skip'`."
     ),
-    "ModuleError": "Give the definition a key and a kind that the module can hold.",
+    "ModuleError": "Use a key and a kind of definition that a module can hold.",
     "ModuleTypeError": (
         "Use a `GlobalVar` or a name as the key, and a function as the value."
     ),
-    "ParpassError": "Catch it for all errors that parpass raises itself.",
-    "ParseError": "Correct the text at the positions that are shown.",
-    "PassContextError": (
-        "Leave contexts in the order in which they were entered: use `with`."
-    ),
-    "PassError": "Correct the pass that the notes name.",
-    "PassInputError": "Pass a module of the IR that the pass is for.",
+    "ParpassError": "Catch it to handle all errors that parpass raises itself.",
+    "ParseError": "Fix the text at the positions shown.",
+    "PassContextError": ("Leave contexts in reverse order of entering: use `with`."),
+    "PassError": "Fix the pass that the notes name.",
+    "PassInputError": "Pass a module of the pass's IR.",
     "PassResultError": (
-        "Return the function, or the module, also where there is nothing to do."
+        "Always return the function or module, even if nothing changed."
     ),
-    "PassNameWarning": "Write the name that the message has.",
-    "PassStateWarning": "Return results, or count by `ctx.count`.",
+    "PassNameWarning": "Use the name that the message suggests.",
+    "PassStateWarning": "Return results, or count with `ctx.count`.",
     "PipelineSyntaxError": (
-        "Correct the text at the mark; `NAME{option=value},NAME` is the form."
+        "Fix the text at the mark; the syntax is `NAME{option=value},NAME`."
     ),
     "PreservedAnalysisError": (
-        "Leave the analysis out of the pass's `preserves`; change a copy of a result."
+        "Drop the analysis from the pass's `preserves`; change only copies of results."
     ),
-    "ProgressWarning": "Mend the callback.",
+    "ProgressWarning": "Fix the callback.",
     "ReadOnlyModuleError": (
-        "Return the one function; to add or replace others, write a module pass."
+        "Return only the function; to add or replace others, write a module pass."
     ),
     "ReproducerError": "Import the modules that register its passes, or save it again.",
     "RuntimeUseError": (
-        "Change what the message names; `workers=0` does without workers."
+        "Change what the message names; `workers=0` runs without workers."
     ),
     "ScopeBuilderError": (
-        "Call `ret` once at the end, and `else_scope` behind `if_scope`."
+        "Call `ret` once at the end, and `else_scope` right after `if_scope`."
     ),
-    "SizeLimitError": "Raise the limit that is named, if the size is meant.",
-    "SlowerRunWarning": "Do as the message says; the result is the same.",
-    "StepLimitError": "Allow more steps if the program is not endless.",
-    "StructuralMismatchError": (
-        "Look at the path that is named: there the two differ first."
-    ),
-    "TargetError": "Use a name of `parpass.target.list_kinds()`.",
-    "TraceWarning": "Make room, or name another file.",
+    "SizeLimitError": "Raise the named limit if the size is intended.",
+    "SlowerRunWarning": "Follow the message; the result is correct either way.",
+    "StepLimitError": "Raise the limit if the program ends at all.",
+    "StructuralMismatchError": ("Look at the named path, where the two first differ."),
+    "TargetError": "Use a name from `parpass.target.list_kinds()`.",
+    "TraceWarning": "Free some space, or choose another file.",
     "UndefinedPassError": "Replace the None in the list of passes.",
-    "UnknownAttrError": "Use one of the names that the message has.",
+    "UnknownAttrError": "Use a name from the message.",
     "UnknownFunctionError": (
-        "Register it, import the module that does, or use a name of the message."
+        "Register it, import the module that does, or use a name from the message."
     ),
-    "UnknownGlobalError": "Use a name that the module has.",
-    "UnknownOpError": "Use a name of `parpass opt --list-operators`, or register it.",
+    "UnknownGlobalError": "Use a name that exists in the module.",
+    "UnknownOpError": "Use a name from `parpass opt --list-operators`, or register "
+    "the operator.",
     "UnknownPassError": (
-        "Use a name of `parpass opt --list-passes`, or import the module that "
+        "Use a name from `parpass opt --list-passes`, or import the module that "
         "registers the pass."
     ),
     "UnpicklablePassWarning": (
-        "Make what is named in the pass's body, or leave it out in `__getstate__`."
+        "Create the named object in the pass's body, or drop it in `__getstate__`."
     ),
-    "UnprintablePassError": "Register the pass, with options that text can have.",
-    "UnreadFunctionError": "Correct the text of the function at the positions shown.",
+    "UnprintablePassError": "Register the pass, with options that text can express.",
+    "UnreadFunctionError": "Fix the function's text at the positions shown.",
     "UnsupportedOpsError": (
         "Replace these operators in the model, or register a converter."
     ),
     "UntypedError": "Run `InferType` first.",
     "WellFormedError": (
-        "Correct the pass that is named; its reproducer has the function as it was "
-        "before."
+        "Fix the named pass; its reproducer has the function from before."
     ),
     "WorkerDiedError": (
-        "Replay its reproducer, or go on without the pass: `on_failure='skip'`."
+        "Replay its reproducer, or skip the pass on this function: `on_failure='skip'`."
     ),
-    "WorkerError": "Keep what cannot be pickled out of the exception's attributes.",
+    "WorkerError": "Keep unpicklable values out of the exception's attributes.",
 }

@@ -82,4 +82,4 @@ def function_cache(given: CacheOptions) -> FunctionCache | None:
     except (ArgumentError, EntryPointError) as error:
         raise click.BadParameter(str(error), param_hint=option) from None
     except OSError as error:
-        raise InputError(f"there is no folder for a cache: {error}") from None
+        raise InputError(f"no folder for the cache: {error}") from None

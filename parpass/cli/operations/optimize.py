@@ -162,8 +162,7 @@ def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
             return name
         if not accepts_passes_of(adapter, known["DefaultPipeline"]):
             raise InputError(
-                "-O stands for the pipeline that is registered under the name of an "
-                f"IR, and none is for IR '{name}'; name passes by -p"
+                f"IR '{name}' has no registered pipeline for -O; name passes by -p"
             )
     return f"DefaultPipeline{{opt-level={level}}}"
 

@@ -36,38 +36,38 @@ class CodemodOptions:
         multiple=True,
         default=("*.py",),
         show_default=True,
-        help="The files to take from folders, by name or by path; may be given again.",
+        help="Files to take from folders, as globs of names or paths; repeatable.",
     )
     exclude: Sequence[str] = running(
         "--exclude",
         metavar="GLOB",
         multiple=True,
         help="Files and folders to leave out, likewise. Hidden folders and virtual "
-        "environments always are.",
+        "environments are always left out.",
     )
     include_generated: bool = running(
         "--include-generated",
         is_flag=True,
-        help="Take files, too, that say that they are generated.",
+        help="Include files marked as generated.",
     )
     root: str = running(
         "--root",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False),
         default=".",
-        help="The folder that modules are imported from, by which a codemod learns the "
-        "name of the module that a file is.  [default: the current one]",
+        help="Folder that modules are imported from; it determines each file's module "
+        "name.  [default: the current one]",
     )
     python_version: str | None = running(
         "--python-version",
         metavar="VERSION",
-        help="Parse files as this version of Python, such as 3.9.",
+        help="Parse files as this Python version, such as 3.9.",
     )
     formatter: str | None = running(
         "--formatter",
         metavar="COMMAND",
-        help="Have a command format each file that changed: it reads one from standard "
-        "input and writes one to standard output, as 'ruff format -' does.",
+        help="Format each changed file with this command, which reads standard input "
+        "and writes standard output, such as 'ruff format -'.",
     )
     workers: WorkerOptions = group(WorkerOptions)
     isolate: bool = shared.isolate()
@@ -77,20 +77,22 @@ class CodemodOptions:
     check: bool = writing(
         "--check",
         is_flag=True,
-        help="Change no file, and exit with 1 if one would change.",
+        help="Change no file; exit with 1 if one would change.",
     )
     diff: bool = writing(
         "--diff",
         "--print-ir-after-change",
         is_flag=True,
-        help="Write what changed to standard output, as a patch.",
+        help="Write the changes to standard output, as a patch.",
     )
     explain_speed: bool = shared.explain_speed()
     quiet: bool = showing(
         "-q",
         "--quiet",
         is_flag=True,
-        help="Show nothing but failures, nor how far the run is.",
+        help="Suppress everything but failures.",
     )
     traceback: bool = shared.traceback()
-    lists: bool = listing("--list", is_flag=True, help="List LibCST's own codemods.")
+    lists: bool = listing(
+        "--list", is_flag=True, help="List the codemods that ship with LibCST."
+    )

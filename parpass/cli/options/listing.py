@@ -34,8 +34,8 @@ class PassOrigin(Enum):
     """The compiler that a pass comes from; the values are headings."""
 
     TVM = "TVM's passes"
-    PARPASS = "Passes that TVM does not have"
-    OTHER = "Passes of others"
+    PARPASS = "Other bundled passes"
+    OTHER = "Registered by others"
 
 
 def pass_origin(key: str) -> PassOrigin:
@@ -139,9 +139,9 @@ def help_pass(name: str) -> str:
     factory = known.get(name) or known.get(name.rpartition(".")[2])
     if factory is None:
         raise UnknownPassError(name, known)
-    text = inspect.getdoc(factory) or "It has no description."
+    text = inspect.getdoc(factory) or "No description."
     kind, rows = _facts(factory)
-    options = f"\nOptions:\n{_table(rows)}" if rows else "\nIt has no options.\n"
+    options = f"\nOptions:\n{_table(rows)}" if rows else ("\nNo options.\n")
     return f"{name}: {kind}\n\n{text}\n{options}"
 
 
@@ -162,7 +162,7 @@ def _facts(factory: Callable[..., Any]) -> tuple[str, list[tuple[str, str]]]:
 def _kind(factory: Callable[..., Any]) -> str:
     info = getattr(factory, "pass_info", None)
     if not inspect.isclass(factory) or info is None:
-        return "a pass or pipeline made by a function"
+        return "a function that makes a pass or pipeline"
     if issubclass(factory, FunctionwisePass):
         kind = "a module pass that works function by function"
     elif issubclass(factory, FunctionPass):

@@ -35,8 +35,8 @@ class OptOptions:
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     )
     passes: str | None = shared.passes(
-        more_help=" Without it, -O runs the pipeline of the IR; without either, the "
-        "program is only read and written.",
+        more_help=" Without -p, -O runs the IR's default pipeline; without either, "
+        "the program is read and written unchanged.",
     )
     level: int = shared.level()
     config: Sequence[str] = shared.config()
@@ -49,30 +49,29 @@ class OptOptions:
     split_input_file: str | None = running(
         "--split-input-file",
         metavar="[=LINE]",
-        help="Go on with the other programs of the input when one fails. They are "
-        "parted by lines '// -----', with or without this, or by LINE.",
+        help="Continue with the next program when one fails. Programs are separated "
+        "by '// -----' lines, also without this option, or by LINE.",
     )
     verify_diagnostics: bool = running(
         "--verify-diagnostics",
         is_flag=True,
-        help="Check that what is reported is what comments in the input expect: "
+        help="Check that the diagnostics are those that comments in the input expect: "
         "// expected-error@+1 {{text}}, and likewise -warning, -note and -help.",
     )
     limits: LimitOptions = limit_flags()
     on_failure: str | None = running(
         "--on-failure",
         type=click.Choice(["fail", "skip", "retry"]),
-        help="When a pass fails on a function, or takes more than these limits: end "
-        "the run, leave the function as it was with a warning, or try once more.  "
-        "[default: fail]",
+        help="What to do when a pass fails on a function or exceeds a limit: end the "
+        "run, keep the function as it was and warn, or try once more.  [default: fail]",
     )
     results: CacheOptions = group(CacheOptions)
     opt_bisect_limit: int | None = running(
         "--opt-bisect-limit",
         metavar="N",
         type=click.IntRange(min=-1),
-        help="Run only the first N pairs of pass and function, numbered in the order "
-        "of a serial run; -1 runs all and shows their numbers.",
+        help="Run only the first N pairs of pass and function, in the order of a "
+        "serial run; -1 runs all and shows their numbers.",
     )
     opt_bisect: str | None = running(
         "--opt-bisect",
@@ -80,56 +79,56 @@ class OptOptions:
         help="Run only the pairs with these numbers, such as 1-9,12,21-.",
     )
     output: str = shared.output(
-        "Where to write the IR, as JSON if it ends in .json; - is standard output.",
+        "File to write the IR to, as JSON if it ends in .json; - is standard output.",
         may_be_shown=True,
     )
     print_metadata: bool | None = writing(
         "--print-metadata/--no-print-metadata",
         default=None,
-        help="Write the values of constants too, at the end, as is done in files and "
-        "not on standard output. Weights of real networks take hundreds of megabytes "
-        "as text; without them the IR shows meta[relay.Constant][N] in their places, "
-        "and cannot be read again.",
+        help="Append the values of constants, or leave them out. By default files "
+        "have them and standard output does not: the weights of a real network take "
+        "hundreds of megabytes as text. Without them the IR shows "
+        "meta[relay.Constant][N] instead, and cannot be read back.",
     )
     print_types: bool = writing(
         "--print-types",
         is_flag=True,
-        help="Write the types that passes inferred, as comments, as --dump-ir does. "
-        "They are inferred again when the text is read.",
+        help="Write inferred types as comments, as --dump-ir does. They are inferred "
+        "again when the text is read.",
     )
     reproducer: str | None = writing(
         "--reproducer",
         metavar="PATH",
-        help="When a pass fails, write what is needed to run it again to this file, or "
-        "in this folder. See parpass replay.",
+        help="When a pass fails, write a reproducer to this file or folder. See "
+        "'parpass replay'.",
     )
     watched: WatchOptions = group(WatchOptions)
     dump_pass_pipeline: bool = showing(
         "--dump-pass-pipeline",
         is_flag=True,
-        help="Print the passes and their options, as text for -p.",
+        help="Print the pipeline with all options, as text for -p.",
     )
     check_contract: bool = showing(
         "--check-contract",
         is_flag=True,
-        help="Check that function passes change nothing but what they return, and "
-        "depend on neither hash seed nor process nor order.",
+        help="Check that function passes change nothing but their result, and do not "
+        "depend on hash seed, process or order.",
     )
     check_analyses: bool = showing(
         "--check-analyses",
         is_flag=True,
-        help="Check that passes preserve the analyses that they say they do: each is "
-        "computed before and after the pass.",
+        help="Check that passes preserve the analyses they claim to, by computing "
+        "each before and after the pass.",
     )
     traceback: bool = shared.traceback()
     list_passes: bool = listing(
-        "--list-passes", is_flag=True, help="List the passes, of --ir if given."
+        "--list-passes", is_flag=True, help="List the passes, or only those of --ir."
     )
     help_pass: str | None = listing(
         "--help-pass",
         metavar="NAME",
         shell_complete=completion.one_pass,
-        help="Tell about a pass and its options.",
+        help="Describe a pass and its options.",
     )
     list_configs: bool = listing(
         "--list-configs", is_flag=True, help="List the --config keys."

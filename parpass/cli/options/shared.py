@@ -32,8 +32,8 @@ from parpass.cli.output.failure import InputError
 from parpass.limits import LIMITS, Limit
 
 PASSES_HELP = (
-    "The passes, separated by commas; options in braces, separated by blanks: "
-    "'DeadCodeElimination{inline-once=true}'; passes in passes as "
+    "Comma-separated passes to run. Options go in braces, separated by spaces: "
+    "'DeadCodeElimination{inline-once=true}'. Passes nest in parentheses: "
     "'sequential{name=clean}(...)'."
 )
 
@@ -74,14 +74,13 @@ def config() -> Any:
         metavar="KEY=VALUE",
         multiple=True,
         shell_complete=completion.config_keys,
-        help="Set an option of the context; may be given again. See --list-configs.",
+        help="Set a context option; repeatable. See --list-configs.",
     )
 
 
 def level(
     default: int = 2,
-    text: str = "The optimization level, -O0 to -O4: passes of a higher one do not "
-    "run.",
+    text: str = "Optimization level, -O0 to -O4. Passes of a higher level are skipped.",
 ) -> Any:
     return running(
         "-O",
@@ -98,8 +97,8 @@ def ir() -> Any:
         "--ir",
         metavar="NAME",
         shell_complete=completion.irs,
-        help="The IR that the input is in, one that an adapter registers; by default "
-        "its suffix tells.",
+        help="IR of the input, as registered by an adapter. By default the file "
+        "suffix decides.",
     )
 
 
@@ -139,7 +138,7 @@ def jobs() -> Any:
         metavar="N",
         type=click.IntRange(min=0),
         show_default="every core",
-        help="How many processes at most; 0 stays in one.",
+        help="Maximum number of processes; 0 runs everything in this one.",
     )
 
 
@@ -147,8 +146,8 @@ def dask() -> Any:
     return running(
         "--dask",
         metavar="ADDRESS",
-        help="Have the workers of a Dask cluster run function passes: the address of "
-        "its scheduler, as in tcp://HOST:8786.",
+        help="Run function passes on a Dask cluster, given the address of its "
+        "scheduler, such as tcp://HOST:8786.",
     )
 
 
@@ -156,14 +155,14 @@ def isolate() -> Any:
     return running(
         "--isolate",
         is_flag=True,
-        help="Run every function pass in a worker, small ones too, so that a crash "
+        help="Run every function pass in a worker, even small ones, so that a crash "
         "names its pass and function.",
     )
 
 
 def traceback() -> Any:
     return showing(
-        "--traceback", is_flag=True, help="Show where a failing pass failed."
+        "--traceback", is_flag=True, help="Show the full traceback of a failing pass."
     )
 
 
@@ -171,8 +170,8 @@ def explain_speed() -> Any:
     return showing(
         "--explain-speed",
         is_flag=True,
-        help="Show where the time went, what the workers did, and what would make the "
-        "run faster.",
+        help="Show where the time went, what the workers did, and how to make the run "
+        "faster.",
     )
 
 
@@ -199,8 +198,8 @@ def load() -> Any:
         multiple=True,
         is_eager=True,
         callback=_load,
-        help="Import a module that registers passes, or an IR, or run a file, "
-        "PASSES.py; may be given again.",
+        help="Import a module, or run a file such as PASSES.py, that registers passes "
+        "or an IR; repeatable.",
     )
 
 
@@ -211,8 +210,8 @@ class WorkerOptions:
         "--executor",
         metavar="URL",
         type=ExecutorURL(),
-        help="Where function passes run instead of processes of this machine, as in "
-        "SCHEME://HOST:PORT.",
+        help="Run function passes on this executor instead of local processes, such "
+        "as SCHEME://HOST:PORT.",
     )
 
     def check(self, *, dask: str | None = None, isolate: bool = False) -> None:
@@ -221,12 +220,13 @@ class WorkerOptions:
             raise click.UsageError("expected one of --executor and --dask, got both")
         if self.jobs is not None and (self.executor is not None or dask is not None):
             raise click.BadParameter(
-                "how many jobs run at once is the executor's to say: leave out -j",
+                "the executor decides how many jobs run at once; drop -j",
                 param_hint="'--executor'" if dask is None else "'--dask'",
             )
         if isolate and self.jobs == 0:
             raise click.BadParameter(
-                "an isolated run has its passes in workers, and -j0 is for none",
+                "an isolated run needs workers, and -j0 starts none; drop one of the "
+                "two",
                 param_hint="'--isolate'",
             )
 
@@ -282,29 +282,30 @@ class CacheOptions:
         "--cache",
         metavar="[=DIR]",
         takes_next=_may_be_cache,
-        help="Keep what passes gave for each function, and run them only on those that "
-        "changed: in the folder of parpass cache, or in DIR.",
+        help="Cache the results of passes by function, and rerun passes only on "
+        "functions that changed. The cache is in DIR, or in the folder that 'parpass "
+        "cache' shows.",
     )
     cache_from: Sequence[str] = running(
         "--cache-from",
         metavar="DIR_OR_URL",
         multiple=True,
-        help="Take what is not there from another cache, which is only read: its "
-        "folder, or a server that has one. May be given several times: the first is "
-        "asked first.",
+        help="Look up missing results in another cache, a folder or a server, without "
+        "writing to it. Repeatable; caches are tried in order.",
     )
     cache_to: Sequence[str] = running(
         "--cache-to",
         metavar="URL",
         multiple=True,
-        help="Take what is not there from a server, and put there what was run.",
+        help="Look up missing results on a server, and upload new ones to it; "
+        "repeatable.",
     )
     verify_cache: float | None = running(
         "--verify-cache",
         metavar="SHARE",
         type=click.FloatRange(min=0, max=1),
-        help="Run passes on so large a share of what the cache has, such as 0.01, and "
-        "compare. What differs names the pass, and is dropped.",
+        help="Run passes again on this share of the cached results, such as 0.01, and "
+        "compare. A result that differs is dropped, and its pass named.",
     )
 
     @property
@@ -315,7 +316,7 @@ class CacheOptions:
         """Check that there is a cache if it is to be verified."""
         if self.verify_cache is not None and not self.is_cached:
             raise click.BadParameter(
-                "there is no cache to verify; give --cache, too",
+                "there is no cache to verify; add --cache",
                 param_hint="'--verify-cache'",
             )
 
@@ -327,25 +328,23 @@ class ModelInputOptions:
         metavar="NAME:1,3,...",
         type=InputShape(),
         multiple=True,
-        help="The shape of an input of an ONNX model, ? for a dimension of any length; "
-        "may be given again.",
+        help="Shape of an input of an ONNX model; ? stands for any length. Repeatable.",
     )
     dims: Sequence[tuple[str, int]] = running(
         "--dim",
         metavar="NAME=LENGTH",
         type=Length(),
         multiple=True,
-        help="The length of a dimension that an ONNX model names and leaves open, "
-        "wherever it occurs; '*=1' is for all others that are open; may be given "
-        "again.",
+        help="Length of a named dimension that an ONNX model leaves open; '*=1' sets "
+        "all remaining ones. Repeatable.",
     )
     constants: Sequence[tuple[str, Any]] = running(
         "--const",
         metavar="NAME=VALUE",
         type=NamedValue(),
         multiple=True,
-        help="Fix an input of an ONNX model to a value: the path of a .npy file, or a "
-        "number or nested list as JSON; may be given again.",
+        help="Fix an input of an ONNX model to a value: a .npy file, or a number or "
+        "nested list as JSON. Repeatable.",
     )
 
     @property

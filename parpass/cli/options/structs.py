@@ -31,10 +31,10 @@ def option(*flags: str, **attrs: Any) -> Any:
     return dataclasses.field(metadata={_PARAMETER: made})
 
 
-running = functools.partial(option, section="What to run")
-writing = functools.partial(option, section="What to write")
-showing = functools.partial(option, section="What to show on standard error")
-listing = functools.partial(option, section="What there is")
+running = functools.partial(option, section="Input and execution")
+writing = functools.partial(option, section="Output")
+showing = functools.partial(option, section="Shown on standard error")
+listing = functools.partial(option, section="Listings")
 
 
 def argument(**attrs: Any) -> Any:

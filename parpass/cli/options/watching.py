@@ -38,131 +38,129 @@ class WatchOptions:
         "--remarks",
         metavar="FILE",
         may_be_shown=True,
-        help="Write what passes did, what they missed and why, and what they found: as "
-        "YAML in LLVM's format if FILE ends in .yaml or .yml, as JSON Lines if it ends "
-        "in .jsonl; - shows it on standard error.",
+        help="Write remarks: what passes did, what they missed and why, and what they "
+        "found. The format is LLVM's YAML for .yaml and .yml, JSON Lines for .jsonl; "
+        "- shows them on standard error.",
     )
     remarks_filter: Sequence[str] = writing(
         "--remarks-filter",
         metavar="PATTERN",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Of the remarks, keep those of passes whose names these globs match, "
-        "separated by commas, such as 'Fuse*'.",
+        help="Keep only remarks of these passes: comma-separated globs, such as "
+        "'Fuse*'.",
     )
     trace: str | None = written(
         "--trace",
         metavar="OUT",
         callback=_trace_path,
-        help="Write what each process did when, for ui.perfetto.dev or "
-        "chrome://tracing to show: JSON in the trace event format, compressed if OUT "
-        "ends in .json.gz.",
+        help="Write a trace of all processes for ui.perfetto.dev or chrome://tracing, "
+        "as JSON in the trace event format, compressed if OUT ends in .json.gz.",
     )
     report: str | None = written(
         "--report",
         metavar="OUT",
-        help="Write a page of HTML that shows how the run went: the timeline, what "
-        "each pass changed in which function, remarks, where the time went; and the "
-        "trace, with --trace.",
+        help="Write an HTML report of the run: its timeline, what each pass changed "
+        "in which function, remarks, and where the time went; with --trace, the trace "
+        "too.",
     )
     profile: str | None = written(
         "--profile",
         metavar="OUT",
-        help="Write the seconds of passes and of functions, and what passes counted, "
-        "as JSON that parpass compare reads.",
+        help="Write the times of passes and functions, and the statistics of passes, "
+        "as JSON for 'parpass compare'.",
     )
     profile_memory: bool = writing(
         "--profile-memory",
         is_flag=True,
-        help="Have the profile tell how much memory each pass took on each function, "
-        "too; passes take longer then.",
+        help="Add the memory that each pass took on each function to the profile; "
+        "this slows passes down.",
     )
     repeat: int | None = writing(
         "--repeat",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Run the pipeline N times for --profile, so that the noise is known. "
-        "Other options show the first run only, but --trace and --report.",
+        help="Run the pipeline N times, so that --profile knows the noise. Other "
+        "options show only the first run, except --trace and --report.",
     )
     dump_ir: str | None = writing(
         "--dump-ir",
         metavar="DIR",
         type=click.Path(file_okay=False),
-        help="Write what each pass made of each function that it changed to files in "
-        "this folder, each with the command that runs the pass again. "
-        "--filter-print-funcs and --dump-ir-passes choose.",
+        help="Write each changed function after each pass to a file in this folder, "
+        "with the command that runs the pass again. Select with --filter-print-funcs "
+        "and --dump-ir-passes.",
     )
     dump_ir_passes: Sequence[str] = writing(
         "--dump-ir-passes",
         metavar="PASSES",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Dump what these passes made alone: globs, separated by commas.",
+        help="Dump only after these passes: comma-separated globs.",
     )
     dump_ir_limit: int | None = writing(
         "--dump-ir-limit",
         metavar="SIZE",
         type=ByteSize(1000),
-        help="End the dump before it takes more than this, such as 500M; 1G by "
-        "default.",
+        help="Stop the dump before it exceeds this size, such as 500M.  [default: 1G]",
     )
     print_ir_before: Sequence[str] = showing(
         "--print-ir-before",
         metavar="[=NAMES]",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Print the IR before these passes, separated by commas; without names, "
-        "before each pass.",
+        help="Print the IR before these comma-separated passes, or before every pass "
+        "if you give none.",
     )
     print_ir_after: Sequence[str] = showing(
         "--print-ir-after",
         metavar="[=NAMES]",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Print the IR after these passes.",
+        help="Print the IR after these passes, or after every pass.",
     )
     print_ir_before_all: bool = showing(
         "--print-ir-before-all",
         is_flag=True,
-        help="Print the IR before each pass.",
+        help="Print the IR before every pass.",
     )
     print_ir_after_all: bool = showing(
         "--print-ir-after-all",
         is_flag=True,
-        help="Print the IR after each pass.",
+        help="Print the IR after every pass.",
     )
     print_ir_after_change: Sequence[str] = showing(
         "--print-ir-after-change",
         metavar="[=PASSES]",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Print a diff of each function that a pass changed; of these passes "
-        "alone, globs separated by commas, if some are given.",
+        help="Print a diff of each function that a pass changed. PASSES are "
+        "comma-separated globs.  [default: all]",
     )
     filter_print_funcs: Sequence[str] = showing(
         "--filter-print-funcs",
         metavar="FUNCTIONS",
         multiple=True,
-        help="Show and dump changes of these functions alone: globs, separated by "
-        "commas.",
+        help="Show and dump changes of these functions only: comma-separated globs.",
     )
     verify_each: bool = showing(
         "--verify-each",
         is_flag=True,
-        help="Check that the IR is well formed before and after each pass.",
+        help="Check that the IR is well formed before and after every pass.",
     )
     timing: Sequence[str] = numbers(
         "--timing",
-        "Show how long each pass took, as a table or, with =json and =csv, as those.",
+        "Show how long each pass took: a table, or =json or =csv.",
     )
     peak_memory: Sequence[str] = numbers(
         "--peak-memory",
-        "Show how much memory each pass took at most or, with =json and =csv, on "
-        "each function too; passes take longer then.",
+        "Show the peak memory of each pass: a table, or =json or =csv, which add each "
+        "function. This slows passes down.",
     )
     statistics: Sequence[str] = numbers(
         "--statistics",
-        "Show what passes counted or, with =json and =csv, on each function too.",
+        "Show the statistics of passes: a table, or =json or =csv, which add each "
+        "function.",
     )
     explain_speed: bool = explain_speed()
     compare_serial: bool = showing(
@@ -175,7 +173,7 @@ class WatchOptions:
         "-q",
         "--quiet",
         is_flag=True,
-        help="Show nothing of what is being done, nor how far it is.",
+        help="Suppress status and progress.",
     )
 
     def check(self, others: Mapping[str, str | None]) -> None:
@@ -200,8 +198,8 @@ class WatchOptions:
             )
         if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
             raise click.BadParameter(
-                "functions are chosen for --print-ir-after-change or --dump-ir DIR, of "
-                "which none is given",
+                "it selects functions for --print-ir-after-change or --dump-ir DIR; "
+                "add one of them",
                 param_hint="'--filter-print-funcs'",
             )
         own = {

@@ -39,12 +39,12 @@ def print_comparison(found: Comparison, most: int) -> None:
         _print_counters(found.counters[:most])
         _print_left_out(len(found.counters) - most, "changes")
     else:
-        click.echo("What passes counted is the same.")
+        click.echo("The statistics of passes are the same.")
     if not found.is_noise_known:
         click.echo(
-            f"The noise is not known: it takes {MIN_RUNS} runs on both sides, of which "
-            f"there are {found.runs_before} and {found.runs_after}; parpass opt "
-            "--profile OUT --repeat 9 makes more."
+            f"The noise is unknown: it takes {MIN_RUNS} runs on each side, and there "
+            f"are {found.runs_before} and {found.runs_after}. Use 'parpass opt "
+            "--profile OUT --repeat 9'."
         )
 
 
@@ -77,7 +77,7 @@ def _print_counters(changes: Sequence[CountChange]) -> None:
         for one in changes
     ]
     print_table(
-        "What passes counted",
+        "Statistics of passes",
         [*headings, "before", "after", "change"],
         rows,
         stderr=False,

@@ -25,34 +25,33 @@ from parpass.errors.tracebacks import traceback_of
 
 # The phrases of the command for the hints of errors, warnings and recommendations.
 PHRASES: Mapping[Hint, str] = {
-    Hint.SKIP_FUNCTION: (
-        "give --on-failure=skip to go on without this pass on this function"
-    ),
+    Hint.SKIP_FUNCTION: ("use --on-failure=skip to leave this function as it was"),
     Hint.REPLAY: (
-        "to see it fail in a process of its own, replay its reproducer (--reproducer "
-        "PATH) by 'parpass replay'"
+        "to reproduce it in a separate process, write a reproducer (--reproducer "
+        "PATH) and run 'parpass replay' on it"
     ),
     Hint.NOT_ISOLATED: (
-        "run without --isolate what is trusted with the command's process"
+        "drop --isolate if you trust the passes not to crash the command"
     ),
     Hint.WITHOUT_WORKERS: (
-        "-j0 does without them, for passes that are trusted with the command's process"
+        "-j0 runs without workers, if you trust the passes not to crash the command"
     ),
-    Hint.REQUEST_SERIAL: "-j0 asks for that",
-    Hint.WORKER_PER_CORE: "without -j there is one for each core",
-    Hint.EVERY_CORE: "without -j it uses every core, if there are several",
-    Hint.IN_WORKERS: "run it without -j0",
-    Hint.KEEP_WORKERS: "give one command all inputs",
-    Hint.START_TIMEOUT: "give --config parpass.start_timeout=...",
-    Hint.OPSET: "give it by Python's from_onnx(..., opset=...)",
+    Hint.REQUEST_SERIAL: "-j0 silences this",
+    Hint.WORKER_PER_CORE: "without -j there is one per core",
+    Hint.EVERY_CORE: "drop -j to use every core",
+    Hint.IN_WORKERS: "drop -j0",
+    Hint.KEEP_WORKERS: "pass all inputs to one command",
+    Hint.START_TIMEOUT: "use --config parpass.start_timeout=...",
+    Hint.OPSET: "set it in Python, by from_onnx(..., opset=...)",
     Hint.OPEN_SHAPES: (
-        "give lengths by --dim, or whole shapes by --shape, with yours for 1: {1}"
+        "set lengths by --dim, or whole shapes by --shape, with your lengths instead "
+        "of 1: {1}"
     ),
     Hint.SHAPE_PARAMETER: "--shape",
     Hint.DIM_PARAMETER: "--dim",
     Hint.CONST_PARAMETER: "--const",
     Hint.READ_SHAPES: (
-        "write them into the program; 'parpass run' runs it as it is, on values of "
+        "write them into the program, or use 'parpass run', which takes the shapes of "
         "--input"
     ),
     Hint.INTERPRET: "run it by 'parpass run'",

@@ -79,7 +79,7 @@ def print_memory_table(memory: PassMemory) -> None:
         largest = max(functions, key=functions.__getitem__) if functions else ""
         rows.append((name, size_text(size), largest))
     headings = [name_column("pass"), "at most", Column("on function")]
-    print_table("Memory of passes", headings, rows)
+    print_table("Peak memory of passes", headings, rows)
 
 
 def flat_profiles(
@@ -114,11 +114,11 @@ def print_file_times(files: FileTimes, in_runs: float) -> None:
     known = {name: seconds for name, seconds in kinds.items() if seconds is not None}
     whole = in_runs + sum(known.values())
     told = [
-        f"{name} took {time_text(seconds)}, {seconds / whole:.1%} of the whole"
+        f"{name} took {time_text(seconds)}, {seconds / whole:.1%} of the total"
         for name, seconds in known.items()
     ]
     if told:
-        text = f"Besides the passes: {'; '.join(told)}"
+        text = f"Outside the passes: {'; '.join(told)}"
         Console(stderr=True, highlight=False).print(text, markup=False)
 
 
@@ -154,10 +154,10 @@ class BuildTimes:
         llvm = passes.pop(_CODE_GENERATION, 0.0)
         relay, loops = _split_by_ir(passes)
         yield "passes of Relay", sum(relay.values()), _longest_pass(relay)
-        yield "lowering", lowering, "operators become loops"
+        yield "lowering", lowering, "operators to loops"
         yield "passes on loops", sum(loops.values()), _longest_pass(loops)
-        yield "LLVM", llvm, "with its text written"
-        yield "link", self.link, "with the graph laid out"
+        yield "LLVM", llvm, "including writing its text"
+        yield "link", self.link, "including the layout of the graph"
         yield "writing", self.files.written or 0.0, ""
 
 
@@ -183,9 +183,9 @@ def print_build_times(times: BuildTimes) -> None:
         for what, seconds, remark in lines
     ]
     headings = [name_column("part"), "time on all cores", "share", Column("of which")]
-    print_table("What the build took", headings, rows)
+    print_table("Where the build time went", headings, rows)
     for name, why in times.left_to_numpy.items():
-        click.echo(f"Left to numpy: '{name}': {why}", err=True)
+        click.echo(f"Computed by numpy: '{name}': {why}", err=True)
     for name, size in times.long_kernels.items():
         told = f"its text has {size:,} characters"
-        click.echo(f"Long for LLVM: '{name}': {told}", err=True)
+        click.echo(f"Slow for LLVM: '{name}': {told}", err=True)

@@ -54,8 +54,8 @@ class ParallelOptMain(xDSLOptMain):
         arg_parser.prog = "parpass mlir-opt"
         arg_parser.epilog = (
             "Example: parpass mlir-opt program.mlir -p canonicalize,cse -j 4. Exit "
-            "codes: as of xdsl-opt: 0 ok, 1 anything failed, 2 the command is wrong, "
-            "130 interrupted."
+            "codes are those of xdsl-opt: 0 ok, 1 something failed, 2 the command is "
+            "wrong, 130 interrupted."
         )
         super().register_all_arguments(arg_parser)
         own = arg_parser.add_argument_group("workers of parpass")
@@ -64,16 +64,15 @@ class ParallelOptMain(xDSLOptMain):
             "--workers",
             type=_count,
             metavar="N",
-            help="How many processes at most; 0 and 1 are for none, the default is "
-            "every core.",
+            help="Maximum number of processes; 0 and 1 start no workers (default: "
+            "every core).",
         )
         own.add_argument(
             "--threshold",
             type=_count,
             metavar="CHARACTERS",
             default=LARGE_PROGRAM,
-            help="The size from which on a program is for workers (default: "
-            "%(default)s).",
+            help="Size from which a program goes to workers (default: %(default)s).",
         )
 
     def run(self) -> None:

@@ -128,5 +128,8 @@ class Layers:
                 self._warned.add(at)
                 what = f"{method} of {type(layer).__name__}"
                 why = f"{type(error).__name__}: {error}"
-                warn(f"a layer of a cache is not used: {what}: {why}", SlowerRunWarning)
+                warn(
+                    f"a cache layer failed and is not used any more: {what}: {why}",
+                    SlowerRunWarning,
+                )
             return None

@@ -77,7 +77,7 @@ def digests_of_sources(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str,
         if known.stamp != stamp:
             raise UnknownProgramError(
                 f"the file of module '{name}' has changed since it was loaded; reload "
-                "the module, or begin anew"
+                "the module, or restart"
             )
         yield name, file or "", (known.digest or b"").hex()
 

@@ -49,8 +49,8 @@ class ContractChecker:
     def __init__(self) -> None:
         if not supports_workers():
             raise RuntimeUseError(
-                "the contract check runs passes in processes of its own, and this "
-                "system has none that parpass can watch over; check on Linux or macOS"
+                "the contract check needs worker processes, which this system does "
+                "not support; check on Linux or macOS"
             )
         self._pools = [Pool(1, hash_seed=seed) for seed in _HASH_SEEDS]
 
@@ -76,9 +76,9 @@ class ContractChecker:
             if reason is None:
                 raise
             raise RuntimeUseError(
-                "the contract check runs passes in processes of its own, and pass "
-                f"'{step.info.name}' cannot be sent there: {reason}; make what is "
-                "named in the pass's body, or leave it out in '__getstate__'"
+                "the contract check runs passes in worker processes, and pass "
+                f"'{step.info.name}' cannot be sent there: {reason}; create that "
+                "object in the pass's body, or drop it in '__getstate__'"
             ) from error
         names = list(functions)
         limits = call_limits()

@@ -85,9 +85,10 @@ class BlockingBackend:
             )
         if _in_asyncio_loop():
             warn(
-                "a pipeline is run inside a running asyncio event loop, which stands "
-                "still until it is done; write 'await parpass.run_pipeline(...)' for "
-                "run_pipeline_sync, and 'await runner.run(...)' for runner.run_sync",
+                "a pipeline blocks a running asyncio event loop until it is done; "
+                "write 'await parpass.run_pipeline(...)' instead of "
+                "run_pipeline_sync, and 'await runner.run(...)' instead of "
+                "runner.run_sync",
                 BlockedLoopWarning,
             )
 

@@ -144,10 +144,9 @@ class RemoteStageExecutor:
 def _warn_state_changes(stage: RemoteStage) -> None:
     for pass_name, attribute in stage.written:
         warn(
-            f"pass '{pass_name}' changed its attribute '{attribute}' from one "
-            "function to another, in a worker; what a function pass writes to "
-            "itself does not come back, nor does it reach other workers. Count "
-            "with ctx.count, or write a module pass",
+            f"pass '{pass_name}' changed its attribute '{attribute}' in a worker, "
+            "between two functions; such changes reach neither this process nor other "
+            "workers. Count with ctx.count, or write a module pass",
             PassStateWarning,
         )
 

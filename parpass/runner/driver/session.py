@@ -98,8 +98,8 @@ class Session:
         executor = options.executor
         if executor is not None and not supports_workers():
             raise RuntimeUseError(
-                "expected a system such as Linux or macOS for an executor, got one "
-                "without locks of files; leave out executor=, and give workers=0"
+                "executors need Linux or macOS, and this system has no file locks; "
+                "drop executor=, and set workers=0"
             )
         self._own: Pool | None = None
         self._reusable: tuple[ReusablePools, int] | None = None
@@ -172,9 +172,9 @@ class Session:
         executor = self._choose_executor(isolated=isolated)
         if isolated and executor is None and not inside_function_pass():
             raise RuntimeUseError(
-                "an isolated run has all function passes in workers, and there are "
-                "none: workers is 0, or this process may not start others, or this "
-                "system has none"
+                "an isolated run needs workers, and there are none: workers is 0, or "
+                "this process may not start others, or this system does not support "
+                "them"
             )
         root = _root(request)
         module, unwrap = lift_to_module(request.mod)
@@ -296,8 +296,7 @@ def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT
     if not supports_workers():
         warn(
             HintedMessage(
-                "this system has no processes that parpass can watch over, which Linux "
-                "and macOS have, so all is run in this one; ",
+                "workers need Linux or macOS, so everything runs in this process; ",
                 Hint.REQUEST_SERIAL,
             ),
             SlowerRunWarning,
@@ -307,8 +306,8 @@ def _create_or_warn(workers: int | None, new: Callable[[int], ValueT]) -> ValueT
         return new(usable_cores() if workers is None else workers)
     except RuntimeError as error:
         warn(
-            f"no processes can be started ({error}), so all is run in this one; run a "
-            "pipeline before the program is at its end",
+            f"no processes can be started ({error}), so everything runs in this one; "
+            "run pipelines before the program exits",
             SlowerRunWarning,
         )
         return None
@@ -320,9 +319,9 @@ def _can_start_processes() -> bool:
     if process is None or not process.current_process().daemon:
         return True
     warn(
-        "a daemon process of multiprocessing may have no children, so all is run in "
-        "this one; with daemon=False it uses every core, and the program that started "
-        "it waits for its end",
+        "a daemon process of multiprocessing cannot have children, so everything runs "
+        "in this process; start it with daemon=False to use every core (its parent "
+        "then waits for it)",
         SlowerRunWarning,
     )
     return False

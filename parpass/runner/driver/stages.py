@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _FALLBACK_MESSAGES = {
     PlacementReason.NO_ROOM: (
-        "there is no room to share bytes with the workers ({})",
+        "no room for files shared with the workers ({})",
         "; enlarge /dev/shm, or set TMPDIR to a folder with room",
     ),
     PlacementReason.UNSENDABLE: ("the workers cannot be sent {}", ""),
@@ -366,8 +366,7 @@ def _remote_executor(state: RunState) -> RemoteStageExecutor:
 def _isolation_error(why: str) -> RuntimeUseError:
     return RuntimeUseError(
         HintedMessage(
-            f"an isolated run has all function passes in workers, and {why}; mend "
-            "that, or ",
+            f"an isolated run needs workers, but {why}; fix that, or ",
             Hint.NOT_ISOLATED,
         )
     )

@@ -153,6 +153,6 @@ def current_backend() -> AsyncBackend:
     if library == "asyncio":
         return AsyncioBackend()
     raise RuntimeUseError(
-        f"run_pipeline can be awaited under trio and asyncio, not under {library}; "
-        "call parpass.run_pipeline_sync in a thread, since it blocks its caller"
+        f"run_pipeline can be awaited under trio and asyncio, not {library}; call "
+        "parpass.run_pipeline_sync in a thread instead, because it blocks"
     )

@@ -422,13 +422,13 @@ def _unwrapped(error: BaseException) -> BaseException:
 
 def _workers_die_error(cause: str, loading: str = "") -> RuntimeUseError:
     during = f", loading pass '{loading}'" if loading else ""
-    look = "look at the modules that passes are imported from"
+    look = "check the modules that passes are imported from"
     if was_killed(cause):
-        look = "the system may be out of memory, of which fewer workers take less"
+        look = "the system may be out of memory; fewer workers take less"
     return RuntimeUseError(
         HintedMessage(
-            f"the worker processes die before they can begin{during} ({cause}), again "
-            f"and again; {look}; ",
+            f"the worker processes keep dying before they can begin{during} "
+            f"({cause}); {look}; ",
             Hint.WITHOUT_WORKERS,
         )
     )

@@ -293,10 +293,10 @@ def workers_hang_error(seconds: float, loading: str = "") -> RuntimeUseError:
     during = f", loading pass '{loading}'" if loading else ""
     return RuntimeUseError(
         HintedMessage(
-            f"the worker processes hang before they can begin{during}, for "
-            f"{seconds:g} s now; "
-            "an import of the program's main module, or of the module that a pass "
-            "comes from, may wait for something. If it only takes long, ",
+            f"the worker processes hang before they can begin{during} (for "
+            f"{seconds:g} s so far); importing the program's main module, or the "
+            "module of a pass, may be waiting for something. If the import is only "
+            "slow, ",
             Hint.START_TIMEOUT,
             "; ",
             Hint.WITHOUT_WORKERS,

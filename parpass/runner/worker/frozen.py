@@ -83,8 +83,8 @@ def check_program() -> str:
     if frozen is not None and not _has_support:
         raise NoWorkersError(
             "none",
-            "this program is frozen, and started again it would not know that it is a "
-            "worker; call parpass.freeze_support() first thing in its main script",
+            "this program is frozen, so a copy of it would not know that it is a "
+            "worker; call parpass.freeze_support() first in its main script",
         )
     program = sys.executable if frozen is None else frozen
     if not os.access(program or "", os.X_OK):  # None, where Python is embedded

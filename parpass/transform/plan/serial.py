@@ -121,7 +121,8 @@ def warn_of_unenforced(budgets: Sequence[Budget]) -> None:
     for name in sorted(found):
         warn(
             HintedMessage(
-                f"{name} is enforced in workers only, and this pass runs in process; ",
+                f"{name} is enforced only in workers, but this pass runs in this "
+                "process; ",
                 Hint.IN_WORKERS,
             ),
             BudgetWarning,

@@ -44,7 +44,7 @@ def warn_of_unknown_names(
         near = [meant] if meant else nearest(name, offered, least_alike=_LEAST_ALIKE)
         if near:
             warn(
-                f"{of} of the PassContext has '{name}', which is the name of no pass; "
+                f"{of} of the PassContext has '{name}', but no pass has that name; "
                 f"did you mean {quoted(near)}?",
                 PassNameWarning,
             )

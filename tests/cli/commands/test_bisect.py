@@ -34,7 +34,7 @@ def test_values_that_differ_are_traced_to_pass_and_function(model: Path):
         "Pass 'MiscompileExp' on function 'inner', number 6: the value of function "
         "'main' differs: "
     )
-    assert alone == "It alone is enough: --opt-bisect=6"
+    assert alone == "This pair alone is enough: --opt-bisect=6"
     assert good.endswith("--opt-bisect-limit=5 -o good.relay")
     assert bad.endswith("--opt-bisect-limit=6 -o bad.relay")
 
@@ -104,8 +104,8 @@ def test_a_command_that_cannot_tell_ends_it(model: Path):
 @pytest.mark.parametrize(
     ("passes", "check", "why"),
     [
-        ("FoldConstant", None, "Nothing is wrong with all passes."),
-        ("FoldConstant", "false", "It is wrong without any of the passes"),
+        ("FoldConstant", None, "Nothing is wrong when all passes run."),
+        ("FoldConstant", "false", "The result is wrong even if"),
     ],
 )
 def test_where_nothing_can_be_found_it_is_said(

@@ -78,7 +78,7 @@ def test_what_has_a_long_text_for_llvm_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(code_gen, "LARGE_TEXT", 100)
     build = ("build", "model.onnx", "-o", "net.so", "-j0", "--explain-speed")
     shown = parpass(*build).stderr
-    assert re.search(r"\nLong for LLVM: 'fused_\w+': its text has [\d,]+ char", shown)
+    assert re.search(r"\nSlow for LLVM: 'fused_\w+': its text has [\d,]+ char", shown)
 
 
 def test_a_header_is_written_for_c(folder: Path):
@@ -92,9 +92,12 @@ def test_what_numpy_computes_is_named(folder: Path):
         "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"
     )
     result = parpass("build", "sort.relay", "-o", "net.so", "-j0", "--explain-speed")
-    told = "Note: numpy computes what no rule of lowering is for: fused_sort\n"
+    told = (
+        "Note: no lowering rule applies to these functions, so numpy computes them: "
+        "fused_sort\n"
+    )
     assert told in result.stderr
-    why = r"\nLeft to numpy: 'fused_sort_\w+': no rule for 'sort'\n"
+    why = r"\nComputed by numpy: 'fused_sort_\w+': no rule for 'sort'\n"
     assert re.search(why, result.stderr)
     result = parpass("run", "net.so", "--input", X)
     assert result.stdout.endswith("[[-2.  1.  3.]\n [-6.  4.  5.]]\n")
@@ -160,8 +163,8 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
     [
         ("--print-ir-after=FuseOp", "no pass named 'FuseOp'; did you mean 'FuseOps'"),
         ("--dump-ir-limit=1M", "nothing is dumped without --dump-ir DIR"),
-        ("--header=net.so", "'net.so' is where -o writes; give this file another"),
-        ("--verify-cache=1", "there is no cache to verify; give --cache, too"),
+        ("--header=net.so", "-o also writes to 'net.so'; choose another"),
+        ("--verify-cache=1", "there is no cache to verify; add --cache"),
         ("--repeat=2", "runs are repeated for --profile OUT, which is not given"),
     ],
 )
@@ -182,8 +185,8 @@ def test_open_dimensions_are_listed_with_a_command_to_copy(folder: Path):
     assert result.exit_code == 2
     assert "".join(advice) == (
         "Error: open.onnx: the shapes of its inputs have to be known; open are 'x' of "
-        "(batch, ?), 'y' of (batch, 3); give lengths by --dim, or whole shapes by "
-        "--shape, with yours for 1:"
+        "(batch, ?), 'y' of (batch, 3); set lengths by --dim, or whole shapes by "
+        "--shape, with your lengths instead of 1:"
     )
     assert command == (
         "  parpass build open.onnx -o net.so -j0 -q --const rate=16000 --dim batch=1 "
@@ -257,8 +260,9 @@ def test_open_shapes_of_programs_are_named_together(folder: Path):
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: expected known shapes for the graph executor, got open ones of the "
-        "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write them "
-        "into the program; 'parpass run' runs it as it is, on values of --input\n"
+        "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
+        "them into the program, or use 'parpass run', which takes the shapes of "
+        "--input\n"
     )
 
 

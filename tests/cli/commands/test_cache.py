@@ -61,11 +61,11 @@ def test_what_builds_refuse_is_refused_for_the_same_reason(folder: Path):
     folder.chmod(0o777)
     with pytest.warns(SlowerRunWarning) as caught:
         ObjectStore().put({"c": b"1"})
-    _, _, reason = str(caught[0].message).partition("builds: ")
+    _, _, reason = str(caught[0].message).partition("cached: ")
     assert f"'{folder}' can be written to by others" in reason
     for words in ([], ["--verify"]):
         result = cache(*words)
-        told = f"what is in {folder} is not used: {reason}\n"
+        told = f"the cache in {folder} is not used: {reason}\n"
         assert (result.exit_code, result.output) == (1, told)
     folder.chmod(0o700)
     assert cache().exit_code == 0
@@ -75,7 +75,7 @@ def test_what_is_no_store_can_be_dropped(folder: Path):
     (folder / "objects.sqlite").write_bytes(b"no table of SQLite" * 99)
     result = cache()
     assert result.exit_code == 1
-    assert "(file is not a database); 'parpass cache --clear' begins" in result.output
+    assert "(file is not a database); 'parpass cache --clear' starts" in result.output
     assert cache("--clear").exit_code == 0
     assert cache().exit_code == 0
 

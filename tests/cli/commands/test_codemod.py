@@ -75,7 +75,7 @@ def test_the_diff_is_a_patch_that_makes_the_same(
         ([f"{CODEMODS}.upper", ".", "--", "--x"], "takes no arguments"),
         ([f"{CODEMODS}.uper", "."], "there is no 'uper' in module"),
         ([CODEMOD, "nowhere", "--", "--old=x"], "no file or folder 'nowhere'"),
-        ([CODEMOD, ".", "--isolate"], "-j0 is for none"),
+        ([CODEMOD, ".", "--isolate"], "-j0 starts none"),
         ([CODEMOD, ".", "--verify-cache=1"], "there is no cache to verify"),
         ([CODEMOD, ".", "--executor=x"], "expected SCHEME://"),
     ],

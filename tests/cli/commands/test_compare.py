@@ -55,8 +55,8 @@ def test_tables_show_what_became_slower_first(files: tuple[Path, Path]):
     assert [row[0] for row in rows] == ["run", "B", "A", "main"]
     assert rows[1][1:4] == ["1.51 s", "3.51 s", "+2.00 s"]
     assert [row[-1] for row in rows] == ["slower", "slower", IN_NOISE, "slower"]
-    assert "What passes counted is the same." in result.stdout
-    assert "The noise is not known" not in result.stdout
+    assert "The statistics of passes are the same." in result.stdout
+    assert "The noise is unknown" not in result.stdout
 
 
 def test_json_has_everything(files: tuple[Path, Path]):
@@ -119,7 +119,7 @@ def test_too_slow_is_an_exit_code_that_names_the_pass(files: tuple[Path, Path]):
 def test_one_run_says_that_the_noise_is_not_known(files: tuple[Path, Path]):
     single = write(files[0].with_name("c.json"), [RunProfile(1.0, *seconds(1.0))])
     result = compare(files[0], single)
-    assert "The noise is not known: it takes 3 runs" in result.stdout
+    assert "The noise is unknown: it takes 3 runs" in result.stdout
 
 
 def test_one_side_may_be_standard_input(files: tuple[Path, Path]):
@@ -134,7 +134,7 @@ def test_other_files_are_refused(files: tuple[Path, Path], tmp_path: Path):
     (tmp_path / "net.relay").write_text("def @main() { 1f }")
     result = compare(files[0], tmp_path / "net.relay")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "is no profile" in result.stderr
+    assert "is not a profile" in result.stderr
     newer = tmp_path / "newer.json"
     newer.write_bytes(files[0].read_bytes().replace(b'"version": 2', b'"version": 7'))
     assert "got version 7" in compare(newer, files[1]).stderr

@@ -32,7 +32,7 @@ from tests.support.cli.calling import command
         ("report", "--report: an option of parpass build, parpass opt", "HTML"),
         ("-j", "-j: an option of parpass bisect, ", "processes"),
         ("On_Failure", "parpass.on_failure: an option of the context", "--config"),
-        ("PARPASS_CACHE_DIR", "PARPASS_CACHE_DIR: an environment", "The folder in"),
+        ("PARPASS_CACHE_DIR", "PARPASS_CACHE_DIR: an environment", "The folder that"),
     ],
 )
 def test_a_topic_is_explained(topic: str, begin: str, part: str):

@@ -156,11 +156,14 @@ def test_nodes_of_onnx_are_found_by_their_results(folder: Path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--node", "v9"), "no node is called 'v9'"),
+        (("--node", "v9"), "no node named 'v9'"),
         (("--line", "99"), "expected a line of the source, 1 to 7, got 99"),
         (("--kernel", "fused_exp"), "did you mean 'fused_exp_nn_relu'"),
-        (("--line", "1", "--node", "v"), "expected one of --node, --line and --kernel"),
-        (("--text",), "--text is for --node, --line or --kernel"),
+        (
+            ("--line", "1", "--node", "v"),
+            "expected only one of --node, --line and --kernel",
+        ),
+        (("--text",), "--text needs --node, --line or --kernel"),
     ],
 )
 def test_what_is_not_there_is_refused(words: tuple[str, ...], told: str):
@@ -175,14 +178,16 @@ def test_another_file_is_refused(folder: Path, text: str):
     (folder / "other.json").write_text(text)
     result = parpass("kernels", "other.json")
     assert result.exit_code == 2
-    assert "'other.json' is no map of 'parpass build --emit-map'" in result.stderr
+    assert (
+        "'other.json' is not a map written by 'parpass build --emit-map'"
+    ) in result.stderr
 
 
 def test_a_map_over_the_library_is_refused():
     build = ("build", "net.relay", "-o", "net.so", "--emit-map", "net.so")
     result = parpass(*build)
     assert result.exit_code == 2
-    assert "give this file another name" in " ".join(result.stderr.split())
+    assert "choose another name" in " ".join(result.stderr.split())
 
 
 def test_a_map_that_cannot_be_made_is_a_warning_and_the_library_stands(folder: Path):

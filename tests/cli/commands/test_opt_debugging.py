@@ -108,7 +108,7 @@ def test_what_cannot_be_enforced_is_said_in_a_line(
         warnings.simplefilter("always", BudgetWarning)
         result = command("opt", "-j0", model, "-p", "FailOnExp", "--memory-limit=1G")
     first, *_ = result.stderr.splitlines()
-    assert first.startswith("Warning: memory_limit is enforced in workers only")
+    assert first.startswith("Warning: memory_limit is enforced only in workers")
 
 
 @pytest.mark.parametrize(

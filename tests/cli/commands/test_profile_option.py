@@ -80,10 +80,10 @@ def test_runs_that_fail_are_in_it_with_the_error(model: Path):
     [
         (["--repeat=2"], "runs are repeated for --profile OUT, which is not given"),
         (["--profile-memory"], "memory is measured for --profile OUT, which is not"),
-        (["--profile=p.json", "--trace=p.json"], "'p.json' is where --trace writes"),
+        (["--profile=p.json", "--trace=p.json"], "--trace also writes to 'p.json'"),
         (["--profile=p.json", "--repeat=0"], "0 is not in the range x>=1"),
         (["--profile=nowhere/p.json"], "directory 'nowhere' does not exist"),
-        (["--profile=result.json"], "'result.json' is where -o writes"),
+        (["--profile=result.json"], "-o also writes to 'result.json'"),
     ],
 )
 def test_a_profile_that_cannot_be_is_told_before_anything_runs(

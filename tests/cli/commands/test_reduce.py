@@ -111,7 +111,7 @@ def test_an_interrupted_reduction_writes_the_smallest_so_far(tmp_path: Path):
         timeout=200,
     )
     assert result.returncode == 130
-    assert "Interrupted; this is the smallest so far." in result.stderr
+    assert "Interrupted; this is the smallest program so far." in result.stderr
     found = Reproducer.from_text(path.read_text())
     assert found.pipeline == "InterruptOnExp"
     assert "exp(" in str(parse(found.text)["inner"])
@@ -129,7 +129,7 @@ def test_the_message_may_have_to_match(tmp_path: Path):
     path = write_reproducer(tmp_path / "file.txt", "FailOnExp{message=two}")
     result = command("reduce", path, "-j0", "--match", "one")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "The failure does not come back: ValueError in pass" in result.stderr
+    assert "The failure cannot be reproduced: ValueError in pass" in result.stderr
     assert reduced(path, "-j0", "--match", "t.o").error == "ValueError: two"
 
 
@@ -145,4 +145,4 @@ def test_a_failure_that_does_not_come_back_is_not_reduced(tmp_path: Path):
     path.write_text(path.read_text().replace("exp(", "tanh("))
     result = command("reduce", path, "-j0")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "The failure does not come back: nothing failed\n" in result.stderr
+    assert "The failure cannot be reproduced: nothing failed\n" in result.stderr

@@ -31,10 +31,9 @@ def test_the_same_failure_comes_back(reproducer: Path):
     result = command("replay", reproducer)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: ValueError: no exp\n"
-        "  in pass 'FailOnExp', on function 'inner'\n"
-        f"  where: {place_in(breaking.FailOnExp)}; --traceback shows all\n"
-        "The same failure came back.\n"
+        "Error: ValueError: no exp\n  in pass 'FailOnExp', on function 'inner'\n  "
+        f"where: {place_in(breaking.FailOnExp)}; --traceback shows all\nReproduced "
+        "the same failure.\n"
     )
 
 
@@ -57,7 +56,9 @@ def test_another_failure_is_said_to_be_another(reproducer: Path):
     reproducer.write_text(text.replace('"InferType,FailOnExp"', '"BreakTypesOfExp"'))
     result = command("replay", reproducer)
     assert result.exit_code == 3
-    assert "This is another failure; it was: ValueError: no exp\n" in result.stderr
+    assert (
+        "This failure is a different one; it was: ValueError: no exp\n"
+    ) in result.stderr
 
 
 def test_a_module_pass_is_replayed(tmp_path: Path):
@@ -100,7 +101,7 @@ def test_the_error_of_an_instrument_comes_back(
     path = write_reproducer(tmp_path / "failure.txt", pipeline, [instrument])
     result = command("replay", path)
     assert message in result.stderr
-    assert "The same failure came back.\n" in result.stderr
+    assert "Reproduced the same failure.\n" in result.stderr
     assert result.exit_code == 1
 
 
@@ -109,7 +110,7 @@ def test_a_pass_that_hangs_is_interrupted(tmp_path: Path):
     write_overspending(path, "FunctionTimeoutError", "hang", function_timeout=0.1)
     result = command("replay", path)
     assert "longer than its function_timeout of 0.1 s" in result.stderr
-    assert "The same failure came back.\n" in result.stderr
+    assert "Reproduced the same failure.\n" in result.stderr
 
 
 def test_a_pass_that_takes_the_processor_is_interrupted(tmp_path: Path):
@@ -117,7 +118,7 @@ def test_a_pass_that_takes_the_processor_is_interrupted(tmp_path: Path):
     write_overspending(path, "FunctionTimeoutError", "burn", cpu_limit=0.1)
     result = command("replay", path)
     assert "more time of the processor than its cpu_limit of 0.1 s" in result.stderr
-    assert "The same failure came back.\n" in result.stderr
+    assert "Reproduced the same failure.\n" in result.stderr
 
 
 def test_memory_is_refused_beyond_the_limit(tmp_path: Path):
@@ -125,7 +126,7 @@ def test_memory_is_refused_beyond_the_limit(tmp_path: Path):
     write_overspending(path, "MemoryLimitError", "memory", memory_limit=1 << 30)
     result = command("replay", path)
     assert "its memory_limit of 1,073,741,824 bytes" in result.stderr
-    assert "The same failure came back.\n" in result.stderr
+    assert "Reproduced the same failure.\n" in result.stderr
 
 
 def replay(

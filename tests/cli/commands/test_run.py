@@ -75,7 +75,7 @@ def test_shapes_that_are_open_can_be_given(program: Path):
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: expected known shapes for random values, got open ones: 'x' of "
-        "Tensor[(?, 2), float32]; give values by --input, or shapes by --shape, such "
+        "Tensor[(?, 2), float32]; set values by --input, or shapes by --shape, such "
         "as --shape x:1,2\n"
     )
     result = run(program, "--function", "open", "--shape", "x:3,2")
@@ -100,7 +100,7 @@ def test_values_tell_the_open_shapes_of_a_model(tmp_path: Path):
     assert run(path, *rows).stdout == "output_0: float32 ()\n4.0\n"
     result = run(path, "--input=x=[[1, 2, 3]]", "--const=rate=1")
     assert result.exit_code == 2
-    assert "open are 'y' of (batch, 3); give lengths by --dim, or" in result.stderr
+    assert "open are 'y' of (batch, 3); set lengths by --dim, or" in result.stderr
     result = run(path, "--input=x=[1]", "--dim=batch=1", "--const=rate=1")
     assert result.exit_code == 2
     assert "'x' is Tensor[(1, ?), float32], but the value for it has" in result.stderr

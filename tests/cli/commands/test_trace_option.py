@@ -77,7 +77,7 @@ def test_build_writes_one_trace_of_all_its_runs(model: Path):
     [
         ("out.txt", "expected a name that ends in .json or .json.gz, got 'out.txt'"),
         ("nowhere/out.json", "directory 'nowhere' does not exist"),
-        ("result.json", "'result.json' is where -o writes"),
+        ("result.json", "-o also writes to 'result.json'"),
     ],
 )
 @pytest.mark.parametrize("command", ["opt", "build"])

@@ -147,7 +147,7 @@ def test_a_reproducer_of_an_ir_without_a_name_says_what_is_missing(tmp_path: Pat
         result = command(name, path)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "its IR has no name" in result.stderr
-        assert "'ir_name', and 'parse'" in result.stderr
+        assert "'ir_name' and 'parse'" in result.stderr
 
 
 def test_only_relay_and_loops_are_evaluated(program: Path):
@@ -161,6 +161,6 @@ def test_only_relay_and_loops_are_evaluated(program: Path):
 def test_values_of_other_irs_are_not_compared(program: Path):
     result = command("bisect", program, "-p", "PrintIR", "-j0")
     assert result.exit_code == 2
-    assert "only Relay is evaluated here, and this is a Program; give --check" in (
+    assert "only Relay is evaluated here, and this is a Program; add --check" in (
         result.stderr
     )

@@ -39,7 +39,7 @@ def test_a_pass_that_fails_is_named_on_the_page(model: Path):
     ("name", "message"),
     [
         ("nowhere/report.html", "directory 'nowhere' does not exist"),
-        ("same.relay", "'same.relay' is where -o writes"),
+        ("same.relay", "-o also writes to 'same.relay'"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_refused_before_the_run(

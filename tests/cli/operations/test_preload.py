@@ -40,7 +40,7 @@ def test_what_comes_out_is_what_comes_out_of_one_process(program: Path):
     )
     alone = CliRunner().invoke(main, [*command[3:], "-j0"])
     assert shown.stdout == alone.stdout
-    assert "here: small work" not in shown.stderr
+    assert "local: too little work" not in shown.stderr
     assert "in the workers" in shown.stderr
 
 

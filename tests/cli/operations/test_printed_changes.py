@@ -70,5 +70,5 @@ def test_a_glob_that_matches_nothing_is_told_with_the_nearest_name(
 def test_functions_that_are_chosen_for_nothing_are_refused(program: Path) -> None:
     result = opt(program, "-j0", "--filter-print-funcs=main")
     assert result.exit_code == 2
-    assert "chosen for --print-ir-after-change or --dump-ir" in result.stderr
+    assert "functions for --print-ir-after-change or --dump-ir" in result.stderr
     assert not program.with_name("out.relay").exists()

@@ -167,7 +167,7 @@ def test_statistics_of_functions_are_in_csv_and_json(models: list[str]):
 def test_memory_is_a_table_or_csv_or_json_with_functions(models: list[str]):
     options = (*models, "-p", "InferType,CountCalls", "--peak-memory")
     shown = opt(*options).stderr
-    assert "Memory of passes" in shown
+    assert "Peak memory of passes" in shown
     assert re.search(r"│ InferType +│ +[\d.]+ k?B │ [abc] +│", shown)
     heading, *rows = csv.reader(opt(*options, "--peak-memory=csv").stderr.splitlines())
     assert heading == ["pass", "function", "bytes"]

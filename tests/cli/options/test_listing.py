@@ -45,7 +45,7 @@ def test_the_configs_are_listed_with_their_types():
     assert "parpass.asking_workers_seconds=FLOAT" in keys
     assert "tir.UnrollLoop=OBJECT" in keys
     text = " ".join(result.stdout.split())
-    assert "when loops are unrolled; fields: auto_max_step, auto_max_depth, " in text
+    assert "rules for unrolling loops; fields: auto_max_step, auto_max_depth, " in text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_configs_are_listed_with_their_types():
         ("InferType", ["a module pass that works function by function, runs from -O0"]),
         ("RemoveUnusedFunctions", [": a module pass, runs from -O"]),
         ("AddFrom", ["\nOptions:\nother=...  str; must be given\n"]),
-        ("Keep", ["\nIt has no options.\n"]),
+        ("Keep", ["\nNo options.\n"]),
     ],
 )
 def test_a_pass_tells_of_itself(name: str, expected: list[str]):

@@ -13,7 +13,10 @@ from parpass.limits import LIMITS
     ("words", "why"),
     [
         (["--executor", "nowhere"], "'--executor': expected SCHEME://..., got 'nowh"),
-        (["--executor", "a://b", "-j2"], "'--executor': how many jobs run at once is"),
+        (
+            ["--executor", "a://b", "-j2"],
+            "'--executor': the executor decides how many jobs run",
+        ),
     ],
 )
 def test_an_executor_is_a_url_and_says_how_many_jobs_run(

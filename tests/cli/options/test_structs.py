@@ -48,7 +48,7 @@ def test_what_is_not_given_has_the_default_that_the_option_declares():
 def test_the_help_text_has_the_docstring_and_a_section_for_each_kind():
     text = CliRunner().invoke(tell, ["--help"]).output
     assert "Tell what is given." in text
-    assert text.index("What to run:") < text.index("What to show on standard error:")
+    assert text.index("Input and execution:") < text.index("Shown on standard error:")
     assert "Exit codes: 0 ok." in text
 
 

@@ -92,10 +92,10 @@ def test_help_has_sections():
         if line.endswith(":") and not line.startswith(" ")
     ]
     assert headings == [
-        "What to run:",
-        "What to write:",
-        "What to show on standard error:",
-        "What there is:",
+        "Input and execution:",
+        "Output:",
+        "Shown on standard error:",
+        "Listings:",
         "Other:",
     ]
     assert "  --print-ir-before[=NAMES] " in text

@@ -43,11 +43,13 @@ PYTHON = re.compile(
     r"option parpass|create_executor"
 )
 # What only a program can do: bring an executor along, wait for a run.
-OF_PROGRAMS = re.compile("executor=|await|blocks its caller|isolated=True with workers")
+OF_PROGRAMS = re.compile(
+    "executor=|await|because it blocks|isolated=True needs workers"
+)
 SOURCES = Path(__file__).parents[3] / "parpass"
 PACKAGES = ("errors", "instrument", "runner", "transform", "relay/frontend")
-THIS_PROCESS = "for passes that are trusted with this process"
-THE_COMMANDS = "for passes that are trusted with the command's process"
+THIS_PROCESS = "if you trust the passes not to crash this process"
+THE_COMMANDS = "if you trust the passes not to crash the command"
 
 
 def budget(kind: type[FunctionTimeoutError | MemoryLimitError]) -> Exception:
@@ -137,88 +139,94 @@ def alone() -> str:
 
 
 IN_PYTHON = (
-    "; give from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
+    "; pass from_onnx lengths by dim=, or whole shapes by shape=, with your lengths "
+    "instead of 1: "
 )
-IN_COMMAND = "; give lengths by --dim, or whole shapes by --shape, with yours for 1: "
+IN_COMMAND = (
+    "; set lengths by --dim, or whole shapes by --shape, with your lengths instead of "
+    "1: "
+)
 READ_AGAIN = (
-    "; give from_onnx shape= or dim= when a model is read, or run the program by "
-    "relay.create_executor"
+    "; pass shape= or dim= to from_onnx, or run the program by relay.create_executor"
 )
 WRITTEN = (
-    "; write them into the program; 'parpass run' runs it as it is, on values of "
+    "; write them into the program, or use 'parpass run', which takes the shapes of "
     "--input"
 )
 MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     "death": (
         death,
-        "replay its reproducer (option parpass.reproducer) by 'parpass replay'",
-        "replay its reproducer (--reproducer PATH) by 'parpass replay'",
+        "write a reproducer (option parpass.reproducer) and run 'parpass replay' on it",
+        "write a reproducer (--reproducer PATH) and run 'parpass replay' on it",
     ),
     "timeout": (
         lambda: budget(FunctionTimeoutError),
-        "or set on_failure='skip' to go on without this pass on this function",
-        "or give --on-failure=skip to go on without this pass on this function",
+        "or set on_failure='skip' to leave this function as it was",
+        "or use --on-failure=skip to leave this function as it was",
     ),
     "memory": (
         lambda: budget(MemoryLimitError),
-        "or set on_failure='skip' to go on without this pass on this function",
-        "or give --on-failure=skip to go on without this pass on this function",
+        "or set on_failure='skip' to leave this function as it was",
+        "or use --on-failure=skip to leave this function as it was",
     ),
     "isolated": (
         lambda: stages._isolation_error(  # pyright: ignore[reportPrivateUsage]
             "it cannot"
         ),
-        "; mend that, or run without isolated=True what is trusted with this process",
         (
-            "; mend that, or run without --isolate what is trusted with the command's "
-            "process"
+            "; fix that, or drop isolated=True if you trust the passes not to crash "
+            "this process"
+        ),
+        (
+            "; fix that, or drop --isolate if you trust the passes not to crash the "
+            "command"
         ),
     ),
     "dying workers": (
         lambda: coordinator._workers_die_error(  # pyright: ignore[reportPrivateUsage]
             "EXIT(1)"
         ),
-        f"are imported from; workers=0 does without them, {THIS_PROCESS}",
-        f"are imported from; -j0 does without them, {THE_COMMANDS}",
+        f"are imported from; workers=0 runs without workers, {THIS_PROCESS}",
+        f"are imported from; -j0 runs without workers, {THE_COMMANDS}",
     ),
     "hanging workers": (
         lambda: failure_attribution.workers_hang_error(30.0),
         (
-            "takes long, set the option parpass.start_timeout; workers=0 does without "
-            f"them, {THIS_PROCESS}"
+            "slow, set the option parpass.start_timeout; workers=0 runs without "
+            f"workers, {THIS_PROCESS}"
         ),
         (
-            "takes long, give --config parpass.start_timeout=...; -j0 does without "
-            f"them, {THE_COMMANDS}"
+            "slow, use --config parpass.start_timeout=...; -j0 runs without "
+            f"workers, {THE_COMMANDS}"
         ),
     ),
     "no workers": (
         no_workers,
-        "so all is run in this one; workers=0 asks for that",
-        "so all is run in this one; -j0 asks for that",
+        "so everything runs in this process; workers=0 silences this",
+        "so everything runs in this process; -j0 silences this",
     ),
     "many workers": (
         too_many_workers,
-        "not faster; workers=None gives one for each core",
-        "not faster; without -j there is one for each core",
+        "slow a run down; workers=None starts one per core",
+        "slow a run down; without -j there is one per core",
     ),
     "memory in process": (
         memory_limit_in_process,
-        "runs in process; run it by run_pipeline, with workers",
-        "runs in process; run it without -j0",
+        "runs in this process; use run_pipeline with workers",
+        "runs in this process; drop -j0",
     ),
     "alone": (
         alone,
-        "in this process alone: workers=None uses every core, if there are several",
-        "in this process alone: without -j it uses every core, if there are several",
+        "only in this process: workers=None uses every core",
+        "only in this process: drop -j to use every core",
     ),
     "starting": (
         lambda: recommendation(
             advice._start,  # pyright: ignore[reportPrivateUsage]
             start_of_workers=1.0,
         ),
-        "s: keep them for several runs, with open_runner",
-        "s: give one command all inputs",
+        "s: open_runner keeps them for several runs",
+        "s: pass all inputs to one command",
     ),
     "no shape": (
         import_error,
@@ -257,8 +265,8 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     ),
     "no opset": (
         lambda: import_error(opset=False),
-        "does not say of which version; give it as opset=",
-        "does not say of which version; give it by Python's from_onnx(..., opset=...)",
+        "does not say of which version; set opset=",
+        "does not say of which version; set it in Python, by from_onnx(..., opset=...)",
     ),
 }
 
@@ -314,8 +322,8 @@ def literals(path: Path) -> Iterator[str]:
 
 def test_what_ended_a_worker_is_not_advised_to_be_run_where_it_ends_the_caller():
     for hint in (Hint.WITHOUT_WORKERS, Hint.NOT_ISOLATED):
-        assert "trusted with this process" in hint.value
-        assert "trusted with the command's process" in PHRASES[hint]
+        assert "trust the passes not to crash this process" in hint.value
+        assert "trust the passes not to crash the command" in PHRASES[hint]
     assert "parpass replay" in str(death())
     assert "workers=0" not in str(death())
 
@@ -326,4 +334,4 @@ def test_a_warning_speaks_of_options(tmp_path: Path):
     arguments = ["opt", str(path), "-p", "InferType", "-j0", "--memory-limit=1G"]
     with pytest.warns(match="memory_limit") as warned:
         assert CliRunner().invoke(main, arguments).exit_code == 0
-    assert "run it without -j0" in command_text(warned[0].message)
+    assert "drop -j0" in command_text(warned[0].message)

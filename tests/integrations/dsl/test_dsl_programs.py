@@ -36,7 +36,7 @@ def test_a_version_that_was_not_tested_is_told(
     example: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metadata, "version", {"dace": "3.0"}.__getitem__)
-    expected = r"this is dace 3\.0, and parpass was tested on 2\.0\.0a10 and 2\.0\.0b1"
+    expected = r"parpass was tested with dace 2\.0\.0a10 and 2\.0\.0b1, not 3\.0"
     with pytest.warns(AdapterWarning, match=expected):
         example["check_installed"]("dace")
 

@@ -337,7 +337,7 @@ def test_failures_of_modules_are_replayed(tmp_path: Path):
     with pytest.raises(Exception, match="unknown"):
         apply(passes, parsed(PROGRAM), config, None)
     result = CliRunner().invoke(main, ["replay", str(path)])
-    assert "The same failure came back." in result.output
+    assert "Reproduced the same failure." in result.output
 
 
 def test_passes_that_are_not_known_to_be_local_are_run_on_modules():

@@ -167,10 +167,9 @@ def test_control_flow_and_open_shapes_are_refused():
     with pytest.raises(CodeGenError) as caught:
         graph_of(IRModule({"main": both}))
     assert str(caught.value) == (
-        "expected known shapes for the graph executor, got open ones of the parameters "
-        "'y' of Tensor[(?, 3), float32], 'z' of Tensor[(?, 3), float32]; give "
-        "from_onnx shape= or dim= when a model is read, or run the program by "
-        "relay.create_executor"
+        "expected known shapes for the graph executor, got open ones of the "
+        "parameters 'y' of Tensor[(?, 3), float32], 'z' of Tensor[(?, 3), float32]; "
+        "pass shape= or dim= to from_onnx, or run the program by relay.create_executor"
     )
 
 

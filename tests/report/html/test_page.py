@@ -82,7 +82,7 @@ def document(functions: int) -> Document:
     versions = [list(versions_of(TEXT.format(f"f{at}"))) for at in range(functions)]
     return Document(
         title="a run",
-        headline="1.0 s: about 1.8 x serial",
+        headline="1.0 s. Measured speed-up 1.80x",
         failure="InferType failed: <b>no</b> such type",
         facts=["1 stage, 20 jobs", "copies took 1 s"],
         advice=["let workers do <more>"],
@@ -151,7 +151,7 @@ def test_it_opens_with_what_would_help_and_how_it_failed(opened: OpenedPage):
     for text in ("let workers do <more>", "1 stage, 20 jobs", "copies took 1 s"):
         assert text in page.inner_text("main")
     assert page.inner_text(".failed") == "InferType failed: <b>no</b> such type"
-    assert "1.8 x serial" in page.inner_text("#headline")
+    assert "Measured speed-up 1.80x" in page.inner_text("#headline")
 
 
 def test_search_finds_functions_and_enter_opens_the_first(opened: OpenedPage):

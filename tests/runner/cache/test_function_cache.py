@@ -368,7 +368,7 @@ def test_the_report_says_which_pass_is_not_kept_and_why(cached: Runner):
     assert "cacheable = True" in uncached["Toil"]
     report = cached.last_report
     assert report is not None
-    assert any("pass 'Toil' are not kept" in one for one in report.advice)
+    assert any("pass 'Toil' are not cached" in one for one in report.advice)
 
 
 class _Holder(FunctionPass):

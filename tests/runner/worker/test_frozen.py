@@ -52,7 +52,7 @@ assert pids == {os.getpid()}, pids
 (warning,) = told
 assert warning.startswith("SlowerRunWarning: no processes can be started (this program "
     "is frozen"), warning
-assert "call parpass.freeze_support() first thing in its main script" in warning
+assert "call parpass.freeze_support() first in its main script" in warning
 try:
     run(isolated=True)
 except parpass.errors.RuntimeUseError as error:
@@ -115,7 +115,7 @@ def test_workers_of_a_frozen_program_end_with_it(tmp_path: Path):
 @pytest.mark.slow
 def test_workers_that_do_not_know_what_they_are_start_none_themselves(tmp_path: Path):
     ran = run_frozen([script(tmp_path, RUN + ASTRAY), "argument"], tmp_path)
-    assert "the worker processes die before they can begin" in ran.out
+    assert "the worker processes keep dying before they can begin" in ran.out
     assert ran.starts == 5, "the program, and four attempts"
 
 

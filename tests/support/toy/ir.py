@@ -81,8 +81,8 @@ class ReadOnlyProgram(Program):
 
     def __setitem__(self, name: str, function: Fn) -> None:
         raise ReadOnlyModuleError(
-            f"pass '{self.reader}' tried to write function '{name}' in the module that "
-            "it was given to read",
+            f"pass '{self.reader}' tried to write function '{name}' in the module, "
+            "which it may only read",
             pass_name=self.reader,
             function=name,
         )

@@ -50,7 +50,7 @@ def test_a_misspelt_name_is_told_with_the_nearest(setting: str) -> None:
     names: dict[str, Any] = {setting: ["Duplicat"]}
     [told] = warned(TOY, Add(1), **names)
     assert told == (
-        f"{setting} of the PassContext has 'Duplicat', which is the name of no pass; "
+        f"{setting} of the PassContext has 'Duplicat', but no pass has that name; "
         "did you mean 'Duplicate'?"
     )
 
@@ -70,7 +70,7 @@ def test_other_names_are_accepted(name: str) -> None:
 def test_a_name_that_is_only_the_key_s_is_told_with_the_pass_s_own() -> None:
     register_pass("toy.Short")(Runs)
     [told] = warned(TOY, Add(1), disabled_pass=["Short", "RunsOthers"])
-    assert "has 'Short', which" in told
+    assert "has 'Short', but no" in told
     assert told.endswith("did you mean 'RunsOthers'?")
 
 

@@ -116,9 +116,9 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
     assert str(caught.value) == (
         "main: node 1 (Conv 'y'): the shape of its input has to be known here, but it "
         "is Tensor[(1, 1, ?, 3), float32] (inputs: x0: Tensor[(1, 1, ?, 3), float32], "
-        "x1: Tensor[(1, 1, 2, 2), float32]); open are 'x0' of (1, 1, height, 3); give "
-        "from_onnx lengths by dim=, or whole shapes by shape=, with yours for 1: "
-        "dim={'height': 1}"
+        "x1: Tensor[(1, 1, 2, 2), float32]); open are 'x0' of (1, 1, height, 3); pass "
+        "from_onnx lengths by dim=, or whole shapes by shape=, with your lengths "
+        "instead of 1: dim={'height': 1}"
     )
     assert not isinstance(caught.value, MalformedModelError)
 
@@ -126,7 +126,7 @@ def test_what_needs_the_size_of_an_open_dimension_says_how_to_give_it() -> None:
 def test_an_input_without_a_type_takes_shape_and_dtype() -> None:
     model = relu()
     model.graph.input[0].CopyFrom(helper.make_empty_tensor_value_info("x"))
-    with pytest.raises(FrontendError, match="open are 'x' of no shape; give"):
+    with pytest.raises(FrontendError, match="open are 'x' of no shape; pass"):
         imported(model)
     for dtype in ("float64", {"x": "float64"}):
         (param,) = imported(model, shape={"x": (4,)}, dtype=dtype)["main"].params

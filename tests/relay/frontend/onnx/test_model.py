@@ -100,7 +100,7 @@ def test_a_model_that_is_cut_between_two_fields_says_what_is_missing() -> None:
 def test_a_model_without_the_version_of_onnx_operators_may_be_given_one() -> None:
     model = one_node("Relu", random(2))
     model.opset_import[0].domain = "com.example"
-    with pytest.raises(MalformedModelError, match="give it as opset="):
+    with pytest.raises(MalformedModelError, match="set opset="):
         imported(model)
     assert imported(model, opset=13)
 

@@ -130,7 +130,7 @@ def test_what_is_no_model_shape_or_dtype_is_refused(
 
 
 def test_a_pass_on_the_pair_says_what_was_forgotten() -> None:
-    with pytest.raises(PassInputError, match=r"got tuple; .* as in mod, params ="):
+    with pytest.raises(PassInputError, match=r"got tuple; .* write mod, params ="):
         relay.transform.InferType()(from_onnx(scaled()))
 
 
@@ -231,8 +231,8 @@ def test_shapes_that_have_to_be_known_are_asked_for_together() -> None:
         import_models(open_model(), settings)
     assert str(caught.value) == (
         "main: the shapes of its inputs have to be known; open are 'x' of (n, 3), 'y' "
-        "of (n, ?); give from_onnx lengths by dim=, or whole shapes by shape=, with "
-        "yours for 1: dim={'n': 1, '*': 1}"
+        "of (n, ?); pass from_onnx lengths by dim=, or whole shapes by shape=, with "
+        "your lengths instead of 1: dim={'n': 1, '*': 1}"
     )
 
 
@@ -244,7 +244,7 @@ def test_the_advice_for_a_shape_that_is_said_to_be_open_is_a_shape() -> None:
     assert str(caught.value).endswith(": dim={'*': 1}, shape={'x': (1, 3)}")
     with pytest.raises(FrontendError) as caught:
         import_models(open_model(), replace(settings, dims={"*": 1}))
-    assert command_text(caught.value).endswith(" for 1: --shape x:1,3")
+    assert command_text(caught.value).endswith(" instead of 1: --shape x:1,3")
 
 
 def test_values_that_are_given_tell_open_shapes() -> None:
@@ -268,5 +268,5 @@ def test_of_many_open_dimensions_the_advice_sets_all_at_once() -> None:
         model.graph.input[0].type.tensor_type.shape.dim, names, strict=True
     ):
         dim.dim_param = name
-    with pytest.raises(FrontendError, match=r"for 1: dim=\{'\*': 1\}$"):
+    with pytest.raises(FrontendError, match=r"instead of 1: dim=\{'\*': 1\}$"):
         import_models(model, InputSettings(needs_shapes=True))
