@@ -46,6 +46,7 @@ import msgspec
 from parpass.errors.core import describe_kind
 from parpass.program_modules import is_of_program
 from parpass.transform import Pass
+from parpass.transform.code_names import LAZY_IMPORT, named_globals
 from parpass.transform.passes import declared_cacheable
 
 # Packages whose objects say how passes run, and not what they do.
@@ -371,11 +372,10 @@ class _Walk:
         variables = function.__globals__
         if is_of_program(variables.get("__name__")) and not _is_module(variables):
             # Where no module is digested, a function has what its code names.
-            for name in _names(code):
-                if name in variables:
-                    where = f"'{name}' of function '{function.__qualname__}'"
-                    self.tag("name", name)
-                    self.add_part(variables[name], where)
+            for name, value in named_globals(function).items():
+                where = f"'{name}' of function '{function.__qualname__}'"
+                self.tag("name", name)
+                self.add_part(value, where)
 
     def add_variables_of(self, function: FunctionType) -> None:
         """Add the defaults of a function, and the variables around it."""
@@ -425,6 +425,11 @@ class _Walk:
             given = dict(cast("dict[str, Any]", vars(value)))
             self.add({n: given[n] for n in sorted(given) if n != "__wrapped__"})
 
+    def add_lazy(self, value: Any) -> None:
+        """Add what a lazy statement names; nothing has used it, and it stays lazy."""
+        self._names_program = True  # it may be of the program
+        self.tag("lazy", repr(value))
+
     def add_module(self, module: ModuleType) -> None:
         name = module.__name__
         self.tag("module", name)
@@ -455,12 +460,6 @@ def _is_module(variables: Mapping[str, Any]) -> bool:
     name = variables.get("__name__")
     module = sys.modules.get(str(name))
     return name != "__main__" and getattr(module, "__dict__", None) is variables
-
-
-def _names(code: CodeType) -> set[str]:
-    """Return the names that code has, with code within it."""
-    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*inner)
 
 
 def _annotations(function: FunctionType) -> Any:
@@ -504,6 +503,7 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     threading.local: _Walk.add_local,
     FunctionType: _Walk.add_function,
     CodeType: _Walk.add_code,
+    LAZY_IMPORT: _Walk.add_lazy,
     CellType: _Walk.add_cell,
     MethodType: _Walk.add_method,
     **dict.fromkeys((BuiltinFunctionType, MethodWrapperType), _Walk.add_builtin),

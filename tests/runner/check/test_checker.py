@@ -43,6 +43,7 @@ from tests.support.toy.counting_ir import (
 )
 from tests.support.toy.hard_passes import Exit
 from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.lazily_imported import UsesLazyImports
 from tests.support.toy.passes import Add, AddFrom, FailOn
 
 
@@ -108,7 +109,10 @@ def test_what_differs_is_shown(checker: ContractChecker):
 
 @pytest.mark.parametrize(
     "a_pass",
-    [careless.Orderly(), careless.Copies(), Add(2), AddFrom("f1"), FailOn(2)],
+    [
+        *(careless.Orderly(), careless.Copies(), Add(2), AddFrom("f1"), FailOn(2)),
+        UsesLazyImports(),
+    ],
 )
 def test_a_pass_that_keeps_the_contract_is_not(checker: ContractChecker, a_pass: Pass):
     assert fault(checker, a_pass) is None
