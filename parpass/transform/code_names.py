@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import sys
 import types
-from types import CodeType, FunctionType
+from collections.abc import Collection, Sequence
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from parpass.fork_safety import forks_wait
+from parpass.lazy_loader import load_module
 
 
 class _NeverBound:
@@ -32,15 +36,35 @@ def load_lazy_imports(function: FunctionType) -> bool:
     Returns:
         Whether something was imported.
     """
-    variables, found = function.__globals__, False
-    for name in names_in(function.__code__):
-        value = variables.get(name)
-        if type(value) is LAZY_IMPORT:
+    variables, names = function.__globals__, names_in(function.__code__)
+    known = [name for name in names if name in variables]
+    loaded = 0
+    for name in known:
+        if type(variables[name]) is LAZY_IMPORT:
             # A module may raise any error.
             with contextlib.suppress(Exception), forks_wait():
-                variables[name] = value.resolve()
-                found = True
-    return found
+                variables[name] = variables[name].resolve()
+                loaded += 1
+    # Of `lazy import a.b` that is `a` alone: `a.b` is imported by its use.
+    for module in _used_submodules([variables[name] for name in known], names):
+        with contextlib.suppress(Exception):
+            load_module(module)
+            loaded += 1
+    return loaded > 0
+
+
+def _used_submodules(values: Sequence[Any], names: Sequence[str]) -> set[str]:
+    """Return the submodules of modules that lazy statements and code name."""
+    found: set[str] = set()
+    roots = {one.__name__ for one in values if isinstance(one, ModuleType)}
+    lazy: Collection[str] = getattr(sys, "lazy_modules", ())
+    for module in list(lazy):
+        parts = module.split(".")
+        for at in range(1, len(parts)):
+            if ".".join(parts[:at]) in roots:
+                used = itertools.takewhile(names.__contains__, parts[at:])
+                found.add(".".join([*parts[:at], *used]))
+    return found - sys.modules.keys()
 
 
 def named_globals(function: FunctionType) -> dict[str, Any]:

@@ -11,7 +11,7 @@ they name what only type checkers see. Cloudpickle evaluates those of functions,
 leaves those of classes behind. What `dataclasses` have instead, `typing.ForwardRef`,
 holds all variables of its module.
 
-A `lazy` statement (Python 3.15) leaves an object among the global names that is no value.
+What a `lazy` statement (Python 3.15) leaves among the global names cannot be pickled.
 """
 
 from __future__ import annotations

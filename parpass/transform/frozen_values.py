@@ -118,8 +118,8 @@ def _has_native_state(kind: type[Any], first: type[Any]) -> bool:
 
     An extension module may define such a class, as `array.array` is one.
     """
-    # Python may keep attributes and weak references before an instance instead of in it.
-    # Behind items, whose number varies, the attributes are the last.
+    # Python may keep attributes and weak references before an instance, not in it.
+    # Behind items, whose number varies, attributes are the last.
     kept = kind.__dictoffset__, kind.__weakrefoffset__
     within = [at for at in kept if at >= first.__basicsize__ or at == -_POINTER]
     pointers = len(_slots(kind)) + len(within)

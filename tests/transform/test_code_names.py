@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-import xml.etree.ElementTree
+import xml
 from typing import Any
 
 import pytest

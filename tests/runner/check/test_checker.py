@@ -26,6 +26,7 @@ from parpass.transform import (
 )
 from parpass.transform.function_copies import round_trip_all
 from tests.conftest import RunnerOf
+from tests.runner.check.lazily_imported import UsesLazyImports
 from tests.runner.check.outside_readers import PURE, READS, Ask, AskUndeclared
 from tests.support.registering import registering_for_a_while
 from tests.support.relay.breaking import PROGRAM
@@ -43,7 +44,6 @@ from tests.support.toy.counting_ir import (
 )
 from tests.support.toy.hard_passes import Exit
 from tests.support.toy.ir import Fn, Program, program, values_of
-from tests.support.toy.lazily_imported import UsesLazyImports
 from tests.support.toy.passes import Add, AddFrom, FailOn
 
 
