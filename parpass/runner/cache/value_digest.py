@@ -62,10 +62,12 @@ _MODULE_BOOKKEEPING = frozenset(
         *("__spec__", "__warningregistry__"),
     }
 )
+# Where a class has its annotations, or what computes them, from Python 3.14 on.
+_ANNOTATIONS = "__annotate_func__", "__annotations_cache__"
 _CLASS_BOOKKEEPING = frozenset(
     {
         *("__dict__", "__weakref__", "__slotnames__", "__static_attributes__"),
-        *("__annotations_cache__", "__msgspec_cache__", "_abc_impl"),
+        *(*_ANNOTATIONS, "__msgspec_cache__", "_abc_impl"),
     }
 )
 
@@ -341,6 +343,9 @@ class _Walk:
         if issubclass(kind, msgspec.Struct):
             self.add_struct(kind)
         attributes: dict[str, Any] = dict(vars(cast("type[Any]", kind)))
+        if any(map(attributes.get, _ANNOTATIONS)):
+            self.tag("annotations")
+            self.add(_annotations(kind))
         for attribute, value in sorted(attributes.items()):
             if attribute not in _CLASS_BOOKKEEPING:
                 self.tag("attribute", attribute)
@@ -462,11 +467,11 @@ def _is_module(variables: Mapping[str, Any]) -> bool:
     return name != "__main__" and getattr(module, "__dict__", None) is variables
 
 
-def _annotations(function: FunctionType) -> Any:
+def _annotations(owner: FunctionType | type) -> Any:
     try:
-        return dict(function.__annotations__)
+        return dict(owner.__annotations__)
     except Exception:  # noqa: BLE001 -- from Python 3.14 on they are computed here
-        return getattr(function, "__annotate__", None)
+        return getattr(owner, "__annotate__", None)
 
 
 @functools.lru_cache(1 << 14)  # each run asks again, and code stays as it is
