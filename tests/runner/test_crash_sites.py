@@ -305,7 +305,9 @@ async def test_a_worker_that_is_stopped_on_idle_can_be_cancelled():
         stopped = settled_processes() - before
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
-        seconds = 0.2  # a job of a run that is cancelled earlier is not the worker's yet
+        seconds = (
+            0.2  # a job of a run that is cancelled earlier is not the worker's yet
+        )
         while stopped <= settled_processes():
             with trio.move_on_after(seconds) as scope:
                 await runner.run(program(1, 2), Add(1), context=pooled())

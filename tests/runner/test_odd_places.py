@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import zipapp
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import nbclient
 import pytest
@@ -174,6 +176,35 @@ for action in "always", "ignore", "error":
 print("done")
 """
 
+REMOTE_SCRIPT = """
+import pathlib, signal, tempfile, threading
+
+class Wait(FunctionPass):
+    pass_info = PassInfo(0, "Wait")
+
+    def transform_function(self, func, mod, ctx):
+        begun.write_bytes(b"begun")
+        return func.with_values((*func.values, int(sent.read_bytes()), os.getpid()))
+
+def send():
+    begun.read_bytes()
+    sys.remote_exec(os.getpid(), script)
+    # Wakes the main thread, which waits for the worker.
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, lambda *_: None)
+with tempfile.TemporaryDirectory() as folder:
+    begun, sent, script = (pathlib.Path(folder, one) for one in ("begun", "sent", "it"))
+    os.mkfifo(begun)
+    os.mkfifo(sent)
+    script.write_text(f"import pathlib; pathlib.Path({str(sent)!r}).write_bytes(b'7')")
+    threading.Thread(target=send).start()
+    made = parpass.run_pipeline_sync(program(1), Wait(), context=pooled(), workers=1)
+    assert os.getpid() not in places(made)
+    assert [one.values[:2] for one in made.functions.values()] == [(1, 7)]
+print("done")
+"""
+
 # Before Python 3.15 nothing is lazy here.
 LAZY_IMPORT = """
 __lazy_modules__ = ["xml.etree.ElementTree"]
@@ -323,6 +354,28 @@ def test_a_daemon_process_stays_in_process_and_says_so(start: str, tmp_path: Pat
     script = tmp_path / "daemon.py"
     script.write_text(PROGRAM + DAEMON)
     run_program([sys.executable, str(script), start])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="no sys.remote_exec")
+def test_a_script_that_is_sent_to_the_program_leaves_its_run_alone():
+    run_program([sys.executable, "-c", PROGRAM + REMOTE_SCRIPT])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="asyncio has no call graph")
+def test_the_call_graph_of_asyncio_has_a_run_and_leaves_it_alone():
+    names: set[str] = set()
+
+    async def look() -> Program:
+        run = parpass.run_pipeline(program(1, 2), Add(1), context=pooled(), workers=1)
+        task = asyncio.ensure_future(run)
+        while not task.done():
+            graph: Any = vars(asyncio)["capture_call_graph"](task)
+            names.update(one.frame.f_code.co_name for one in graph.call_stack)
+            await asyncio.sleep(0)
+        return await task
+
+    assert asyncio.run(look()) == Add(1)(program(1, 2))
+    assert "run_pipeline" in names
 
 
 def test_a_notebook(tmp_path: Path):

@@ -345,7 +345,7 @@ class _Walk:
         attributes: dict[str, Any] = dict(vars(cast("type[Any]", kind)))
         if any(map(attributes.get, _ANNOTATIONS)):
             self.tag("annotations")
-            self.add(_annotations(kind))
+            self.add(_annotations(cast("type", kind)))
         for attribute, value in sorted(attributes.items()):
             if attribute not in _CLASS_BOOKKEEPING:
                 self.tag("attribute", attribute)
