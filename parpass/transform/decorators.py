@@ -339,4 +339,7 @@ def _class_form(
         "cacheable": cacheable or vars(user_class).get("cacheable", False),
         "_user_class": user_class,
     }
+    for name in ("cost_follows_size", "function_kind"):
+        if hasattr(user_class, name):
+            members[name] = getattr(user_class, name)
     return type(user_class.__name__, (of_class,), members)

@@ -29,7 +29,7 @@ from parpass.transform import (
     register_adapter,
 )
 from tests.support.registering import registering_for_a_while
-from tests.support.runner.pooled import POOLED, run_pooled
+from tests.support.runner.pooled import HERE, POOLED, run_pooled
 from tests.support.toy.faulty_ir import (
     RAISES,
     Faulty,
@@ -89,12 +89,12 @@ def outcome(run: Callable[[], Any]) -> Any:
 
 def all_outcomes(runner: Runner) -> tuple[list[Any], list[warnings.WarningMessage]]:
     """Return what comes of the serial run and of others, and what these warned of."""
-    pooled = PassContext(config=POOLED)
+    here, pooled = PassContext(config=HERE), PassContext(config=POOLED)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         outcomes = [
             outcome(lambda: PIPELINE(MOD)),
-            outcome(lambda: runner.run_sync(MOD, PIPELINE)),
+            outcome(lambda: runner.run_sync(MOD, PIPELINE, context=here)),
             outcome(lambda: runner.run_sync(MOD, PIPELINE, context=pooled)),
         ]
     return outcomes, told

@@ -14,15 +14,14 @@ import trio
 from parpass.instrument import PassInstrument
 from parpass.runner import Runner, run_pipeline
 from parpass.transform import Pass, PassContext, PassInfo, Sequential, function_pass
-from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, Keep
 from tests.support.watching import Log
 
 pytestmark = pytest.mark.each_executor
 
-PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
+PLACES = {"here": HERE, "at once": {}, "workers": POOLED}
 
 
 def changing(hook: str, mod: Program | None, pass_name: str) -> bool:

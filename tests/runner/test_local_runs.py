@@ -7,13 +7,12 @@ import pytest
 from parpass.errors import InputChangedError
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassContext, PassInfo, Sequential
-from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.kinds import OpenProgram
 from tests.support.toy.passes import Add
 
-PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
+PLACES = {"here": HERE, "at once": {}, "workers": POOLED}
 
 
 class InPlace(FunctionPass):

@@ -16,16 +16,15 @@ from parpass.errors import DiagnosticError, other_failures
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
-from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.runner.failing import cancelled
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ending import end
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, FailOn
 
 pytestmark = pytest.mark.each_executor
 
-PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
+PLACES = {"here": HERE, "at once": {}, "workers": POOLED}
 
 
 @dataclass(frozen=True)

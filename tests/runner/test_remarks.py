@@ -18,7 +18,7 @@ from parpass.transform import (
     Sequential,
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS, ISOLATED, ON_FAILURE
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say
 from tests.support.watching import Blind, RemarkLog
@@ -29,7 +29,7 @@ SETTINGS: list[dict[str, Any]] = [
     POOLED,
     {ASKING_WORKERS_SECONDS: 2e-5},
     {ISOLATED: True},
-    {ASKING_WORKERS_SECONDS: 1e9},
+    HERE,
     {**POOLED, ON_FAILURE: "skip"},
     {**POOLED, ON_FAILURE: "retry"},
 ]

@@ -13,14 +13,13 @@ from parpass.errors import PassContextError
 from parpass.instrument import PassTimingInstrument
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
-from parpass.transform.config import ASKING_WORKERS_SECONDS
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, Keep
 
 pytestmark = pytest.mark.each_executor
 
-PLACES = {"here": {ASKING_WORKERS_SECONDS: 1e9}, "at once": {}, "workers": POOLED}
+PLACES = {"here": HERE, "at once": {}, "workers": POOLED}
 
 Look = Callable[[Program, PassContext], int]
 

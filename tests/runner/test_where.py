@@ -24,7 +24,7 @@ from parpass.transform import (
 )
 from parpass.transform.config import ASKING_WORKERS_SECONDS
 from tests.support.runner.comparing import both, instruments, law_on
-from tests.support.runner.pooled import POOLED
+from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.hard_passes import AppendPid
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say
@@ -33,7 +33,6 @@ from tests.support.toy.talking import Talk
 
 Where = Literal["workers", "here"] | None
 
-CHEAP = {ASKING_WORKERS_SECONDS: 1e9}  # all that says nothing runs here
 MOD = program(1, 2, 3)
 
 
@@ -85,7 +84,7 @@ def ran_here(
 
 
 def test_a_pass_runs_where_it_says_whatever_it_costs(runner: Runner):
-    assert ran_here(runner, [There()], CHEAP) == [False]
+    assert ran_here(runner, [There()], HERE) == [False]
     assert ran_here(runner, [Here()], POOLED) == [True]
     assert runner.last_report is not None
     assert list(runner.last_report.here) == ["passes whose where is 'here'"]
@@ -93,7 +92,7 @@ def test_a_pass_runs_where_it_says_whatever_it_costs(runner: Runner):
 
 def test_a_pass_that_says_nothing_goes_along_with_those_of_workers(runner: Runner):
     steps = [AppendPid(), There(), AppendPid()]
-    assert ran_here(runner, steps, CHEAP) == [False, False, False]
+    assert ran_here(runner, steps, HERE) == [False, False, False]
 
 
 def test_a_pass_that_says_nothing_does_not_go_along_with_those_of_here(runner: Runner):
@@ -103,7 +102,7 @@ def test_a_pass_that_says_nothing_does_not_go_along_with_those_of_here(runner: R
 
 def test_a_pass_beside_one_of_here_runs_where_it_is_done_soonest(runner: Runner):
     steps = [There(), Here(), AppendPid()]
-    assert ran_here(runner, steps, CHEAP) == [False, True, True]
+    assert ran_here(runner, steps, HERE) == [False, True, True]
 
 
 def test_it_holds_for_what_is_not_in_a_cache():
@@ -126,6 +125,19 @@ def test_that_a_limit_is_checked_late_here_is_warned_of(runner: Runner):
         BudgetWarning, match="function_timeout of pass 'Here' is checked"
     ):
         assert ran_here(runner, [Here()], POOLED, function_timeout=60) == [True]
+
+
+@pytest.mark.parametrize("cache", [None, FunctionCache()])
+def test_of_a_limit_that_nothing_enforces_here_a_run_warns_once(
+    cache: FunctionCache | None,
+):
+    for workers, step in ((0, Add(1)), (2, Here())):
+        with (
+            open_runner(workers=workers, cache=cache) as runner,
+            pytest.warns(BudgetWarning, match="memory_limit is enforced in") as told,
+        ):
+            runner.run_sync(MOD, step, memory_limit=10**9)
+        assert len(told) == 1
 
 
 @pytest.mark.filterwarnings("ignore::parpass.errors.BudgetWarning")
@@ -176,7 +188,7 @@ KINDS: list[tuple[type[Pass], Sequence[Any]]] = [
         max_size=6,
     ),
     make=instruments(),
-    config=st.sampled_from([POOLED, CHEAP, {ASKING_WORKERS_SECONDS: 1e-5}]),
+    config=st.sampled_from([POOLED, HERE, {ASKING_WORKERS_SECONDS: 1e-5}]),
 )
 def test_the_law_holds_wherever_passes_say_that_they_run(
     runner: Runner,

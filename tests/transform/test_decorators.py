@@ -69,6 +69,19 @@ def test_a_class_becomes_a_class_of_passes():  # 5.17
     assert list(Reverse()(program(1, 2)).functions) == ["f1", "f0"]
 
 
+def test_what_a_class_says_of_itself_holds_for_the_class_of_passes():
+    @function_pass(opt_level=0)
+    class Special:
+        cost_follows_size = False
+        function_kind = "special"
+
+        def transform_function(self, func: Any, mod: Any, ctx: PassContext) -> Any:
+            return func
+
+    made: Any = Special()
+    assert (made.cost_follows_size, made.function_kind) == (False, "special")
+
+
 def test_decorated_passes_work_in_a_sequential():
     assert Sequential([double, Times(3)])(program(1)) == program(6)
 

@@ -38,7 +38,7 @@ from parpass.runner.placement import (
 from parpass.runner.stage.outcomes import StageOutcomes, merge_records
 from parpass.transform.budget import Budget, budgets_of
 from parpass.transform.plan.commands import RunStage, StageResult
-from parpass.transform.plan.serial import Suspended, ends_stage
+from parpass.transform.plan.serial import Suspended, ends_stage, warn_of_unenforced
 
 if TYPE_CHECKING:
     from parpass.runner.driver.remote import RemoteStageExecutor
@@ -288,6 +288,9 @@ class StageExecutor:
     async def _complete_locally(
         self, stage: StageInProgress, reason: PlacementReason
     ) -> StageResult:
+        if stage.outcomes.missing():
+            steps, config = stage.command.steps, self._state.context.config
+            warn_of_unenforced(budgets_of(steps, config))
         await self._local.run_rest(stage, reason)
         while stage.outcomes.invalidate_dependents():
             await self._local.run_rest(stage, reason)

@@ -96,8 +96,7 @@ def run_stage_serially(
         budgets = budgets_of(steps, context.config)
         for pass_ in steps:
             declared_where(pass_)  # raises what a run with workers would
-    if not (inside_function_pass() or has_enforcer()):
-        _warn_of_unenforced(budgets)
+    warn_of_unenforced(budgets)
     # Computed before the bodies run, in which no instruments are visible.
     is_watched = bool(context.instruments) or renderer_is_overridden()
     with function_pass_body(), tagging_log_records, analyses:
@@ -112,7 +111,10 @@ def run_stage_serially(
     return StageResult(mod, records, began, time.perf_counter())
 
 
-def _warn_of_unenforced(budgets: Sequence[Budget]) -> None:
+def warn_of_unenforced(budgets: Sequence[Budget]) -> None:
+    """Warn of limits that nothing enforces where passes are about to run here."""
+    if inside_function_pass() or has_enforcer():
+        return
     found = {
         one.name for budget in budgets for one, _ in budget.items() if not one.clock
     }

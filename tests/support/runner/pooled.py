@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from parpass.runner.pool.worker_pool import Pool
 
 POOLED = {ASKING_WORKERS_SECONDS: 0.0}  # a config that leaves all work to the workers
+# One under which no work is worth workers, however slow this machine is just now.
+HERE = {ASKING_WORKERS_SECONDS: 1e9}
 _PATIENCE_SECONDS = 30
 
 
