@@ -22,8 +22,8 @@ from parpass.transform import FunctionPass, PassContext, PassInfo, register_adap
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord
 from tests.support.registering import registering_for_a_while
-from tests.support.runner.executors import ThreadExecutor
 from tests.support.runner import pooled
+from tests.support.runner.executors import ThreadExecutor
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, Keep
 
