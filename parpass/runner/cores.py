@@ -38,7 +38,6 @@ def usable_cores() -> int:
 
 
 def clamp_workers(workers: int) -> int:
-    """Return how many processes to start at most, where so many are asked for."""
     if workers <= _UNCHECKED_WORKERS:
         return workers
     most = max(_UNCHECKED_WORKERS, _MAX_WORKERS_PER_CORE * usable_cores())

@@ -1,7 +1,8 @@
 """Observers of a run: what it notifies them of.
 
-A run has a tuple of them. The driver says what happens; metrics, traces and progress
-listen, and it asks none of them. With an empty tuple none of this takes time.
+A run has a tuple of them. The driver and the coordinator call the method of an event
+where it happens: a search for its name finds the place. Metrics, traces and progress
+listen, and are asked nothing. With an empty tuple none of this takes time.
 """
 
 from __future__ import annotations
@@ -65,7 +66,6 @@ class Span(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The time that it took."""
         return self.ended - self.began
 
 
@@ -73,7 +73,6 @@ class SentStage(NamedTuple):
     """A stage whose functions are sent to workers.
 
     Attributes:
-        steps: The passes.
         names: The names of all functions of the module.
         functions: How many of them are sent.
         workers: How many workers there are at most.
@@ -260,13 +259,8 @@ class timing:  # noqa: N801 -- used like a function, as contextlib's own
 class Walk:
     """A walk of passes, one after the other, over all functions in this process.
 
-    It is the checkpoint that they call before each function.
-
-    Args:
-        observers: Those that watch functions.
-        steps: The passes.
-        names: The names of the functions.
-        checkpoint: The one that is called otherwise.
+    It is the checkpoint that the passes call before each function, in place of
+    `checkpoint`, which it calls. Its observers are those that watch functions.
     """
 
     def __init__(
@@ -298,7 +292,6 @@ class Walk:
         self.end()
 
     def end(self) -> None:
-        """Notify of the end of the last function."""
         if self._is_inside:
             self._is_inside = False
             for one in self._observers:

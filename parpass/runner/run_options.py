@@ -1,7 +1,8 @@
 """The options of runs and of runners, and what one call asks for.
 
-The public functions list them as arguments, which `help`, notebooks and the
-documentation show; all else has them as one record.
+The public functions (`parpass.api`) list them as arguments, which `help`, notebooks and
+the documentation show; all else has them as one record. Limits come from their table
+(`parpass.limits`).
 
 The surface, which loads nothing, makes these; the session that it loads reads them.
 """
@@ -32,9 +33,7 @@ class RunnerOptions(NamedTuple):
 class RunOptions(NamedTuple):
     """The options of one run; see `run_pipeline`.
 
-    Attributes:
-        context: The context.
-        limits: Those of `parpass.limits` that were given, and `on_failure`, by name.
+    `limits` are those of `parpass.limits` that were given, and `on_failure`, by name.
     """
 
     context: PassContext | None
@@ -50,11 +49,7 @@ class RunOptions(NamedTuple):
 class RunRequest(NamedTuple):
     """One call of `Runner.run` or `Runner.run_sync`.
 
-    Attributes:
-        mod: The module, or what an adapter lifts to one.
-        pipeline: A pass, a sequence of passes, or pipeline text.
-        options: The options of the run.
-        observers: Those that are notified of its events.
+    `mod` is the module, or what an adapter lifts to one.
     """
 
     mod: Any

@@ -13,17 +13,12 @@ if TYPE_CHECKING:
 
 
 class WorkerMemory(RunObserver):
-    """Adds what workers measured; see `PassContext.memory`.
-
-    Args:
-        memory: What is added to.
-    """
+    """Adds what workers measured to `memory`; see `PassContext.memory`."""
 
     def __init__(self, memory: Sequence[PassMemory]) -> None:
         self._memory = memory
 
     def job_returned(self, size: int, result: JobResult) -> None:
-        """Add the memory of a job, if it was measured."""
         if result.findings.memory is not None:
             for one in self._memory:
                 one.merge(result.findings.memory)

@@ -92,12 +92,7 @@ class _NotStorableError(Exception):
 def encode_entries(
     entries: Sequence[CacheEntry], codec: StoreCodec | None
 ) -> bytes | None:
-    """Return results of one key as bytes; None if no one can be written.
-
-    Args:
-        entries: The results.
-        codec: Encodes functions; None if they cannot be written.
-    """
+    """Return results of one key as bytes; None if no one can be written."""
     written: list[_Entry] = []
     for entry in entries:
         try:
@@ -119,10 +114,7 @@ def decode_entries(
 ) -> list[CacheEntry]:
     """Return the results that `encode_entries` wrote; none of what is not like that.
 
-    Args:
-        encoded: The bytes.
-        codec: Decodes functions, as members of a module; None if there are none.
-        bound: What functions of that module refer to by identity.
+    Functions are decoded as members of a module, whose functions refer to `bound`.
     """
     try:
         found = _decode(encoded)

@@ -26,12 +26,6 @@ class FolderLayer:
     Processes that write to it at the same time should be on the same machine. Locks may
     not work over a network; then what is half of a change is noticed by digests, and is
     a miss. To replace all of it there, rename a new file to it.
-
-    Args:
-        folder: The folder.
-
-    Attributes:
-        is_writable: That it is not written to.
     """
 
     is_writable = False

@@ -243,7 +243,6 @@ class IdentityMemo:
         self._known: dict[int, tuple[weakref.ref[Any], Any]] = {}
 
     def get(self, key: Any) -> Any | None:
-        """Return the value of an object; None if it has none."""
         known = self._known.get(id(key))
         return known[1] if known is not None and known[0]() is key else None
 

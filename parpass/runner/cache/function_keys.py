@@ -22,12 +22,7 @@ class _TooLargeError(Exception):
 
 
 class Content(NamedTuple):
-    """The content of a function.
-
-    Attributes:
-        digest: Its digest.
-        bound: What the function refers to by identity.
-    """
+    """The content of a function: its digest, and what it refers to by identity."""
 
     digest: bytes
     bound: weakref.ref[BoundObjects]
@@ -35,11 +30,6 @@ class Content(NamedTuple):
 
 class FunctionKeys:
     """The keys of the functions of a stage, each computed once.
-
-    Args:
-        run: The use of the cache by the run.
-        key: The key of the stage.
-        module: The functions.
 
     Attributes:
         bound: What functions of the module refer to by identity; a weak reference.
@@ -104,9 +94,7 @@ class FunctionKeys:
     def content(self, function: Any, name: str = "") -> bytes | None:
         """Return the digest of a function; None if it has none.
 
-        Args:
-            function: The function.
-            name: Its name, if it has a digest only where that pays; empty if not.
+        With a name, it has one only where that pays.
         """
         is_frozen, memo = self._run.is_frozen, self._cache.digests
         known = memo.get(function) if is_frozen else None
@@ -139,7 +127,6 @@ class FunctionKeys:
     def _encoded(
         self, function: Any, name: str, take_out: BlobSink, values: list[bytes]
     ) -> bytes | None:
-        """Return the bytes of a function; None if it has none."""
         try:
             # For memory alone the form that workers get is faster.
             if self.codec is not None and self._cache.layers:
@@ -154,11 +141,7 @@ class FunctionKeys:
             return None
 
     def _check_size(self, function: Any, name: str) -> None:
-        """Check that a function's digest pays.
-
-        Raises:
-            _TooLargeError: It does not.
-        """
+        """Raise `_TooLargeError` if a function's digest does not pay."""
         nbytes, memo = 0, self._cache.digests
 
         def count(value: LargeValue) -> int:

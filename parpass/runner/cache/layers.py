@@ -45,10 +45,9 @@ class CacheLayer(Protocol):
 
 
 def open_layer(where: str | os.PathLike[str] | CacheLayer) -> CacheLayer:
-    """Return a layer that is read: a folder, or what a server has at an address.
+    """Return a layer that is read: a folder, or what a server has at a URL.
 
-    Args:
-        where: The folder of another cache, a URL, or a layer, which is returned.
+    An object that is a layer is returned.
 
     Raises:
         ArgumentError: It is an address of no kind that is known or installed, or not
@@ -72,9 +71,6 @@ class Layers:
     """Layers, the upper one first, as one.
 
     A layer that raises an exception is not used by the rest of the run, with a warning.
-
-    Args:
-        layers: The layers.
     """
 
     def __init__(self, layers: Sequence[CacheLayer]) -> None:
@@ -83,11 +79,9 @@ class Layers:
         self._warned: set[int] = set()
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
         return bool(self._layers)
 
     def renew_patience(self) -> None:
-        """Begin anew, as for another run."""
         self._failed.clear()
         for at in range(len(self._layers)):
             self._use(at, "renew_patience")

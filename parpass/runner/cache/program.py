@@ -40,7 +40,6 @@ class Loaded(NamedTuple):
     """A module of the program, as it was loaded.
 
     Attributes:
-        module: The module.
         spec: What it was loaded by: another object after a reload.
         stamp: What tells the version of its file.
         digest: The digest of the file; None for a module without one.
@@ -112,7 +111,6 @@ def digest_of_libraries() -> bytes:
 
 
 def _digest_of_parpass() -> bytes:
-    """Return the digest of the sources of parpass, loaded or not."""
     state = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(parpass_folder()).rglob("*.py")):
         state.update(str(path).encode(errors="surrogatepass"))
@@ -128,11 +126,6 @@ def _file_of(module: ModuleType) -> str | None:
 
 
 def _stamp_of(name: str, file: str) -> tuple[int, ...]:
-    """Return what tells the version of the file of a module.
-
-    Raises:
-        UnknownProgramError: It is not there.
-    """
     try:
         return _stamp(os.stat(file))
     except OSError as error:

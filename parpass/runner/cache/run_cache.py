@@ -40,20 +40,10 @@ def stored_name(key: bytes) -> str:
 class RunCache:
     """A function cache, as one run uses it.
 
-    Args:
-        cache: The cache.
-        adapter: The adapter of the IR.
-        context: The settings in force.
-        store: The functions of the run.
-
     Attributes:
-        cache: The cache.
-        adapter: The adapter of the IR.
-        store: The functions of the run.
         is_frozen: Whether functions cannot be changed, so that objects are kept.
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
-        keys: Makes the keys of stages.
         unwritten: How many results are in no store, as the adapter cannot write them.
         large: The bytes of constants of functions that are therefore not looked up.
     """
@@ -100,7 +90,6 @@ class RunCache:
 
     @property
     def figures(self) -> CacheFigures:
-        """The numbers of functions that were recalled and computed."""
         why = ""
         if self.unwritten:
             why = self._why_unwritten()
@@ -126,7 +115,6 @@ class RunCache:
         )
 
     def store_codec(self, base: Any) -> StoreCodec | None:
-        """Return the codec of functions of a module; None if there is none."""
         if not self.is_frozen:
             return None
         if self._codec is None or self._codec[0] is not base:
@@ -141,10 +129,7 @@ class RunCache:
     ) -> None:
         """Keep a result at the end of the run, unless that is cancelled.
 
-        Args:
-            key: Its key.
-            entry: The result.
-            load: Returns its function, at the end; None if it has that, or none.
+        Its function is what `load` returns then; None if the entry has it, or has none.
         """
         self._pending.append((key, entry, load))
 

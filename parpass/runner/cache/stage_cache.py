@@ -25,7 +25,7 @@ from parpass.runner.cache.function_cache import (
 )
 from parpass.runner.cache.function_keys import FunctionKeys
 from parpass.runner.cache.run_cache import RunCache, stored_name
-from parpass.runner.cache.stage_keys import StageKey, is_as_loaded
+from parpass.runner.cache.stage_keys import StageKey, is_program_as_loaded
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
@@ -46,15 +46,6 @@ _RESULT, _RECORDED = ReadKind.RESULT, "-1 "
 
 
 class StageCache:
-    """A function cache, as one stage uses it.
-
-    Args:
-        run: The use by the run.
-        key: The key of the stage.
-        steps: The passes.
-        module: The functions.
-    """
-
     def __init__(
         self,
         run: RunCache,
@@ -90,7 +81,7 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
-        is_known = self._key.modules is None or is_as_loaded()
+        is_known = self._key.modules is None or is_program_as_loaded()
         with in_gc_pauses(enumerate(outcomes.names)) as each:
             for at, name in each:
                 result = outcomes.handles[at]
@@ -263,7 +254,6 @@ class StageCache:
         )
 
     def _digest(self, read: Read) -> bytes:
-        """Return the digest of something that passes read of the module."""
         found = self._reads.get(read)
         if found is None:
             found = self._reads[read] = self._read_digest(*read)
@@ -354,11 +344,7 @@ def _suspects(
 ) -> Sequence[int]:
     """Return the passes one of which gave two results of the same, by index.
 
-    Args:
-        count: How many passes there are.
-        expected: The outcome that was kept.
-        computed: That of now.
-        effects: The passes whose effects differ.
+    The effects of those in `effects` differ.
     """
     was, now = _results(expected), _results(computed)
     if was and now:  # which are of functions that were the same up to there

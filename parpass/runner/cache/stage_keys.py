@@ -60,12 +60,7 @@ class StageKey(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A pass that has a digest.
-
-    Attributes:
-        content: The digest.
-        names_program: Whether its key has the program.
-    """
+    """A pass that has a digest; `names_program` if its key has the program."""
 
     content: bytes
     names_program: bool
@@ -73,11 +68,6 @@ class _Known(NamedTuple):
 
 class StageKeys:
     """Makes the keys of the stages of a run.
-
-    Args:
-        cache: The cache.
-        adapter: The adapter of the IR.
-        context: The settings in force.
 
     Attributes:
         uncached: The passes without a key, by name, and why.
@@ -95,14 +85,8 @@ class StageKeys:
         """Return how many of the first passes form a stage, and its key.
 
         Either all of them have a digest, or none has. So a pass of which nothing can
-        be kept does not take others along.
-
-        Args:
-            steps: The passes.
-            base: The module, of which all but the functions is read.
-
-        Returns:
-            The number, and the key; None if results are not to be kept.
+        be kept does not take others along. There is no key if results are not to be
+        kept. Of `base`, the module, all but the functions is read.
         """
         try:
             settings = self._settings(base)
@@ -134,7 +118,6 @@ class StageKeys:
         return restoring is not None and type(step) is type(restoring)
 
     def note(self, steps: Sequence[Pass], why: str) -> None:
-        """Note why passes have no key."""
         for step in steps:
             self.uncached[step.info.name] = why
 
@@ -151,11 +134,7 @@ class StageKeys:
         return _Known(found.content, declared is True and named)
 
     def _settings(self, base: Any) -> ValueDigest:
-        """Return the digest of all that is no pass, no function, and not the program.
-
-        Raises:
-            UnknownKeyError: It cannot be known.
-        """
+        """Return the digest of all but the passes, the functions, and the program."""
         taken = Snapshot.take(self._context)
         adapter = self._lenient(unchecked(self._adapter))
         registered = [self._registered(one) for one in program_entries()]
@@ -202,8 +181,7 @@ class StageKeys:
             return ValueDigest(self._cache.token_of(value), names_program=True)
 
 
-def is_as_loaded() -> bool:
-    """Return whether all files of the program are as they were loaded."""
+def is_program_as_loaded() -> bool:
     try:
         for _ in digests_of_sources(program_modules()):
             pass
@@ -217,10 +195,6 @@ def _digest_of_program() -> bytes:
 
     Of `__main__` it is the file alone: no other process has its values, and passes that
     are defined there have what they name by value.
-
-    Raises:
-        UnknownProgramError: The code of a module is not known.
-        UnknownValueError: A global name has no value.
     """
     modules = program_modules()
     sources = [repr(one) for one in digests_of_sources(modules)]
@@ -245,12 +219,12 @@ def _process_settings() -> list[Any]:
         state.recursion_limit,
         state.max_str_digits,
         state.locale,
-        logging.disabled,
+        logging.disabled_level,
         sorted(logging.levels.items()),
-        logging.silent,
+        logging.disabled_loggers,
         logging.filters,
         logging.level_names,
-        logging.methods,
+        logging.added_methods,
         state.decimal[:-2],  # without the flags that computing sets
         [str(trap) for trap in state.decimal[-1]],
         state.numpy,

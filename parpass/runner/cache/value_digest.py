@@ -89,9 +89,7 @@ class UnknownValueError(Exception):
 class ValueDigest(NamedTuple):
     """The digest of a value.
 
-    Attributes:
-        content: The digest.
-        names_program: Whether code of the program is in the value, or is named by it.
+    It `names_program` if code of the program is in the value, or is named by it.
     """
 
     content: bytes
@@ -99,11 +97,6 @@ class ValueDigest(NamedTuple):
 
 
 def digest_of_value(value: Any) -> ValueDigest:
-    """Return the digest of a value.
-
-    Raises:
-        UnknownValueError: A part of it has no value.
-    """
     walk = _Walk(None)
     with _translating():
         walk.add(value)
@@ -111,11 +104,7 @@ def digest_of_value(value: Any) -> ValueDigest:
 
 
 def digest_of_module(module: ModuleType) -> bytes:
-    """Return the digest of all global names of a module, and of what it defines.
-
-    Raises:
-        UnknownValueError: A part of them has no value.
-    """
+    """Return the digest of all global names of a module, and of what it defines."""
     walk = _Walk(module)
     with _translating():
         walk.add_variables(module)
@@ -137,8 +126,7 @@ def _translating() -> Generator[None]:
 class _Walk:
     """Goes through a value, each object once, and digests what it meets.
 
-    Args:
-        module: The module whose definitions are taken by value; None for no module.
+    What `module` defines is taken by value.
     """
 
     def __init__(self, module: ModuleType | None) -> None:
@@ -318,7 +306,7 @@ class _Walk:
         other things in each process.
         """
         found = sys.modules.get(module or "")
-        if found is None or module == "__main__" or _found(found, name) is not value:
+        if found is None or module == "__main__" or _lookup(found, name) is not value:
             self._names_program |= is_of_program(module)
             return False
         if is_of_program(module):
@@ -368,7 +356,7 @@ class _Walk:
         if self.is_named(module, function.__qualname__, function):
             return
         self.tag("function", module, function.__qualname__)
-        self.add_variables_of(function)
+        self.add_defaults_and_closure(function)
         if self._has_version:
             return
         self.add_code(code)
@@ -382,8 +370,7 @@ class _Walk:
                 self.tag("name", name)
                 self.add_part(value, where)
 
-    def add_variables_of(self, function: FunctionType) -> None:
-        """Add the defaults of a function, and the variables around it."""
+    def add_defaults_and_closure(self, function: FunctionType) -> None:
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
         cells = function.__closure__ or ()
@@ -450,8 +437,7 @@ class _Walk:
                 self.add_part(value, f"global '{variable}' of module '{name}'")
 
 
-def _found(module: Any, name: str) -> Any:
-    """Return what a module has under a qualified name; None if it has nothing."""
+def _lookup(module: Any, name: str) -> Any:
     found = module
     for part in name.split("."):
         found = getattr(found, "__dict__", {}).get(part)

@@ -61,7 +61,6 @@ class ContractChecker:
 
         Raises:
             RuntimeUseError: The pass cannot be pickled; the message names the part.
-            Exception: Something else cannot be pickled.
         """
         functions: dict[str, bytes] = {}
         for name, function in adapter.functions(mod).items():
@@ -100,7 +99,6 @@ class ContractChecker:
         return comparison.first_fault(names, reports)
 
     def close(self) -> None:
-        """End the processes."""
         for pool in self._pools:
             pool.kill()
 

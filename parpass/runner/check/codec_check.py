@@ -77,11 +77,8 @@ def codec_visible_error(
 ) -> LawError:
     """Return the error for a pass whose result depends on a round trip of its argument.
 
-    Args:
-        adapter: The adapter.
-        pass_name: The pass.
-        function: The function; None if the module differs.
-        found: The difference of the results, without the round trip first.
+    It is that on a function, or on the module. `found` is the difference of the
+    results, without the round trip first.
     """
     name = adapter_name(adapter)
     on = "" if function is None else f" on function '{function}'"
@@ -110,10 +107,7 @@ def codec_visible_error(
 class ChainedFunctions(Mapping[str, Any]):
     """The functions of a module as a serial run passes them from pass to pass.
 
-    Args:
-        adapter: The adapter of the IR.
-        known: The results of earlier passes, by name.
-        functions: The functions of the module, decoded.
+    Where one is the same as an earlier pass returned, it is that object of `known`.
     """
 
     def __init__(

@@ -238,10 +238,7 @@ def _member_error(
 def change_fault(adapter: ModuleAdapter, pass_: Pass, mod: Any) -> LawError | None:
     """Return the error for a pass that changes a function that it must not change.
 
-    Args:
-        adapter: The adapter.
-        pass_: A pass on functions.
-        mod: A copy of the module, which the check may change.
+    `mod` is a copy of the module, which the check may change.
     """
     if not isinstance(pass_, FunctionPass | FunctionwisePass):
         return None

@@ -45,13 +45,9 @@ _RULES = {
 def checked_result(
     adapter: ModuleAdapter, method: str, *args: Any, of: ProgramFormat | None = None
 ) -> Any:
-    """Return what a method of an adapter returns.
+    """Return what a method of an adapter, or of its program format `of`, returns.
 
-    Args:
-        adapter: The adapter, in its checked form, which notes what it raises.
-        method: The method.
-        args: Its arguments.
-        of: The program format, if it is a method of that.
+    The adapter is in its checked form, which notes what it raises.
 
     Raises:
         AdapterError: It returns what it must not.

@@ -47,8 +47,7 @@ _CODE = (
 def fingerprints(step: Pass) -> dict[str, Any]:
     """Return the fingerprints of all state in which a pass could keep results.
 
-    Returns:
-        The state by description: attributes, globals, closures, default values.
+    Its attributes, globals, closures and default values have one each, by description.
     """
     found: dict[str, Any] = {}
     for holder in holders_of(step):
@@ -126,7 +125,6 @@ class CheckJob:
 
     Attributes:
         message: The encoded payload: the pass and the adapter.
-        snapshot: The settings.
         shell: The module without functions, encoded.
         functions: The functions, encoded.
         order: The names of the functions, in the order of processing.
@@ -152,7 +150,6 @@ class FunctionReport:
 
     Attributes:
         result: The function, encoded; None if the pass failed.
-        failure: The exception, as text.
         effects: The diagnostics, remarks and counters, as text.
         changed: The state that the pass changed, or read, and must not, as text; None
             for none.
@@ -250,8 +247,7 @@ class _PassRunner:
     ) -> tuple[FunctionReport, Any]:
         """Run the pass on functions as earlier passes returned them.
 
-        Returns:
-            The report, without state that was changed, and the new function.
+        The report has no state that was changed; with it comes the new function.
         """
         shell = self._adapter.decode_shell(self._shell)
         decoded = _DecodedFunctions(self._adapter, shell, self._encoded)
@@ -279,7 +275,6 @@ class _PassRunner:
 
 
 def _effects_text(recorder: Recorder) -> str:
-    """Return the diagnostics, remarks and counters as text."""
     counters = dict(sorted(recorder.counters.items()))
     effects = [recorder.diag_ctx.diagnostics, counters, recorder.remarks]
     return repr(effects) if any(effects) else ""
@@ -324,7 +319,6 @@ class _DecodedFunctions(Mapping[str, Any]):
         return len(self._encoded)
 
     def has(self, function: Any) -> bool:
-        """Return whether an object is one of the decoded functions."""
         return any(one is function for one in self._decoded.values())
 
     def changed(self) -> str | None:

@@ -21,31 +21,24 @@ from parpass.transform.capture.intercept import active_filters, unwrap_patched
 class LoggingState(msgspec.Struct, frozen=True):
     """The levels and filters of a process; may name classes and functions of modules.
 
-    Attributes:
-        disabled: The level that `logging.disable` was given.
-        levels: The levels of loggers, by name; without those that inherit theirs.
-        silent: The names of disabled loggers.
-        level_names: The log levels, by name.
-        methods: The methods that were added to `logging.Logger`, by name.
-        filters: The filters of `warnings`.
+    Loggers that inherit their level are left out of `levels`.
     """
 
-    disabled: int
+    disabled_level: int
     levels: Mapping[str, int]
-    silent: Sequence[str]
+    disabled_loggers: Sequence[str]
     level_names: Mapping[str, int]
-    methods: Mapping[str, Any]
+    added_methods: Mapping[str, Any]
     filters: Sequence[tuple[Any, ...]]
 
     @property
     def is_plain(self) -> bool:
         """Whether no part of it can change while the whole stays equal."""
         classes = [one[2].__module__ for one in self.filters]
-        return not (self.methods or any(map(is_of_program, classes)))
+        return not (self.added_methods or any(map(is_of_program, classes)))
 
     @classmethod
     def take(cls) -> LoggingState:
-        """Return the state of this process."""
         loggers = _loggers()
         return cls(
             logging.root.manager.disable,
@@ -57,23 +50,23 @@ class LoggingState(msgspec.Struct, frozen=True):
         )
 
     def apply(self) -> None:
-        """Set this process, a worker, to the state."""
         for name, level in self.level_names.items():
             logging.addLevelName(level, name)
-        for name, method in self.methods.items():
+        for name, method in self.added_methods.items():
             setattr(logging.Logger, name, method)
         loggers = _loggers()
-        for name in (*self.levels, *self.silent):
+        for name in (*self.levels, *self.disabled_loggers):
             if name not in loggers:
                 loggers[name] = logging.getLogger(name)
-        silent = set(self.silent)
+        disabled = set(self.disabled_loggers)
         for name, logger in loggers.items():
             level = self.levels.get(name, logging.NOTSET)
             if logger.level != level:
                 logger.setLevel(level)
-            logger.disabled = name in silent
-        if logging.root.manager.disable != self.disabled:  # else no cache is emptied
-            logging.disable(self.disabled)
+            logger.disabled = name in disabled
+        # Only then, as it empties the caches of loggers.
+        if logging.root.manager.disable != self.disabled_level:
+            logging.disable(self.disabled_level)
         warnings.resetwarnings()
         warnings.filters = list(self.filters)
 
@@ -82,11 +75,7 @@ _encoding = KeptEncoding()
 
 
 def encode_logging_state() -> bytes:
-    """Return the state of this process as bytes; those of the last call, if equal.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
+    """Return the state of this process as bytes; those of the last call, if equal."""
     return _encoding.encode(LoggingState.take())
 
 

@@ -79,8 +79,7 @@ class ModuleState(msgspec.Struct, frozen=True):
 
     Attributes:
         reloads: The modules that were loaded again, in the order of loading.
-        sources: The versions of the files of all of them.
-        values: The plain values of all of them, and of the classes of the passes and
+        values: The plain values of all modules, and of the classes of the passes and
             the adapter.
     """
 
@@ -100,7 +99,6 @@ class _TrackedModule:
         self.source = _source(getattr(module, "__file__", None))
 
     def digested_source(self) -> SourceStamp | None:
-        """Return the source with its digest, which is computed once."""
         source = self.source
         if source is not None and not source.digest:
             path = getattr(self.module, "__file__", None)
@@ -203,8 +201,6 @@ MODULE_TRACKER = ModuleTracker()
 
 
 class ChangedSourceError(Exception):
-    """The file of a module has changed since the coordinator loaded the module."""
-
     def __str__(self) -> str:
         return (
             f"the file of module '{self.args[0]}' has changed since it was loaded; "
@@ -229,11 +225,6 @@ class _ProgramFinder:
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """Return the spec of a module of the program; None for any other.
-
-        Raises:
-            ChangedSourceError: The file has changed since it was loaded.
-        """
         if name not in self.state.values:
             return None
         others = [one for one in sys.meta_path if one is not self]
@@ -276,11 +267,9 @@ class _FollowingLoader(Loader):
         return getattr(self._loader, name)  # such as `get_data`
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return the module that the loader creates."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: Any) -> None:
-        """Execute a module."""
         module.__spec__.loader = module.__loader__ = self._loader
         executing = self._executing
         executing.depth += 1
@@ -299,11 +288,7 @@ _synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
 
 
 def follow_modules(state: ModuleState) -> None:
-    """Set the modules of this process, a worker, to those of the coordinator.
-
-    Raises:
-        Exception: A module raised it while it was loaded again.
-    """
+    """Set the modules of this process, a worker, to those of the coordinator."""
     _FINDER.state = state
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)

@@ -56,11 +56,7 @@ class UnsendableError(Exception):
 class UnloadableError(Exception):
     """A worker cannot load something that was sent to it.
 
-    Attributes:
-        what: A description of it.
-        why: The reason.
-        step: The index of the step, if it is one.
-        entry: The registered entry, if it is one.
+    If that is a pass, `step` is its index; if it was registered, `entry` names it.
     """
 
     def __init__(
@@ -80,7 +76,6 @@ class UnloadableError(Exception):
         step: int | None = None,
         entry: str | None = None,
     ) -> Self:
-        """Return the error whose reason is an exception."""
         return cls(what, format_with_method(error), step, entry)
 
     def __str__(self) -> str:
@@ -182,9 +177,6 @@ class StagePayload:
         other_machine: Whether this machine has its files at other paths than that of
             the coordinator.
         on_step: Called with the index of each pass before it is loaded.
-
-    Attributes:
-        spec: The spec.
 
     Raises:
         UnloadableError: A part cannot be loaded in this process.

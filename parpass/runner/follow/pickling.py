@@ -66,22 +66,14 @@ def _has_name(one: Any) -> bool:
 
 
 def pickle_by_value(message: Any) -> bytes:
-    """Return an object as bytes, with all code that other processes cannot import.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
+    """Return an object as bytes, with all code that other processes cannot import."""
     file = io.BytesIO()
     Pickler(file, protocol=5).dump(message)
     return file.getvalue()
 
 
 def pickle_briefly(value: Any) -> bytes:
-    """Return an object as bytes, by value only if its classes cannot be imported.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
+    """Return an object as bytes, by value only if its classes cannot be imported."""
     try:
         return pickle.dumps(value, protocol=5)
     except Exception:  # noqa: BLE001 -- a lambda, say, or a class pickled by value
@@ -89,8 +81,6 @@ def pickle_briefly(value: Any) -> bytes:
 
 
 class TakenState(Protocol):
-    """A state of this process, as it was taken."""
-
     @property
     def is_plain(self) -> bool:
         """Whether no part of it can change while the whole stays equal."""
@@ -104,11 +94,6 @@ class KeptEncoding:
         self._last: tuple[TakenState, bytes] | None = None
 
     def encode(self, state: TakenState) -> bytes:
-        """Return a state as bytes.
-
-        Raises:
-            Exception: Something in it cannot be pickled.
-        """
         last = self._last
         if last is not None and last[0] == state:
             return last[1]
@@ -123,12 +108,13 @@ def find_unpicklable(value: Any, name: str) -> str | None:
     error = _pickle_error(value)
     if error is None:
         return None
-    path, error = _innermost(value, name, error)
+    path, error = _innermost_unpicklable(value, name, error)
     return f"{path}: {type(error).__name__}: {error}"
 
 
-def _innermost(value: Any, path: str, error: Exception) -> tuple[str, Exception]:
-    """Return the path and error of the innermost part that cannot be pickled."""
+def _innermost_unpicklable(
+    value: Any, path: str, error: Exception
+) -> tuple[str, Exception]:
     for _ in range(_MAX_DEPTH):
         for step, part in _parts(value):
             part_error = _pickle_error(part)

@@ -31,12 +31,9 @@ _added: dict[str, set[str]] = {}  # what this worker did not have before
 
 
 class _Encoded(NamedTuple):
-    """The plain values of a module or class, and what they were found among.
+    """The plain values of a module or class, encoded, and what they were found among.
 
-    Attributes:
-        names: All names in it.
-        found: Their values, `_missing` for those of other kinds.
-        values: The plain values, encoded.
+    In place of values of other kinds, `found` has `_missing`.
     """
 
     names: list[str]
@@ -55,7 +52,7 @@ def encode_values(
     holders: dict[str, _Holder] = dict(modules)
     for kind in classes:
         name = f"{kind.__module__}:{kind.__qualname__}"
-        if name not in holders and _find(name) is kind:
+        if name not in holders and _find_loaded(name) is kind:
             holders[name] = kind
     return {name: _encoded_values(name, holder) for name, holder in holders.items()}
 
@@ -86,17 +83,13 @@ def sync_values(values: PlainValues, modules: Iterable[str] | None = None) -> No
     """Set plain values in those modules and classes that are loaded in this process.
 
     What was set before and is not among the values any more is deleted, if it was not
-    there before.
-
-    Args:
-        values: The values.
-        modules: The modules, with their classes, to which it is limited.
+    there before. `modules` limits all of it to these modules, with their classes.
     """
     only = None if modules is None else frozenset(modules)
     for name, encoded in values.items():
         if only is not None and name.partition(":")[0] not in only:
             continue
-        holder = _find(name)
+        holder = _find_loaded(name)
         if holder is None:
             continue
         known = _decoded.get(name)
@@ -123,8 +116,7 @@ def _sync(name: str, holder: _Holder, expected: dict[str, Any]) -> None:
         _set(holder, one, value)
 
 
-def _find(name: str) -> _Holder | None:
-    """Return a loaded module, or a class of it; None if there is none."""
+def _find_loaded(name: str) -> _Holder | None:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for step in filter(None, path.split(".")):

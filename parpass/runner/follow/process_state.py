@@ -61,15 +61,10 @@ class ProcessState(msgspec.Struct, frozen=True):
     """The state of a process, and of the current context in it.
 
     Attributes:
-        environ: The environment, as bytes.
         cwd: The working directory; None if it does not exist any more.
-        path: `sys.path`.
-        argv: `sys.argv`.
-        recursion_limit: The recursion limit of Python.
-        max_str_digits: The maximum length of an int as text, in digits.
         locale: The locale, of all categories.
         umask: The mask of new files; None where it cannot be read.
-        start_method: The start method of `multiprocessing`; None if none was chosen.
+        start_method: That of `multiprocessing`; None if none was chosen.
         decimal: The arguments of the current `decimal.Context`.
         numpy: The settings of numpy in the current context; None for its defaults.
     """
@@ -93,7 +88,6 @@ class ProcessState(msgspec.Struct, frozen=True):
 
     @classmethod
     def take(cls) -> ProcessState:
-        """Return the state of this process and of the current context."""
         return cls(
             _environ(),
             _cwd(),
@@ -111,13 +105,8 @@ class ProcessState(msgspec.Struct, frozen=True):
     def apply(self, *, other_machine: bool = False) -> None:
         """Set this process, a worker, to the state, but for what is per context.
 
-        Args:
-            other_machine: Whether this machine has its files at other paths than that
-                of the coordinator.
-
-        Raises:
-            OSError: The working directory does not exist.
-            Exception: A setting is not available, such as the locale.
+        With `other_machine`, this machine has its files at other paths than that of the
+        coordinator.
         """
         global _applied
         if _applied is self:
@@ -213,11 +202,7 @@ _encoding = KeptEncoding()
 
 
 def encode_process_state() -> bytes:
-    """Return the state of this process as bytes; those of the last call, if equal.
-
-    Raises:
-        Exception: Something in it cannot be pickled.
-    """
+    """Return the state of this process as bytes; those of the last call, if equal."""
     return _encoding.encode(ProcessState.take())
 
 

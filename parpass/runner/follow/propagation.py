@@ -47,7 +47,6 @@ def propagate(var: ContextVar[ValueT]) -> ContextVar[ValueT]:
 
 
 def propagated_values() -> dict[str, Any]:
-    """Return the values, or defaults, of all registered contextvars, by name."""
     values: dict[str, Any] = {}
     for name, var in _registered.items():
         with contextlib.suppress(LookupError):
@@ -57,7 +56,6 @@ def propagated_values() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def setting_contextvars(values: Mapping[str, Any]) -> Generator[None]:
-    """Set contextvars, by name, to values in the `with` block."""
     tokens = [var.set(value) for name, value in values.items() for var in _named(name)]
     try:
         yield
@@ -81,11 +79,6 @@ def _var_named(name: str) -> ContextVar[Any]:
 
 
 def reduce_contextvar(var: ContextVar[Any]) -> tuple[Any, ...]:
-    """Return the reduce value of a registered contextvar, for `Pickler`.
-
-    Raises:
-        TypeError: It is not registered.
-    """
     if _registered.get(var.name) is not var:
         raise TypeError(
             f"cannot pickle the contextvar '{var.name}'; register it with "

@@ -29,7 +29,6 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     @classmethod
     def take(cls, context: PassContext) -> Snapshot:
-        """Return a snapshot of a context and of the current contextvars."""
         return cls(
             context.opt_level,
             context.required_pass,
@@ -42,7 +41,6 @@ class Snapshot(msgspec.Struct, frozen=True):
         )
 
     def find_unpicklable(self) -> str | None:
-        """Return the path and error of what cannot be pickled; None if all can."""
         parts = [(f"config['{key}']", value) for key, value in self.config.items()]
         parts += [
             (f"the propagated contextvar '{name}'", value)
@@ -52,7 +50,6 @@ class Snapshot(msgspec.Struct, frozen=True):
         return next((reason for reason in reasons if reason), None)
 
     def context(self) -> PassContext:
-        """Return a PassContext with these settings, for a worker."""
         # Without checks: the values were checked when they were set, and options that
         # a module of the program registered may be unknown in this process.
         return PassContext.restored(

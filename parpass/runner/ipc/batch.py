@@ -117,12 +117,7 @@ NO_FUNCTIONS = EncodedFunctions({})
 
 
 class FunctionEncoder:
-    """Encodes functions, small ones in batches.
-
-    Args:
-        adapter: The adapter of the IR.
-        blobs: Stores large values.
-        together: Whether a batch may have more than one function.
+    """Encodes functions, small ones in batches if they may be `together`.
 
     Attributes:
         encoded_bytes: The bytes of all functions so far, large values aside.
@@ -147,7 +142,6 @@ class FunctionEncoder:
 
         Raises:
             StorageError: There is no room for a large value.
-            Exception: The function cannot be encoded.
         """
         if self._codec is None:
             return self.encode_alone(function)
@@ -179,7 +173,6 @@ class FunctionEncoder:
 
         Raises:
             StorageError: There is no room for a large value.
-            Exception: The function cannot be encoded.
         """
         extents: list[Extent] = []
         payload = self._adapter.encode_function(function, self._blob_sink(extents))
@@ -222,7 +215,6 @@ def decode(
 
     Raises:
         BatchDecodeError: A function before it in its batch cannot be decoded.
-        Exception: The function itself cannot be decoded.
     """
     batch, at = encoded
     if at is None:

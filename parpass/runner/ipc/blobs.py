@@ -42,7 +42,6 @@ class LocalBlob:
         self.original = value
 
     def fetch(self) -> memoryview:
-        """Return the bytes of the object."""
         return self.original.raw()
 
 
@@ -82,11 +81,6 @@ class NullBlobStore:
         """Leave a value to its function."""
 
     def source(self, extent: Extent) -> Source:
-        """Raise, as no extent is of this store.
-
-        Raises:
-            InternalError: Always.
-        """
         raise InternalError(f"a reference to a large value: {extent}")
 
 

@@ -190,14 +190,7 @@ class BatchFile:
 
 
 class FunctionFile(BatchFile):
-    """Reads and decodes the functions of a stage, in a worker.
-
-    Args:
-        open_file: Returns the descriptor; called on the first read.
-        adapter: The adapter of the IR.
-        blobs: The large values.
-        mod: The module that decoded functions are members of.
-    """
+    """Reads and decodes the functions of a stage, as members of `mod`, in a worker."""
 
     def __init__(
         self,

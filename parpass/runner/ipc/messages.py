@@ -156,7 +156,6 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
         return last is not None and has_error(last.diagnostics)
 
     def cutoff(self, function: int) -> Cutoff | None:
-        """Return the cutoff that this outcome of a function sets; None if none."""
         step = len(self.seconds) - 1
         if self.failure is not None:
             return Cutoff(step, function)
@@ -176,12 +175,8 @@ class StageSpec(msgspec.Struct, frozen=True):
     """The common part of the jobs of a stage, sent to each worker once.
 
     Attributes:
-        steps: The passes.
-        snapshot: The settings in force.
-        adapter: The adapter of the IR.
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
-        budgets: The budgets of the steps.
         limits: Limits and policy of the call, for passes that the steps run themselves.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
@@ -306,7 +301,6 @@ class Findings:
 
     @classmethod
     def unpickled(cls, pickled: bytes) -> Findings:
-        """Return what `pickled` has pickled."""
         return cls(*unpickle(pickled)) if pickled else cls()
 
 
@@ -328,11 +322,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     timeline: JobTimeline | None = None
 
     def encoded(self) -> bytes:
-        """Return the result as a message; what is pickled leaves its outcomes.
-
-        Raises:
-            Exception: Something in it cannot be pickled.
-        """
+        """Return the result as a message; what is pickled leaves its outcomes."""
         parts: dict[int, _OutcomeParts] = {}
         for at, outcome in self.outcomes.items():
             effects, reads, failure = outcome.effects, outcome.reads, outcome.failure
@@ -345,7 +335,6 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def decoded(cls, message: bytes) -> JobResult:
-        """Return the result of a message."""
         result = _decode_result(message)
         for at, (effects, reads, failure) in result.findings.parts.items():
             outcome = result.outcomes[at]

@@ -58,13 +58,9 @@ class ModuleStore:
     """Owns the functions of one run, its shared directory and its blob store.
 
     Args:
-        adapter: The adapter of the IR.
-        optimizations: The optimizations in force; by default all of them.
         directories: Those that the run takes one of; by default it creates its own.
 
     Attributes:
-        adapter: The adapter of the IR.
-        optimizations: The optimizations in force.
         jobs_out: How many jobs have no result so far.
         has_ended: Whether the run is over, and `check_open` raises.
     """
@@ -208,7 +204,6 @@ class ModuleStore:
 
         Raises:
             AbandonedError: The run is over.
-            Exception: The function cannot be decoded.
         """
         if handle.function is None:
             self.check_open()  # the shared directory may be gone
@@ -221,7 +216,6 @@ class ModuleStore:
         return handle.function
 
     def encoder(self) -> FunctionEncoder:
-        """Return an encoder for functions of this run."""
         together = self.optimizations.batches
         return FunctionEncoder(self.adapter, self.blobs, together=together)
 
@@ -232,7 +226,6 @@ class ModuleStore:
 
         Raises:
             StorageError: There is no room for a large value.
-            Exception: The function cannot be encoded.
         """
         if handle.encoded is not None:
             return handle.encoded
@@ -243,12 +236,9 @@ class ModuleStore:
         return encoded
 
     def check_open(self, *_: object) -> None:
-        """Raise in a thread that a cancelled run abandoned; else do nothing.
+        """Raise `AbandonedError` in a thread that a cancelled run abandoned.
 
         It serves as a checkpoint, whose arguments it ignores.
-
-        Raises:
-            AbandonedError: The run is over.
         """
         if self.has_ended:
             raise AbandonedError

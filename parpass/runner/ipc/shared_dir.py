@@ -310,9 +310,6 @@ class KeptDirectories:
     To create one, and for each worker to open its slot there, takes longer than a small
     run. One that has large values in it, or the file of a worker that may still write
     there, is removed with its run.
-
-    Args:
-        workers: How many workers there are at once.
     """
 
     def __init__(self, workers: int) -> None:
@@ -322,11 +319,7 @@ class KeptDirectories:
         self._is_closed = False
 
     def take(self) -> SharedDirectory:
-        """Return a directory that no other run uses; a new one if there is none.
-
-        Raises:
-            StorageError: It cannot be created.
-        """
+        """Return a directory that no other run uses; a new one if there is none."""
         with self._lock:
             while self._free:
                 folder = self._free.pop()

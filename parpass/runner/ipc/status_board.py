@@ -41,7 +41,6 @@ class Phase(enum.IntEnum):
 
 
 def owner_pid(owner: str) -> int:
-    """Return the process id of the owner of a slot."""
     return int(owner.partition("-")[0])
 
 

@@ -150,7 +150,7 @@ class _StageRun:
         self._nursery = nursery
         self._schedule = Scheduler(
             stage.total,
-            1 if stage.is_one_message else executor.workers,
+            1 if stage.writer.is_one_message else executor.workers,
             stage.pace(),
             executor.least_job_seconds,
         )
@@ -184,7 +184,7 @@ class _StageRun:
                 self._new.close()
 
     async def _handle_events(self) -> None:
-        if not self._stage.is_encoded:
+        if not self._stage.writer.is_complete:
             self._nursery.start_soon(self._encode)
         # If the stage has no functions, there is no other event to finish on.
         self._send.send_nowait(self._stage.first_ready or FunctionsReady((), ()))
@@ -250,7 +250,7 @@ class _StageRun:
                 # is not encoded.
                 with trio.move_on_after(_MAX_SEND_DELAY):
                     await self._submitted.wait()
-                ready = await _in_thread(self._stage.encode_some)
+                ready = await _in_thread(self._stage.writer.encode_some)
                 if ready is None:
                     return
                 # Replaced before the event is sent: it may be handled before we wait.

@@ -1,9 +1,11 @@
 """Attribution of worker deaths and time-outs to functions, and what they result in.
 
-The scheduler finds the function at fault by running suspects alone. The attribution
-decides on the outcome: an error, a retry, or a skipped pass. The watchdog cancels jobs
-whose functions are overdue: status slots of the workers show which are. To cancel a job
-kills its worker, which may be in Python or in C.
+When a worker dies, the coordinator reads from the status board what it was doing, and
+records that here. The scheduler finds the function at fault by running suspects alone.
+The attribution decides on the outcome: an error, a retry, or a skipped pass.
+
+The watchdog cancels jobs whose functions are overdue: status slots of the workers show
+which are. To cancel a job kills its worker, which may be in Python or in C.
 """
 
 from __future__ import annotations
@@ -52,14 +54,10 @@ class FailureAttribution:
     """The deaths and time-outs of the workers of a stage, by function.
 
     Args:
-        steps: The passes.
-        held: The functions by name.
         outcomes: The outcomes of the stage; those of functions at fault are put there.
-        budgets: The budgets of the passes.
         start_seconds: The time limit for a worker to load the stage.
 
     Attributes:
-        budgets: The budgets of the passes.
         tracebacks: The tracebacks of workers that ended, by owner of a status slot.
     """
 
@@ -182,10 +180,7 @@ class Watchdog:
     """Cancels jobs that hang, and jobs that run beyond the end of a serial run.
 
     Args:
-        executor: The pool.
-        board: The status slots of the workers.
         failures: Has the time limits, and records which function was overdue.
-        outcomes: The outcomes of the stage, with its cutoff.
         in_flight: The current jobs; a live mapping.
         start_seconds: The time limit for a worker to load the stage.
 
@@ -295,12 +290,6 @@ class Watchdog:
 
 
 def workers_hang_error(seconds: float, loading: str = "") -> RuntimeUseError:
-    """Return the error for workers that hang before they begin.
-
-    Args:
-        seconds: Their time limit.
-        loading: The name of the pass that they load.
-    """
     during = f", loading pass '{loading}'" if loading else ""
     return RuntimeUseError(
         HintedMessage(

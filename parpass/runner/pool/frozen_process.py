@@ -16,10 +16,6 @@ class FrozenWorkerProcess:
     Neither loky nor multiprocessing starts it: their resource trackers would be the
     program started again, too.
 
-    Args:
-        connection: Its connection.
-        env: Variables added to this process's environment.
-
     Attributes:
         kill_tree: Kills the process and its descendants; set once it is started.
 
@@ -36,14 +32,12 @@ class FrozenWorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process."""
         self._process = subprocess.Popen(
             self._command, env=self._env, pass_fds=[self._inherited]
         )
 
     @property
     def pid(self) -> int | None:
-        """The process ID; None before the start."""
         return None if self._process is None else self._process.pid
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
 from parpass.runner.executor import DEFAULT_START_SECONDS
@@ -38,30 +38,18 @@ class RemoteStage:
     """One stage that runs on a pool; owns its files and adds outcomes to `outcomes`.
 
     Args:
-        steps: The passes.
-        mod: The module.
-        snapshot: The settings in force.
-        store: The module store, with the shared directory.
         outcomes: The outcomes; functions with an outcome are not run.
         wanted: Whether the functions are read right after the stage.
         is_last: Whether no later stage of the run is remote.
-        workers: The number of workers.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
         was_warm: Whether there were workers when the stage began.
-        observers: Notified of what is sent, and of what comes back.
 
     Attributes:
-        adapter: The adapter of the IR.
-        local_seconds: The estimated time of the stage in this process, or None.
-        budgets: The budgets of the passes.
-        failures: Attributes worker deaths and time-outs.
         first_ready: The functions of the first slice that are to run.
         is_reclaimed: Whether functions in no job run in this process.
         number: Its number in the shared directory; 0 before it is encoded.
-        observers: Notified of what is sent, and of what comes back.
         start_seconds: The time limit for a worker to start, and to load the stage.
-        outcomes: The outcomes so far.
         total: The number of functions to run.
         written: The attributes of passes that changed: pass name and attribute.
     """
@@ -96,8 +84,6 @@ class RemoteStage:
         self._mod = mod
         self._snapshot = snapshot
         self.store = store
-        self._sent: set[int] = set()  # in jobs so far
-        self._send_alone = False  # each function, outside of its batch
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
         self.budgets = budgets_of(steps, snapshot.config)
@@ -127,7 +113,6 @@ class RemoteStage:
 
         Raises:
             StorageError: There is no shared directory.
-            Exception: A part of it cannot be pickled.
         """
         adapter = self.adapter
         shell = adapter.encode_shell(self._mod.base)
@@ -158,20 +143,10 @@ class RemoteStage:
         )
 
     @property
-    def _functions(self) -> StageWriter:
-        """The functions as they are sent, once the spec is encoded."""
+    def writer(self) -> StageWriter:
+        """The encoder of the functions; there is one once the spec is encoded."""
         assert self._writer is not None
         return self._writer
-
-    @property
-    def is_encoded(self) -> bool:
-        """Whether all functions are encoded."""
-        return self._functions.is_complete
-
-    @property
-    def is_one_message(self) -> bool:
-        """Whether each job has all of the stage, so that one worker runs it."""
-        return bool(self._functions.attached)
 
     def encode_first(self) -> None:
         """Encode a first slice of functions, which `first_ready` is then.
@@ -180,33 +155,18 @@ class RemoteStage:
             StorageError: There is no room.
             UnsendableError: A function cannot be encoded.
         """
-        self.first_ready = self.encode_some()
+        self.first_ready = self.writer.encode_some()
 
-    def encode_some(self) -> FunctionsReady | None:
-        """Encode a slice of functions; see `StageWriter.encode_some`."""
-        return self._functions.encode_some()
-
-    def job(self, functions: Iterable[int]) -> bytes:
-        """Return the encoded job of some functions."""
-        indices = list(functions)
-        # A function that runs alone must not fail for another of its batch. From the
-        # first suspect on, which is one that runs again, that holds for all.
-        is_alone = len(indices) == 1
-        self._send_alone |= is_alone and not self._sent.isdisjoint(indices)
-        self._sent.update(indices)
-        sends_separately = is_alone or self._send_alone
-        attached = self._functions.attached
-        if sends_separately:
-            attached = {**attached, **self._functions.encode_separately(indices)}
+    def job(self, functions: Sequence[int]) -> bytes:
         quarantined = self.outcomes.quarantined
         message = Job(
             os.fsencode(self.store.folder.path),
             self.number,
-            indices,
+            functions,
             self.outcomes.cutoff,
             pickle_briefly(quarantined) if quarantined else b"",
-            EncodedFunctions(attached),
-            self._spec if self.is_one_message else None,
+            EncodedFunctions(self.writer.attached_to(functions)),
+            self._spec if self.writer.is_one_message else None,
         ).encoded()
         self.store.jobs_out += 1
         for one in self.observers:
@@ -228,7 +188,7 @@ class RemoteStage:
             held = self._mod.handles[self.names[index]]
             if index in result.functions:
                 held = FunctionHandle(encoded=result.functions[index])
-            self._bytes += self._functions.slots.size(index)
+            self._bytes += self.writer.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds
             self.outcomes.put(index, held, outcome)
@@ -237,7 +197,6 @@ class RemoteStage:
         return times.seconds, new
 
     def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
-        """Decode functions, which are to be read soon."""
         unpacking = timing(self.observers, Activity.UNPACKING)
         with unpacking, in_gc_pauses(functions) as handles:
             for held in handles:

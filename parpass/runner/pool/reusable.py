@@ -169,7 +169,6 @@ class _IdleReaper(threading.Thread):
         self._reap_idle = reap_idle
 
     def run(self) -> None:
-        """Close idle pools until there are none."""
         self._reap_idle(self)
 
 

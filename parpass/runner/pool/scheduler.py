@@ -83,7 +83,6 @@ class Scheduler:
 
     Args:
         total: The number of functions of the stage.
-        workers: The number of workers.
         pace: Seconds for each unit of weight, as known before the stage; None if not.
         least: The shortest job in seconds, even if workers are idle.
     """
@@ -123,7 +122,6 @@ class Scheduler:
         self._last: float = math.inf  # function whose outcome is needed
 
     def handle(self, event: Event) -> list[Command]:
-        """Handle an event; return the commands to carry out."""
         match event:
             case FunctionsReady():
                 # Functions encoded after the rest was reclaimed are there for passes
@@ -255,7 +253,6 @@ class Scheduler:
         return self._next()
 
     def _pop_job(self, job: int) -> tuple[int, ...]:
-        """Remove a job from those in flight; return its functions."""
         if self._suspect_job == job:
             self._suspect_job = None
         return self._in_flight.pop(job)
@@ -333,7 +330,7 @@ class Scheduler:
     def _take(self) -> tuple[int, ...]:
         # Until the first job has finished, each may hang, and delay others in its job.
         is_blind = self._in_serial_order and self.pace is None
-        limit = 0.0 if is_blind else self._limit()
+        limit = 0.0 if is_blind else self._max_job_weight()
         taken: list[int] = []
         weight = 0
         while self._waiting:
@@ -349,10 +346,10 @@ class Scheduler:
         """Return the weight of waiting functions from which on a job is queued."""
         pace = self.pace
         enough = max(_QUEUED_JOB_SECONDS, self._least)
-        return min(self._limit(), enough / pace) if pace else self._limit()
+        most = self._max_job_weight()
+        return min(most, enough / pace) if pace else most
 
-    def _limit(self) -> float:
-        """Return the maximum weight of the next job."""
+    def _max_job_weight(self) -> float:
         not_ready = self._not_ready * self._known_weight / max(1, self._known)
         share = (self._waiting_weight + not_ready) / (
             self._workers * _JOBS_PER_WORKER_LEFT

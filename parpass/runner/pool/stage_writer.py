@@ -53,18 +53,10 @@ class StageWriter:
     Args:
         stage: The number of the stage.
         spec: The encoded payload of the stage.
-        held: The functions by name.
         to_run: The functions to run. Others are encoded after them, for passes that
             read them.
-        store: The module store, with the shared directory.
-        observers: Notified of what is encoded.
-        workers: The number of workers.
         pace: The seconds of work for each byte of a function; None if not known.
         keep: Whether the bytes are kept in the store for the next stage.
-
-    Attributes:
-        slots: The index of the functions.
-        attached: The functions of a stage that is one message, by index; else none.
     """
 
     def __init__(
@@ -93,7 +85,10 @@ class StageWriter:
         self._is_sorted = False
         self._writer: FileWriter | None = None  # until there is more than a message
         self.slots = FunctionIndex.private(len(held))
-        self.attached: Mapping[int, EncodedFunction] = {}
+        # All functions of a stage that is one message, by index; else none.
+        self._attached: Mapping[int, EncodedFunction] = {}
+        self._sent: set[int] = set()  # in jobs so far
+        self._send_alone = False  # each function, outside of its batch
         self._written: WeakKeyDictionary[FunctionBatch, IndexEntry] = (
             WeakKeyDictionary()
         )
@@ -117,14 +112,14 @@ class StageWriter:
             self._is_sorted = all_seen or self._encoded > 0
         began = time.perf_counter()
         packed: list[tuple[int, EncodedFunction]] = []
-        while self._encoded < len(self._to_encode) and self._within_slice(began):
+        while self._encoded < len(self._to_encode) and self._continues_slice(began):
             function = self._to_encode[self._encoded]
             one = self._encode_function(self._names[function])
             packed.append((function, one))
             self._encoded_bytes += one.size
             self._encoded += 1
         self._encoder.close()
-        if self._writer is None and self._is_one_message():
+        if self._writer is None and self._fits_one_message():
             self._attach(packed)
         else:
             self._write(packed)
@@ -143,8 +138,12 @@ class StageWriter:
         """Whether all functions are encoded."""
         return self._encoded == len(self._to_encode)
 
-    def _within_slice(self, began: float) -> bool:
-        """Return whether the slice that began at a time is to be continued."""
+    @property
+    def is_one_message(self) -> bool:
+        """Whether each job has all of the stage, so that one worker runs it."""
+        return bool(self._attached)
+
+    def _continues_slice(self, began: float) -> bool:
         spent = time.perf_counter() - began
         is_first = self._encoded_bytes < self._first_bytes
         is_soon = spent < _FIRST_WORK_SECONDS or self._is_light
@@ -156,8 +155,7 @@ class StageWriter:
         pace = self._pace
         return pace is not None and self._encoded_bytes * pace <= _MAX_MESSAGE_SECONDS
 
-    def _is_one_message(self) -> bool:
-        """Return whether the stage is so small that one job has all of it."""
+    def _fits_one_message(self) -> bool:
         is_small = (
             self.is_complete
             and self._encoded_bytes <= _MAX_FIRST_BYTES
@@ -167,7 +165,7 @@ class StageWriter:
 
     def _attach(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
         """Set the functions to be sent in each job, of which there mostly is one."""
-        self.attached = dict(packed)
+        self._attached = dict(packed)
         for function, (batch, at) in packed:
             length, size = len(batch.payload), len(batch.payload) // len(batch.ends)
             self.slots[function] = IndexEntry(0, length, at, size)
@@ -230,7 +228,20 @@ class StageWriter:
         except Exception as error:
             raise unsendable_error(name, held.function, error) from error
 
-    def encode_separately(self, functions: Iterable[int]) -> dict[int, EncodedFunction]:
+    def attached_to(self, functions: Sequence[int]) -> Mapping[int, EncodedFunction]:
+        """Return the functions that go in the message of a job, by index."""
+        # A function that runs alone must not fail for another of its batch. From the
+        # first suspect on, which is one that runs again, that holds for all.
+        is_alone = len(functions) == 1
+        self._send_alone |= is_alone and not self._sent.isdisjoint(functions)
+        self._sent.update(functions)
+        if is_alone or self._send_alone:
+            return {**self._attached, **self._encode_separately(functions)}
+        return self._attached
+
+    def _encode_separately(
+        self, functions: Iterable[int]
+    ) -> dict[int, EncodedFunction]:
         """Return functions encoded alone, if they share a batch and are loaded."""
         found: dict[int, EncodedFunction] = {}
         for at in functions:
@@ -240,7 +251,6 @@ class StageWriter:
         return found
 
     def end(self) -> None:
-        """Close and remove the files."""
         if self._writer is None:
             return
         folder = self._store.folder

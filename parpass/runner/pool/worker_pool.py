@@ -60,8 +60,6 @@ class QueuedJob(msgspec.Struct, eq=False):
     """A job that is queued or running.
 
     Attributes:
-        message: The encoded call.
-        answer: The future of its result.
         seconds: Its expected time; infinite if not known.
         is_cancelled: Whether its result is not needed, and its worker is to end soon.
         owner: The owner, which is the same for all jobs of a run.
@@ -75,10 +73,7 @@ class QueuedJob(msgspec.Struct, eq=False):
 
 
 class WorkerHandle:
-    """A worker of a pool: its process, and the jobs assigned to it.
-
-    Args:
-        process: Its process, which is started later.
+    """A worker of a pool: its process, which is started later, and its jobs.
 
     Attributes:
         is_ready: Whether the process has started, and takes jobs.
@@ -102,16 +97,13 @@ class WorkerHandle:
         self.is_killed = False
 
     def jobs(self) -> list[QueuedJob]:
-        """Return the jobs assigned to the worker that have no result."""
         return [one for one in (self.current, self.next) if one is not None]
 
     @property
     def takes_jobs(self) -> bool:
-        """Whether the worker takes jobs."""
         return self.is_ready and not (self.is_over or self.is_retired)
 
     def accepts(self, queued: QueuedJob) -> bool:
-        """Return whether a job may be assigned to the worker now."""
         if not self.takes_jobs:
             return False
         if self.current is None:
@@ -137,7 +129,6 @@ class WorkerHandle:
         return True
 
     def begin(self, queued: QueuedJob) -> None:
-        """Set the current job, and the time it began."""
         self.current, self.began = queued, time.monotonic()
 
     def remaining_seconds(self) -> float:
@@ -200,7 +191,6 @@ class Pool(Executor):
 
     @property
     def workers(self) -> int:
-        """The maximum number of processes."""
         return self._workers
 
     @property
@@ -214,7 +204,6 @@ class Pool(Executor):
 
     @property
     def directories(self) -> KeptDirectories:
-        """The shared directories of runs."""
         return self._directories
 
     @property
@@ -223,7 +212,6 @@ class Pool(Executor):
         return bool(self.handles)
 
     def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Start all processes; see `Executor.start`."""
         with self.lock:
             self._check_open()
             self._start_seconds = seconds
@@ -244,7 +232,6 @@ class Pool(Executor):
         *,
         owner: object = None,
     ) -> Future[bytes]:
-        """Submit a call of `run(job)`; see `Executor.submit`."""
         queued = QueuedJob(encode_call(run, job), Future(), seconds, owner=owner)
         with self.lock:
             self._check_open()
@@ -254,12 +241,10 @@ class Pool(Executor):
         return queued.answer
 
     def withdraw(self, answer: Future[bytes]) -> bool:
-        """Remove a job from the queue; return False if it is not in it."""
         with self.lock:
             return self._dequeue(answer)
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """Cancel a job; see `Executor.end`."""
         with self.lock:
             self._dequeue(answer)
             for worker in self.handles:

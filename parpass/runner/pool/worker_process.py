@@ -37,11 +37,7 @@ _MAX_DIRECT_BYTES = 1 << 16
 
 
 def _check_prerequisites() -> None:
-    """Check what a process needs to start: a directory, and a program to run.
-
-    Raises:
-        NoWorkersError: There is no current directory, or no program to run.
-    """
+    """Check what a process needs to start: a directory, and a program to run."""
     try:
         os.getcwd()
     except OSError as error:
@@ -72,6 +68,7 @@ class WorkerProcess:
         self._process: WorkerBaseProcess | FrozenWorkerProcess | None = None
         self._channel: Connection | None = None
         self._tree: psutil.Process | None = None  # to find its descendants
+        self._is_forked = False  # off the fork server
         self._is_killed = False
         self._lock = threading.Lock()
         self._outbox: deque[bytes] = deque()  # messages that a thread sends
@@ -93,7 +90,6 @@ class WorkerProcess:
 
         Raises:
             NoWorkersError: The process ended, or hangs.
-            Exception: The process cannot be created.
         """
         _check_prerequisites()
         if hasattr(signal, "pthread_sigmask"):
@@ -109,7 +105,7 @@ class WorkerProcess:
             process = _new_process(theirs, env, preload)
             with forks_wait():  # multiprocessing takes locks to start it
                 process.start()
-        self._process = process
+        self._process, self._is_forked = process, bool(preload)
         process.kill_tree = self.kill
         with contextlib.suppress(psutil.NoSuchProcess), self._lock:
             self._tree = psutil.Process(self.number)
@@ -253,7 +249,8 @@ class WorkerProcess:
         # Not by `join`, which waits for its descendants, too.
         until = time.monotonic() + seconds
         while (code := self._exit_code()) is None and time.monotonic() < until:
-            if self._has_exited():
+            # The fork server passes on the code of a child after it has reaped it.
+            if self._has_exited() and not self._is_forked:
                 return self._exit_code()
             time.sleep(0.001)
         return code
@@ -281,10 +278,6 @@ def _is_readable(connection: Connection, seconds: float) -> bool:
     """Wait until the connection is readable or closed by the other side.
 
     It is faster than the `poll` of the connection, which takes longer than reading.
-
-    Args:
-        connection: The connection.
-        seconds: How long to wait at most.
 
     Raises:
         OSError: The connection is closed.

@@ -51,12 +51,10 @@ class CallRecorder:
             began = ended
 
     def encoded(self) -> bytes:
-        """Return the entries as bytes, for `decoded_calls`."""
         return self._entries.tobytes()
 
 
 def decoded_calls(encoded: bytes) -> Iterator[Call]:
-    """Yield the entries of a recorder."""
     entries = array("d", encoded)
     for began, ended, what, function in zip(*[iter(entries)] * 4, strict=True):
         yield began, ended, int(what), int(function)

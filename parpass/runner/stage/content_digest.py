@@ -10,13 +10,6 @@ from parpass.transform.adapter import keep_inline
 
 
 class ContentDigests:
-    """Digests of functions of one module.
-
-    Args:
-        adapter: The adapter of the IR.
-        mod: The module.
-    """
-
     def __init__(self, adapter: ModuleAdapter, mod: Any) -> None:
         self._adapter, self._mod = adapter, mod
         self._codec = adapter.store_codec(mod)

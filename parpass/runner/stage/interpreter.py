@@ -66,12 +66,7 @@ _MOST_ANALYSED = 64  # objects besides the functions that passes run on
 class FunctionCursor:
     """The progress of one function through the steps of a stage.
 
-    Args:
-        name: The name of the function.
-
     Attributes:
-        name: The name of the function.
-        outcome: The outcome so far.
         original: The function at the start of the stage, if its first step ran by this.
         emissions: Captures warnings and log records of its passes.
     """
@@ -89,9 +84,6 @@ class StageInterpreter:
     """Runs the steps of a stage on single functions; owns the versions of functions.
 
     Args:
-        steps: The passes.
-        context: The settings in force.
-        adapter: The adapter of the IR.
         module: The module, which gives all but the functions.
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
@@ -99,10 +91,8 @@ class StageInterpreter:
         enforcer: Returns the block around each body that has a budget.
         budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
-        recording: What outcomes have for a function cache.
 
     Attributes:
-        adapter: The adapter of the IR.
         cutoff: The end of the stage, as far as it is known.
         quarantined: The calls that are not made, since they killed a worker or hung.
     """
@@ -163,15 +153,12 @@ class StageInterpreter:
         self._analyses.retain(())
 
     def steps_on(self, name: str) -> int:
-        """Return how many steps are run on a function."""
         return self.cutoff.steps_on(self._index[name])
 
     def run(self, name: str) -> FunctionOutcome:
-        """Run the steps on a function, up to the cutoff."""
         return self.resume(FunctionCursor(name))
 
     def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
-        """Run the remaining steps on a function, up to the cutoff."""
         while self.step(cursor):
             pass
         return cursor.outcome
@@ -217,11 +204,10 @@ class StageInterpreter:
         self._put_dependencies(outcome)
         self._update_cutoff(name, outcome)
         if len(self._analyses):
-            self._bound_analyses(name, outcome)
+            self._drop_unused_analyses(name, outcome)
         return True
 
-    def _bound_analyses(self, name: str, outcome: FunctionOutcome) -> None:
-        """Drop results of analyses of what is not used any more."""
+    def _drop_unused_analyses(self, name: str, outcome: FunctionOutcome) -> None:
         is_done = outcome.failure is not None
         if is_done or len(outcome.seconds) >= self.steps_on(name):
             self._in_progress.pop(name, None)
@@ -268,7 +254,6 @@ class StageInterpreter:
             self.cutoff = min(self.cutoff, cutoff)
 
     def _put(self, outcome: FunctionOutcome, after: Any) -> None:
-        """Set the function after a step."""
         before, outcome.function = outcome.function, after
         if after is not before and self._records_results:
             self._undigested = after
@@ -303,7 +288,6 @@ class StageInterpreter:
             self._views.pop(at, None)
 
     def names(self) -> Mapping[str, int]:
-        """Return the names of all functions, in module order, with their indices."""
         return self._index
 
     def note(self, kind: ReadKind, name: str = "") -> bool:
@@ -318,7 +302,6 @@ class StageInterpreter:
         return self._records_reads
 
     def signature(self, name: str, at: int) -> Any | None:
-        """Return the signature of a function at the start of a step, if it has one."""
         if self._assumes_stable_signature(name, at):
             if name not in self._signatures:
                 first = self.adapter.signature(self._load_on_demand(name, at))
@@ -354,7 +337,6 @@ class StageInterpreter:
         return versions[name, at]
 
     def _materialize_next(self, name: str, step: int) -> None:
-        """Make the version of a function after a step from the version before."""
         versions = self._versions
         # Effects are discarded: the job of that function has them, too.
         recorder = Recorder(self.module_before(step), None, self._analyses)
@@ -397,7 +379,6 @@ class StageInterpreter:
             self._slot.restart_clock()
 
     def _apply(self, at: int, name: str, function: Any) -> Any:
-        """Return a version of a function after a step."""
         step = self._steps[at]
         if not applies_to(step, function, self.adapter):
             return function
@@ -451,7 +432,6 @@ class StageInterpreter:
         return self.is_cached(name, function)
 
     def is_cached(self, name: str, function: Any) -> bool:
-        """Return whether an object is cached as one of the versions of a function."""
         versions = self._versions
         return any(
             versions.get((name, at)) is function for at in range(len(self._steps) + 1)

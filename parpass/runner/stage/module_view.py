@@ -74,14 +74,8 @@ class Reads:
 class FunctionView(RefusesWrites):
     """The functions of a module at the start of a step.
 
-    Args:
-        provider: Makes the versions of functions.
-        at: The index of the step.
-        reader: The name of its pass.
-        copies: What copies functions that are read; None if they cannot be changed.
-
-    Attributes:
-        reads: What the pass has read.
+    `reader` is the name of its pass. `copies` copies functions that are read; it is
+    None if they cannot be changed.
     """
 
     __slots__ = ("_at", "_copies", "_provider", "reads")

@@ -46,10 +46,6 @@ from parpass.transform.plan.commands import StepRecord, describe_location
 class StageOutcomes:
     """The outcomes of the functions of a stage, by index, as they arrive in any order.
 
-    Args:
-        names: The names of all functions, in module order.
-        steps: How many passes the stage has.
-
     Attributes:
         names: The names of all functions, in module order.
         handles: The resulting functions; None for those that have not run.
@@ -60,7 +56,6 @@ class StageOutcomes:
         quarantined: The calls, by function and step, that killed a worker or hung.
         cutoff: The end of the stage, as far as it is known.
         done: How many functions have an outcome.
-        recording: What outcomes are to have for a function cache.
         reads: What passes on a function read of the rest of the module, by index.
         recalled: The functions whose outcomes are of an earlier run, from a cache.
     """
@@ -107,7 +102,6 @@ class StageOutcomes:
     def put(
         self, function: int, handle: FunctionHandle, outcome: FunctionOutcome
     ) -> None:
-        """Set the outcome of a function."""
         self.done += self.handles[function] is None
         self.handles[function] = handle
         total = 0.0
@@ -139,25 +133,20 @@ class StageOutcomes:
         return not (ended_early or self._incomplete[function])
 
     def effects_of(self, function: int) -> Mapping[int, Effects]:
-        """Return the effects of the passes on a function, by index of the pass."""
         outcome = self.notable.get(function)
         return {} if outcome is None else outcome.effects
 
     def dependencies_of(self, function: int) -> Collection[int]:
-        """Return the functions whose signatures were assumed; see `FunctionOutcome`."""
         return self._dependencies.get(function, ())
 
     def has_changed_signature(self, function: int) -> bool:
-        """Return whether the signature of a function changed."""
         return function in self._changed_signatures
 
     def by_name(self) -> dict[str, FunctionHandle]:
-        """Return the resulting functions by name, in module order."""
         pairs = zip(self.names, self.handles, strict=True)
         return {name: handle for name, handle in pairs if handle is not None}
 
     def unstable_names(self) -> list[str]:
-        """Return the names of the unstable functions, in module order."""
         return [self.names[at] for at in sorted(self.unstable)]
 
     def invalidate_dependents(self) -> bool:
@@ -231,11 +220,9 @@ class StageOutcomes:
         self.cutoff = min([one for one in cutoffs if one], default=whole)
 
     def missing_names(self) -> list[str]:
-        """Return the names of the functions without an outcome, in module order."""
         return [self.names[at] for at in self.missing()]
 
     def missing(self) -> list[int]:
-        """Return the functions without an outcome, in module order."""
         return [at for at, handle in enumerate(self.handles) if handle is None]
 
 
@@ -316,7 +303,6 @@ def _merge_step(
 def _other_failures(
     at: int, step: Pass, first: int, notable: _Notable, outcomes: StageOutcomes
 ) -> list[BaseException]:
-    """Return the failures of a step on functions after the first, in module order."""
     others: list[BaseException] = []
     for index, outcome in notable:
         failure = outcome.failure

@@ -78,11 +78,7 @@ def worker_command(connection: Connection) -> tuple[list[str], dict[str, str]]:
 
 
 def check_program() -> str:
-    """Return the program that is started for a worker: an interpreter, or this one.
-
-    Raises:
-        NoWorkersError: There is none.
-    """
+    """Return the program that is started for a worker: an interpreter, or this one."""
     frozen = frozen_program()
     if frozen is not None and not _has_support:
         raise NoWorkersError(

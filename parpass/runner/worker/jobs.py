@@ -28,13 +28,7 @@ from parpass.resource_limits import exit_after
 from parpass.runner.follow.payload import StagePayload
 from parpass.runner.ipc.blobs import WorkerBlobStore
 from parpass.runner.ipc.file_lock import is_locked
-from parpass.runner.ipc.function_file import FunctionIndex
-from parpass.runner.ipc.messages import (
-    Job,
-    function_file_name,
-    index_file_name,
-    spec_file_name,
-)
+from parpass.runner.ipc.messages import Job, spec_file_name
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_all_stale
 from parpass.runner.ipc.status_board import (
     FAULT_PREFIX,
@@ -172,7 +166,6 @@ def _release_ended() -> None:
 
 
 def _run_in(folder: str) -> _WorkerRun:
-    """Return the state of the run of a directory, made with its first job."""
     if folder not in _runs:
         _close_ended_runs()
         _runs[folder] = _WorkerRun(folder)
@@ -198,38 +191,30 @@ class _WorkerRun:
         # A process that died may have had the same ID.
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.folder = SharedDirectory(path)
-        self.on_other_machine = self.folder.on_other_machine
-        self.values = WorkerBlobStore(self.folder, owner)
-        self.slot = StatusSlot(self.folder, owner)
+        self._values = WorkerBlobStore(self.folder, owner)
+        self._slot = StatusSlot(self.folder, owner)
         self._stage: StageRunner | None = None
 
     def run_job(self, job: Job) -> bytes:
-        """Run a job of a stage; the stage before is closed."""
         if self._stage is None or self._stage.number != job.stage:
             self._end_stage()
             self._stage = self._begin_stage(job)
         return self._stage.run_job(job)
 
     def _begin_stage(self, job: Job) -> StageRunner:
-        """Return the runner of the stage of a job.
-
-        Raises:
-            InternalError: The spec of the stage is neither in the job nor published.
-        """
         spec = job.spec
         if spec is None:
             spec = self.folder.read(spec_file_name(job.stage))
         if spec is None:
             raise InternalError("a job came before the spec of its stage")
-        return StageRunner(job.stage, self, spec, is_own_process=_is_own_process)
-
-    def slots(self, number: int) -> FunctionIndex:
-        """Return the index of the functions of a stage, which grows during it."""
-        return FunctionIndex.open(self.folder, index_file_name(number))
-
-    def functions(self, number: int) -> int:
-        """Return the descriptor of the file with the functions of a stage."""
-        return self.folder.open_reader(function_file_name(number))
+        return StageRunner(
+            job.stage,
+            spec,
+            self.folder,
+            self._values,
+            self._slot,
+            is_own_process=_is_own_process,
+        )
 
     def release_ended_stage(self) -> bool:
         """Close the stage if its payload is not published; return whether it was.
@@ -247,15 +232,15 @@ class _WorkerRun:
         """Report a job in the status slot, and its crash in the file of fault dumps."""
         global _fault_dump_owner
         if _is_own_process and _fault_dump_owner is not self:
-            self.slot.enable_fault_dumps()
+            self._slot.enable_fault_dumps()
             _fault_dump_owner = self
-        self.slot.begin(job.stage, job.functions[0])
+        self._slot.begin(job.stage, job.functions[0])
         try:
             yield
         except Exception:
-            self.slot.idle()
+            self._slot.idle()
             raise
-        self.slot.idle()
+        self._slot.idle()
 
     def close(self) -> None:
         global _fault_dump_owner
@@ -263,8 +248,8 @@ class _WorkerRun:
             disable_fault_dumps()
             _fault_dump_owner = None
         self._end_stage()
-        self.slot.close()
-        self.values.close()
+        self._slot.close()
+        self._values.close()
 
     def _end_stage(self) -> None:
         if self._stage is not None:

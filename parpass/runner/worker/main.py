@@ -41,16 +41,10 @@ class WorkerBaseProcess(BaseProcess):
     kill_tree: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Start the process."""
         self._started_by = os.getpid()
         super().start()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until the process has ended, if this process started it.
-
-        Args:
-            timeout: The seconds to wait; None to kill it first, and wait.
-        """
         if self._started_by != os.getpid():
             return
         if timeout is None and self.kill_tree is not None:

@@ -61,7 +61,6 @@ class JobTimer:
 
 
 def _run_queue_seconds() -> float | None:
-    """Return the seconds of this thread in the run queue; None if not known."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         file = os.open(_SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -72,7 +71,6 @@ def _run_queue_seconds() -> float | None:
 
 
 def _voluntary_switches() -> float | None:
-    """Return the voluntary context switches of this thread; None if not known."""
     if sys.platform != "linux":
         return None
     import resource  # not on Windows
@@ -87,9 +85,6 @@ class PassStateMonitor:
     place of None, depends on its options only, and is the same in each worker. But if
     the value of an attribute changes with a function, later functions may depend on
     earlier ones, and the result on which worker ran which function.
-
-    Args:
-        steps: The passes.
     """
 
     def __init__(self, steps: Sequence[Pass]) -> None:

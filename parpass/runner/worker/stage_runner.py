@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from parpass.fork_safety import cached_property
 from parpass.replicated_tables import take_missing
@@ -33,9 +33,11 @@ from parpass.runner.ipc.messages import (
     JobTimeline,
     StageSpec,
     Verdicts,
+    function_file_name,
+    index_file_name,
     unsendable_error,
 )
-from parpass.runner.ipc.shared_dir import StorageError
+from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
     LOADING,
@@ -60,67 +62,47 @@ _BATCH_BYTES = 131_072  # of small functions that go through a step together
 _Entries = Sequence[tuple[int, IndexEntry | EncodedFunction]]
 
 
-class RunResources(Protocol):
-    """The state of a run that its stages use."""
-
-    @property
-    def values(self) -> WorkerBlobStore:
-        """The large values of the run."""
-        ...
-
-    @property
-    def slot(self) -> StatusSlot:
-        """The status slot of this worker."""
-        ...
-
-    @property
-    def on_other_machine(self) -> bool:
-        """Whether the worker does not share the file system of the coordinator."""
-        ...
-
-    def slots(self, number: int) -> FunctionIndex:
-        """Return the index of the functions of a stage."""
-        ...
-
-    def functions(self, number: int) -> int:
-        """Return the descriptor of the file with the functions of a stage."""
-        ...
-
-
 class StageRunner:
     """Runs the jobs of one stage in a worker; owns the payload and decoded functions.
 
     Args:
         number: The number of the stage in its run.
-        run: The state of the run.
-        published: The encoded payload.
+        payload: The encoded payload.
+        folder: The shared directory of the run, with the files of the stage.
+        values: The large values of the run.
+        slot: The status slot of this worker.
         is_own_process: Whether the process runs only this worker, so that process-wide
             state may be set; False in a thread that acts as a worker.
-
-    Attributes:
-        number: The number of the stage in its run.
 
     Raises:
         UnloadableError: A part of the payload cannot be loaded in this process.
     """
 
     def __init__(
-        self, number: int, run: RunResources, published: bytes, *, is_own_process: bool
+        self,
+        number: int,
+        payload: bytes,
+        folder: SharedDirectory,
+        values: WorkerBlobStore,
+        slot: StatusSlot,
+        *,
+        is_own_process: bool,
     ) -> None:
         self._load_began: float | None = time.perf_counter()  # None once recorded
         self._is_own_process = is_own_process
         self.number = number
-        self._run = run
+        self._folder, self._values, self._slot = folder, values, slot
+        self._on_other_machine = folder.on_other_machine
         self._payload = StagePayload(
-            published,
+            payload,
             follows=is_own_process,
-            other_machine=run.on_other_machine,
-            on_step=run.slot.load,
+            other_machine=self._on_other_machine,
+            on_step=slot.load,
         )
         self._spec: StageSpec = self._payload.spec
         self._context = self._spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)
-        run.values.min_bytes = self._optimizations.large_value_bytes
+        values.min_bytes = self._optimizations.large_value_bytes
         try:
             self._module = self._spec.adapter.decode_shell(self._spec.shell)
             self._environment = self._spec.adapter.worker_environment(self._module)
@@ -135,16 +117,16 @@ class StageRunner:
             self._module,
             self._spec.names,
             self._load,
-            run.slot,
+            slot,
             in_worker if is_own_process else None,
             budgets=self._spec.budgets,
             unstable=self._spec.unstable,
             recording=self._spec.recording,
         )
         self._file = FunctionFile(
-            functools.partial(run.functions, number),
+            functools.partial(folder.open_reader, function_file_name(number)),
             self._spec.adapter,
-            run.values,
+            values,
             self._module,
         )
         self._unloadable: UnloadableError | None = None
@@ -152,7 +134,6 @@ class StageRunner:
         self._discards = overrides(self._spec.adapter, "discard")
 
     def close(self) -> None:
-        """Release the payload and all decoded functions."""
         self._work.close()
         self._environment = None
         self._payload.close()
@@ -179,11 +160,9 @@ class StageRunner:
         outcomes: dict[int, FunctionOutcome] = {}
         changed: dict[int, EncodedFunction] = {}
         together = self._optimizations.batches
-        encoder = FunctionEncoder(
-            self._spec.adapter, self._run.values, together=together
-        )
+        encoder = FunctionEncoder(self._spec.adapter, self._values, together=together)
         self._accept(job)
-        with self._in_force(), self._measuring() as memory:
+        with self._settings_in_force(), self._measuring_memory() as memory:
             for batch in _batches(self._entries(job)):
                 cursors = self._begin_all(batch)
                 # On the first function passes may set attributes lazily. If there are
@@ -215,8 +194,7 @@ class StageRunner:
             timeline,
         ).encoded()
 
-    def _measuring(self) -> AbstractContextManager[PassMemory | None]:
-        """Return a block that measures the memory of passes, if that is asked for."""
+    def _measuring_memory(self) -> AbstractContextManager[PassMemory | None]:
         if not self._spec.snapshot.measures_memory:
             return contextlib.nullcontext()
         # Few ask for it.
@@ -225,7 +203,6 @@ class StageRunner:
         return measuring_memory(self._context)
 
     def _begin_recording(self) -> CallRecorder | None:
-        """Return the recorder of a job; None unless the stage is traced."""
         if not self._spec.traced:
             return None
         recorder = CallRecorder(self._load_began)
@@ -242,7 +219,7 @@ class StageRunner:
         return JobTimeline(
             os.getpid(),
             0 if self._is_own_process else threading.get_ident(),
-            platform.node() if self._run.on_other_machine else "",
+            platform.node() if self._on_other_machine else "",
             recorder.began,
             time.perf_counter(),
             recorder.encoded(),
@@ -257,8 +234,7 @@ class StageRunner:
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
 
     @contextlib.contextmanager
-    def _in_force(self) -> Generator[None]:
-        """Apply the settings of the run to pass bodies in the block."""
+    def _settings_in_force(self) -> Generator[None]:
         with (
             self._spec.snapshot.activated(self._context),
             setting_limits(self._spec.limits),
@@ -268,12 +244,11 @@ class StageRunner:
             yield
 
     @cached_property
-    def _slots(self) -> FunctionIndex:
-        return self._run.slots(self.number)
+    def _index(self) -> FunctionIndex:
+        return FunctionIndex.open(self._folder, index_file_name(self.number))
 
     def _entries(self, job: Job) -> _Entries:
-        """Return the functions of a job: the index of each, and its entry or bytes."""
-        return [(at, job.attached.get(at) or self._slots[at]) for at in job.functions]
+        return [(at, job.attached.get(at) or self._index[at]) for at in job.functions]
 
     def _begin_all(self, batch: _Entries) -> list[FunctionCursor]:
         began = time.perf_counter()
@@ -305,14 +280,14 @@ class StageRunner:
         name = self._spec.names[index]
         self._given[name] = given
         if self._work.steps_on(name):
-            self._run.slot.write(index, 0, Phase.UNPICKLE)
+            self._slot.write(index, 0, Phase.UNPICKLE)
             self._loaded[name] = self._load(name)
         return FunctionCursor(name)
 
     def _check(self) -> None:
         """Raise the error that prevents the job from running here, if there is one."""
-        if self._run.values.failure is not None:
-            raise self._run.values.failure
+        if self._values.failure is not None:
+            raise self._values.failure
         missed = take_missing()
         if missed is not None:
             raise UnloadableError(*missed)
@@ -322,7 +297,7 @@ class StageRunner:
     def _encode_if_changed(
         self, index: int, cursor: FunctionCursor, encoder: FunctionEncoder
     ) -> EncodedFunction | None:
-        name, slot, outcome = cursor.name, self._run.slot, cursor.outcome
+        name, slot, outcome = cursor.name, self._slot, cursor.outcome
         original = self._loaded.pop(name, cursor.original)
         result = None
         is_same = outcome.function is original
@@ -349,28 +324,27 @@ class StageRunner:
             # A pass that consumes its argument owns it: it is given to no other.
             boxes = self._spec.adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        given = self._given[name] if name in self._given else self._awaited(name)
+        given = self._given[name] if name in self._given else self._awaited_entry(name)
         try:
             return self._file.function(given)
         except StorageError:
             raise
         except BatchDecodeError as failed:  # an earlier function of the same batch
             assert isinstance(given, IndexEntry)
-            index = self._slots.function_at(given.offset, failed.at)
+            index = self._index.function_at(given.offset, failed.at)
             name, error = self._spec.names[index], failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
         self._unloadable = UnloadableError.of(f"function '{name}'", error)
         raise self._unloadable from error
 
-    def _awaited(self, name: str) -> IndexEntry:
-        """Return the entry of a function; wait until the coordinator has written it."""
+    def _awaited_entry(self, name: str) -> IndexEntry:
         index = self._work.names()[name]
-        if self._slots.is_written(index):
-            return self._slots[index]
-        outer = self._run.slot.wait()
-        entry = self._slots.wait_for(index)
-        self._run.slot.leave(outer)
+        if self._index.is_written(index):
+            return self._index[index]
+        outer = self._slot.wait()
+        entry = self._index.wait_for(index)
+        self._slot.leave(outer)
         return entry
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -14,7 +15,10 @@ import psutil
 import pytest
 
 from parpass.runner import JobLostError
+from parpass.runner.pool import worker_process
+from parpass.runner.pool.forked_process import ForkedWorkerProcess
 from parpass.runner.pool.worker_pool import Pool
+from parpass.runner.pool.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.slow
 
@@ -53,11 +57,37 @@ def in_a_program() -> dict[str, Any]:
     }
 
 
+def ended_late() -> str:
+    """Kill one whose server passes on late how it ended; return what is known of it."""
+    asked = itertools.count()
+
+    def exitcode(process: ForkedWorkerProcess) -> int | None:
+        if process.pid is None or psutil.pid_exists(process.pid) or next(asked) < 6:
+            return None
+        return super(ForkedWorkerProcess, process).exitcode
+
+    setattr(ForkedWorkerProcess, "exitcode", property(exitcode))  # noqa: B010
+    # The machine may be busy.
+    worker_process._EXIT_SECONDS = 100.0  # pyright: ignore[reportPrivateUsage]
+    worker = WorkerProcess()
+    worker.start({}, lambda: 100.0, [LOADED_AHEAD])
+    worker.kill()
+    assert worker.receive() is None
+    cause = worker.cause()
+    worker.clear()
+    return cause
+
+
 @pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
+    return in_another_process("in_a_program")
+
+
+def in_another_process(call: str) -> Any:
+    """Return the result of a function of this module; a process has one fork server."""
     program = (
         "import json; from tests.runner.pool import test_fork_server as here;"
-        "print(json.dumps(here.in_a_program()))"
+        f"print(json.dumps(here.{call}()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -80,6 +110,10 @@ def test_those_that_replace_others_are_forked_off_the_same_server(
 
 def test_how_one_ended_is_known(seen: dict[str, Any]):
     assert seen["cause"] == "SIGKILL(-9)"
+
+
+def test_how_one_ended_is_known_though_the_server_passes_it_on_later():
+    assert in_another_process("ended_late") == "SIGKILL(-9)"
 
 
 def test_interrupts_wait_while_the_server_loads(seen: dict[str, Any]):

@@ -85,7 +85,7 @@ def test_large_functions_are_packed_first_the_largest_before_others(
     functions = {f"f{at}": Fn((0,) * size) for at, size in enumerate(sizes)}
     stage = pooled_stage(store, [Add(1)], Program(functions))
     order: list[int] = []
-    while (ready := stage.encode_some()) is not None:
+    while (ready := stage.writer.encode_some()) is not None:
         order += ready.functions
     assert order == [3, 5, 1, 0, 2, 4]
 
@@ -108,7 +108,7 @@ def test_where_costs_are_known_the_first_functions_are_work_for_a_while(
     if pace is not None:
         COST_MODEL.update(passes, [pace * BYTES_PER_NODE], 1)
     stage = pooled_stage(store, passes, program(*range(60)))
-    first, second = stage.encode_some(), stage.encode_some()
+    first, second = stage.writer.encode_some(), stage.writer.encode_some()
     COST_MODEL.forget(passes)
     assert isinstance(first, FunctionsReady)
     assert isinstance(second, FunctionsReady)
@@ -132,7 +132,7 @@ def slots_of(stage: RemoteStage) -> FunctionIndex:
 def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: ModuleStore):
     functions = {f"f{at}": Fn((0,) * at) for at in range(3)}
     stage = pooled_stage(runs, [Add(1)], Program(functions))
-    ready = stage.encode_some()
+    ready = stage.writer.encode_some()
     assert isinstance(ready, FunctionsReady)
     assert len(set(ready.weights)) == 1
     slots = [slots_of(stage)[at] for at in range(3)]
@@ -143,14 +143,14 @@ def test_functions_of_a_bundle_are_in_the_same_place_and_weigh_alike(runs: Modul
 
 def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: ModuleStore):
     stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
-    stage.encode_some()
+    stage.writer.encode_some()
     alone = apart(stage, 1)[1]
     assert decode(alone, RunAdapter(), runs.blobs, None) == Fn((2,))
 
 
 def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: ModuleStore):
     stage = pooled_stage(runs, [Add(1)], program(*range(1, 8)))
-    stage.encode_some()
+    stage.writer.encode_some()
     assert [*apart(stage, 0)] == [0]
     assert not apart(stage, 1, 2)
     assert [*apart(stage, 2)] == [2]
@@ -160,7 +160,7 @@ def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: ModuleS
 def test_a_large_function_that_is_run_alone_is_not_packed_again(runs: ModuleStore):
     large = Fn(tuple(range(10_000)))
     stage = pooled_stage(runs, [Add(1)], Program({"f0": large, "f1": Fn((1,))}))
-    stage.encode_some()
+    stage.writer.encode_some()
     assert not apart(stage, 0)
 
 
@@ -178,16 +178,16 @@ def test_a_small_stage_of_one_job_has_no_files_and_each_job_has_all_of_it(
     passes: list[Pass] = [Add(1)]
     COST_MODEL.forget(passes)
     one = pooled_stage(runs, passes, program(1))
-    one.encode_some()
+    one.writer.encode_some()
     assert whole(one, 0) == ([], [0], True)
     COST_MODEL.update(passes, [1e-9], 1)
     light = pooled_stage(runs, passes, program(1, 2, 3))
-    light.encode_some()
+    light.writer.encode_some()
     assert whole(light, 0, 1, 2) == whole(light, 2) == ([], [0, 1, 2], True)
     COST_MODEL.forget(passes)
     COST_MODEL.update(passes, [1.0], 1)
     heavy = pooled_stage(runs, passes, program(1, 2, 3))
-    heavy.encode_some()
+    heavy.writer.encode_some()
     files, attached, is_all = whole(heavy, 0, 1, 2)
     assert (len(files), attached, is_all) == (3, [], False)
     COST_MODEL.forget(passes)
@@ -195,7 +195,7 @@ def test_a_small_stage_of_one_job_has_no_files_and_each_job_has_all_of_it(
 
 def test_a_large_function_has_files(runs: ModuleStore):
     stage = pooled_stage(runs, [Add(1)], Program({"f0": Fn(tuple(range(40_000)))}))
-    stage.encode_some()
+    stage.writer.encode_some()
     files, attached, is_all = whole(stage, 0)
     assert (len(files), attached, is_all) == (3, [], False)
 
@@ -204,10 +204,10 @@ def test_all_are_packed_for_those_that_read_them_though_the_rest_stays_here(
     store: ModuleStore,
 ):
     stage = pooled_stage(store, [Add(1)], program(*range(40)))
-    stage.encode_some()
+    stage.writer.encode_some()
     assert not slots_of(stage).is_written(39)
     stage.is_reclaimed = True
-    while stage.encode_some() is not None:
+    while stage.writer.encode_some() is not None:
         pass
     assert slots_of(stage).is_written(39)
 
@@ -234,7 +234,7 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
         observers=[counter],
     )
     stage.encode_spec()
-    stage.encode_some()
+    stage.writer.encode_some()
     spec = Path(runs.folder.path, spec_file_name(1)).stat().st_size
     assert counter.sent - spec == len(packed[0].batch.payload)
     assert not apart(stage, 1)  # there is no object to pack anew
