@@ -285,7 +285,7 @@ def test_a_runner_that_is_dropped_closes_its_own(openings: list[Opening]):
 def test_the_command_opens_it_and_closes_it(openings: list[Opening], tmp_path: Path):
     path = tmp_path / "one.relay"
     path.write_text("def @main(%x: float32) { %x }")
-    words = ["opt", str(path), "-p", "InferType", "--isolate"]
+    words = ["opt", str(path), "-p", "InferType", "--isolate", "--quiet"]
     ran = CliRunner().invoke(main, [*words, "--executor", "threads://here"])
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert ran.stdout == CliRunner().invoke(main, [*words, "-j2"]).stdout

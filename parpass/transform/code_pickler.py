@@ -10,6 +10,8 @@ From Python 3.14 on annotations are evaluated when they are asked for, which fai
 they name what only type checkers see. Cloudpickle evaluates those of functions, and
 leaves those of classes behind. What `dataclasses` have instead, `typing.ForwardRef`,
 holds all variables of its module.
+
+What a `lazy` statement (Python 3.15) leaves among the global names cannot be pickled.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from types import CodeType, FunctionType
 from typing import Any, ForwardRef, NoReturn, cast
 
 import cloudpickle
+
+from parpass.transform.code_names import load_lazy_imports
 
 _NONE: Mapping[type, Callable[[Any], Any]] = {}
 _CACHED = type(functools.cache(len))
@@ -89,18 +93,25 @@ class CodePickler(cloudpickle.Pickler):
         Cloudpickle makes a class without slots of it, whose instances have another
         state, which those of the class itself cannot be given.
         """
+        made = self._reduced(obj)
+        # Not `isinstance`, as an object may claim to be of another class.
+        kind = cast("type[Any]", type(obj))
+        is_by_value = type(made) is tuple
+        if kind is FunctionType and is_by_value and load_lazy_imports(obj):
+            return self._reduced(obj)
+        is_class = issubclass(kind, type)
+        return _with_annotations(obj, _with_slots(obj, made)) if is_class else made
+
+    def _reduced(self, obj: Any) -> Any:
         try:
-            made: Any = super().reducer_override(obj)
+            return super().reducer_override(obj)
         except Exception:
             error = _annotations_error(obj)
             if error is None or type(obj) is not FunctionType:
                 raise
-            made = super().reducer_override(_without_annotations(obj))
+            made: Any = super().reducer_override(_without_annotations(obj))
             made[2][1]["__annotate__"] = functools.partial(_fail, error)
             return made
-        # Not `isinstance`, as an object may claim to be of another class.
-        is_class = issubclass(cast("type[Any]", type(obj)), type)
-        return _with_annotations(obj, _with_slots(obj, made)) if is_class else made
 
 
 def _annotations_error(obj: Any) -> Exception | None:

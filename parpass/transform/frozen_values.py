@@ -118,8 +118,11 @@ def _has_native_state(kind: type[Any], first: type[Any]) -> bool:
 
     An extension module may define such a class, as `array.array` is one.
     """
-    pointers = len(_slots(kind)) + bool(kind.__dictoffset__)
-    pointers += bool(kind.__weakrefoffset__)
+    # Python may keep attributes and weak references before an instance, not in it.
+    # Behind items, whose number varies, attributes are the last.
+    kept = kind.__dictoffset__, kind.__weakrefoffset__
+    within = [at for at in kept if at >= first.__basicsize__ or at == -_POINTER]
+    pointers = len(_slots(kind)) + len(within)
     return kind.__basicsize__ > first.__basicsize__ + pointers * _POINTER
 
 

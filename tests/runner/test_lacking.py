@@ -100,7 +100,8 @@ class Ask(FunctionPass):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")  # of forking where there are threads
     multiprocessing.set_start_method("spawn")
-    for ask in (Ask("spawn", True), Ask(None, False), Ask("fork", True)):
+    asked = [Ask(one, True) for one in ("spawn", "fork", "forkserver")]
+    for ask in (Ask(None, False), *asked):
         assert [one for one in run(ask, (1,)) if "fork" not in one] == []
     print("done")
 """

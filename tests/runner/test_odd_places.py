@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import zipapp
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import nbclient
 import pytest
@@ -50,7 +52,7 @@ class Where(FunctionPass):
         return func.with_values((*func.values, os.getpid()))
 
 def places(mod):
-    return {function.values[1] for function in mod.functions.values()}
+    return {function.values[-1] for function in mod.functions.values()}
 
 def run(runner=parpass):
     sync = getattr(runner, "run_sync", None)
@@ -123,19 +125,102 @@ if __name__ == "__main__":
 """
 
 OPTIONS = """
+NEW = "context_aware_warnings", "thread_inherit_context"  # from Python 3.14 on
+
 class Options(FunctionPass):
     pass_info = PassInfo(0, "Options")
 
     def transform_function(self, func, mod, ctx):
         flags = sys.flags
-        told = (flags.optimize, flags.utf8_mode, flags.dev_mode)
-        return func.with_values(map(int, (*told, flags.warn_default_encoding)))
+        told = [flags.optimize, flags.utf8_mode, flags.dev_mode]
+        told += [flags.warn_default_encoding, *(getattr(flags, one, 0) for one in NEW)]
+        return func.with_values(map(int, told))
 
 serial = Options()(program(1, 2, 3))
 for settings in {"context": pooled()}, {"isolated": True}:
     made = parpass.run_pipeline_sync(program(1, 2, 3), Options(), **settings, workers=1)
     if made != serial:  # nothing is asserted under -O
         sys.exit(f"{made} {serial}")
+print("done")
+"""
+
+FILTERS_OF_A_CONTEXT = """
+class Warn(FunctionPass):
+    pass_info = PassInfo(0, "Warn")
+
+    def transform_function(self, func, mod, ctx):
+        warnings.warn("shown", DeprecationWarning)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warnings.warn("recorded")
+        assert len(told) == 1, told
+        return func.with_values((*func.values, os.getpid()))
+
+told = []
+warnings.showwarning = lambda message, *_: told.append(str(message))
+
+def told_in(where):
+    told.clear()
+    try:
+        where()
+    except DeprecationWarning as error:
+        told.append(repr(error))
+    return [*told]
+
+for action in "always", "ignore", "error":
+    warnings.simplefilter(action)
+    here = told_in(lambda: Warn()(program(1, 2, 3)))
+    there = told_in(lambda: parpass.run_pipeline_sync(
+        program(1, 2, 3), Warn(), context=pooled(), workers=1))
+    assert there == here, (action, here, there)
+print("done")
+"""
+
+REMOTE_SCRIPT = """
+import pathlib, signal, tempfile, threading
+
+class Wait(FunctionPass):
+    pass_info = PassInfo(0, "Wait")
+
+    def transform_function(self, func, mod, ctx):
+        begun.write_bytes(b"begun")
+        return func.with_values((*func.values, int(sent.read_bytes()), os.getpid()))
+
+def send():
+    begun.read_bytes()
+    sys.remote_exec(os.getpid(), script)
+    # Wakes the main thread, which waits for the worker.
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, lambda *_: None)
+with tempfile.TemporaryDirectory() as folder:
+    begun, sent, script = (pathlib.Path(folder, one) for one in ("begun", "sent", "it"))
+    os.mkfifo(begun)
+    os.mkfifo(sent)
+    script.write_text(f"import pathlib; pathlib.Path({str(sent)!r}).write_bytes(b'7')")
+    threading.Thread(target=send).start()
+    made = parpass.run_pipeline_sync(program(1), Wait(), context=pooled(), workers=1)
+    assert os.getpid() not in places(made)
+    assert [one.values[:2] for one in made.functions.values()] == [(1, 7)]
+print("done")
+"""
+
+# Before Python 3.15 nothing is lazy here.
+LAZY_IMPORT = """
+__lazy_modules__ = ["xml.etree.ElementTree"]
+import xml.etree.ElementTree
+
+class Parse(FunctionPass):
+    pass_info = PassInfo(0, "Parse")
+
+    def transform_function(self, func, mod, ctx):
+        tag = xml.etree.ElementTree.fromstring("<abc/>").tag
+        return func.with_values((*func.values, len(tag)))
+
+made = parpass.run_pipeline_sync(
+    program(1, 2, 3), [Parse(), Where()], context=pooled(), workers=1)
+assert os.getpid() not in places(made)
+assert {one.values[1] for one in made.functions.values()} == {3}
 print("done")
 """
 
@@ -213,7 +298,10 @@ def test_a_program_given_on_the_command_line():
     run_program([sys.executable, "-c", PROGRAM + "\nmain()"])
 
 
-_OTHERS = [["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]]
+_OTHERS = [
+    *(["-OO"], ["-X", "utf8"], ["-X", "dev"], ["-X", "warn_default_encoding"]),
+    *(["-X", "context_aware_warnings=1"], ["-X", "thread_inherit_context=1"]),
+]
 
 
 @pytest.mark.parametrize(
@@ -234,6 +322,15 @@ def test_a_module_that_is_run_as_a_program(tmp_path: Path):
     run_program([sys.executable, "-m", "compile_it"], cwd=tmp_path)
 
 
+def test_filters_of_the_process_hold_where_others_are_of_a_context():
+    options = ["-X", "context_aware_warnings=1"]
+    run_program([sys.executable, *options, "-c", PROGRAM + FILTERS_OF_A_CONTEXT])
+
+
+def test_a_program_whose_imports_are_lazy():
+    run_program([sys.executable, "-c", PROGRAM + LAZY_IMPORT])
+
+
 def test_a_zipapp(tmp_path: Path):
     source = tmp_path / "source"
     source.mkdir()
@@ -252,11 +349,33 @@ def test_a_forked_child_leaves_the_processes_of_its_parent_alone(rest: str):
     run_program([sys.executable, "-c", PROGRAM + rest])
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_a_daemon_process_stays_in_process_and_says_so(start: str, tmp_path: Path):
     script = tmp_path / "daemon.py"
     script.write_text(PROGRAM + DAEMON)
     run_program([sys.executable, str(script), start])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="no sys.remote_exec")
+def test_a_script_that_is_sent_to_the_program_leaves_its_run_alone():
+    run_program([sys.executable, "-c", PROGRAM + REMOTE_SCRIPT])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="asyncio has no call graph")
+def test_the_call_graph_of_asyncio_has_a_run_and_leaves_it_alone():
+    names: set[str] = set()
+
+    async def look() -> Program:
+        run = parpass.run_pipeline(program(1, 2), Add(1), context=pooled(), workers=1)
+        task = asyncio.ensure_future(run)
+        while not task.done():
+            graph: Any = vars(asyncio)["capture_call_graph"](task)
+            names.update(one.frame.f_code.co_name for one in graph.call_stack)
+            await asyncio.sleep(0)
+        return await task
+
+    assert asyncio.run(look()) == Add(1)(program(1, 2))
+    assert "run_pipeline" in names
 
 
 def test_a_notebook(tmp_path: Path):

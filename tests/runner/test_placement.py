@@ -22,8 +22,8 @@ from parpass.transform import FunctionPass, PassContext, PassInfo, register_adap
 from parpass.transform.budget import UNLIMITED
 from parpass.transform.plan.commands import StageResult, StepRecord
 from tests.support.registering import registering_for_a_while
+from tests.support.runner import pooled
 from tests.support.runner.executors import ThreadExecutor
-from tests.support.runner.pooled import pooled
 from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, Keep
 
@@ -201,8 +201,9 @@ def test_sizes_are_asked_here_twice_a_function_and_stage_at_most(
         register_adapter(SizedProgram, Sizes())
         Add(1)(mod)
         assert Sizes.asked == []  # a serial run
-        for context in (PassContext(), pooled()):
-            runner.run_sync(mod, [Add(1), Keep(), Add(1)], context=context)
+        for config in (pooled.HERE, pooled.POOLED):
+            steps = [Add(1), Keep(), Add(1)]
+            runner.run_sync(mod, steps, context=PassContext(config=config))
             assert set(Sizes.asked) <= {os.getpid()}
             stages = 2
             assert len(Sizes.asked) <= stages * (2 * functions + few)

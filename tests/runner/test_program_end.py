@@ -91,7 +91,7 @@ def in_child():
     runner = parpass.open_runner(workers=2)
     run(runner)
 
-for method in ("fork", "spawn"):
+for method in ("fork", "spawn", "forkserver"):
     if __name__ == "__main__":
         child = multiprocessing.get_context(method).Process(target=in_child)
         child.start()

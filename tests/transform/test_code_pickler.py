@@ -157,6 +157,18 @@ class Adder:
 def function(value: int) -> str:
     return str(value)
 """
+# Before Python 3.15 these statements are not lazy, and nobody looks at the first line.
+LAZY = """
+__lazy_modules__ = ["xml.etree.ElementTree", "json"]
+import xml.etree.ElementTree
+from json import dumps
+
+def function(text):
+    return dumps([xml.etree.ElementTree.fromstring(text).tag, ""])
+
+from parpass.transform import code_pickler
+print(code_pickler.dumps(function).hex(), end="")
+"""
 ASKED = """
 import sys
 from parpass.transform.by_value import unpickle
@@ -221,6 +233,16 @@ def test_annotations_that_cannot_be_evaluated_fail_where_they_are_asked_for(
     assert type(sent[0]) is names["Adder"]
     assert sent[0] is not value[0]
     assert sent[0].options == value[0].options
+
+
+def test_a_function_has_what_its_lazy_statements_name():
+    # In a process where nothing has loaded it.
+    packed = subprocess.check_output([sys.executable, "-c", LAZY], text=True)
+    asked = (
+        "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1]))('<a/>'))"
+    )
+    told = subprocess.check_output([sys.executable, "-c", asked, packed], text=True)
+    assert told == '["a", ""]\n'
 
 
 def test_a_forward_reference_is_sent_without_its_module():

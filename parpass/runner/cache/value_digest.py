@@ -46,6 +46,7 @@ import msgspec
 from parpass.errors.core import describe_kind
 from parpass.program_modules import is_of_program
 from parpass.transform import Pass
+from parpass.transform.code_names import LAZY_IMPORT, named_globals
 from parpass.transform.passes import declared_cacheable
 
 # Packages whose objects say how passes run, and not what they do.
@@ -61,10 +62,12 @@ _MODULE_BOOKKEEPING = frozenset(
         *("__spec__", "__warningregistry__"),
     }
 )
+# Where a class has its annotations, or what computes them, from Python 3.14 on.
+_ANNOTATIONS = "__annotate_func__", "__annotations_cache__"
 _CLASS_BOOKKEEPING = frozenset(
     {
         *("__dict__", "__weakref__", "__slotnames__", "__static_attributes__"),
-        *("__annotations_cache__", "__msgspec_cache__", "_abc_impl"),
+        *(*_ANNOTATIONS, "__msgspec_cache__", "_abc_impl"),
     }
 )
 
@@ -328,6 +331,9 @@ class _Walk:
         if issubclass(kind, msgspec.Struct):
             self.add_struct(kind)
         attributes: dict[str, Any] = dict(vars(cast("type[Any]", kind)))
+        if any(map(attributes.get, _ANNOTATIONS)):
+            self.tag("annotations")
+            self.add(_annotations(cast("type", kind)))
         for attribute, value in sorted(attributes.items()):
             if attribute not in _CLASS_BOOKKEEPING:
                 self.tag("attribute", attribute)
@@ -359,11 +365,10 @@ class _Walk:
         variables = function.__globals__
         if is_of_program(variables.get("__name__")) and not _is_module(variables):
             # Where no module is digested, a function has what its code names.
-            for name in _names_in(code):
-                if name in variables:
-                    where = f"'{name}' of function '{function.__qualname__}'"
-                    self.tag("name", name)
-                    self.add_part(variables[name], where)
+            for name, value in named_globals(function).items():
+                where = f"'{name}' of function '{function.__qualname__}'"
+                self.tag("name", name)
+                self.add_part(value, where)
 
     def add_defaults_and_closure(self, function: FunctionType) -> None:
         self.add(function.__defaults__)
@@ -412,6 +417,11 @@ class _Walk:
             given = dict(cast("dict[str, Any]", vars(value)))
             self.add({n: given[n] for n in sorted(given) if n != "__wrapped__"})
 
+    def add_lazy(self, value: Any) -> None:
+        """Add what a lazy statement names; nothing has used it, and it stays lazy."""
+        self._names_program = True  # it may be of the program
+        self.tag("lazy", repr(value))
+
     def add_module(self, module: ModuleType) -> None:
         name = module.__name__
         self.tag("module", name)
@@ -443,16 +453,11 @@ def _is_module(variables: Mapping[str, Any]) -> bool:
     return name != "__main__" and getattr(module, "__dict__", None) is variables
 
 
-def _names_in(code: CodeType) -> set[str]:
-    inner = (_names_in(one) for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _annotations(function: FunctionType) -> Any:
+def _annotations(owner: FunctionType | type) -> Any:
     try:
-        return dict(function.__annotations__)
+        return dict(owner.__annotations__)
     except Exception:  # noqa: BLE001 -- from Python 3.14 on they are computed here
-        return getattr(function, "__annotate__", None)
+        return getattr(owner, "__annotate__", None)
 
 
 @functools.lru_cache(1 << 14)  # each run asks again, and code stays as it is
@@ -489,6 +494,7 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     threading.local: _Walk.add_local,
     FunctionType: _Walk.add_function,
     CodeType: _Walk.add_code,
+    LAZY_IMPORT: _Walk.add_lazy,
     CellType: _Walk.add_cell,
     MethodType: _Walk.add_method,
     **dict.fromkeys((BuiltinFunctionType, MethodWrapperType), _Walk.add_builtin),

@@ -31,6 +31,7 @@ from parpass.transform.budget import (
 )
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
+from parpass.transform.code_names import named_globals, names_in
 from parpass.transform.passes import declared_cacheable, holders_of
 from parpass.transform.plan.invoke import applies_to, transform_function
 
@@ -94,11 +95,8 @@ def _referenced_code(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
 
 
 def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    names = list(_global_names(function.__code__))
-    for name in names:
-        if name not in function.__globals__:
-            continue
-        value = function.__globals__[name]
+    names = names_in(function.__code__)
+    for name, value in named_globals(function).items():
         yield f"the global '{name}'", value
         if isinstance(value, types.ModuleType) and is_of_program(value.__name__):
             for one in names:
@@ -112,13 +110,6 @@ def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             continue  # it has no value yet
     for at, value in enumerate(function.__defaults__ or ()):
         yield f"the default value {at} of '{function.__name__}'", value
-
-
-def _global_names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)
 
 
 def _fingerprint(value: Any) -> Any:

@@ -35,9 +35,12 @@ def worker_env(hash_seed: int | None = None) -> dict[str, str]:
 
 def _interpreter_options() -> dict[str, str]:
     flags = sys.flags
+    # From Python 3.14 on; what older ones do not have, they do not read.
+    newer = "context_aware_warnings", "thread_inherit_context"
     return {
         "PYTHONOPTIMIZE": str(flags.optimize),
         "PYTHONUTF8": str(flags.utf8_mode),
         "PYTHONDEVMODE": "1" if flags.dev_mode else "",
         "PYTHONWARNDEFAULTENCODING": "1" if flags.warn_default_encoding else "",
+        **{f"PYTHON_{one.upper()}": str(getattr(flags, one, 0)) for one in newer},
     }

@@ -69,7 +69,7 @@ def by_parpass(text: str, passes: str) -> str:
 
 
 def opt(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["opt", *arguments])
+    return CliRunner().invoke(main, ["opt", "--quiet", *arguments])
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from parpass.transform import (
 )
 from parpass.transform.function_copies import round_trip_all
 from tests.conftest import RunnerOf
+from tests.runner.check.lazily_imported import UsesLazyImports
 from tests.runner.check.outside_readers import PURE, READS, Ask, AskUndeclared
 from tests.support.registering import registering_for_a_while
 from tests.support.relay.breaking import PROGRAM
@@ -108,7 +109,10 @@ def test_what_differs_is_shown(checker: ContractChecker):
 
 @pytest.mark.parametrize(
     "a_pass",
-    [careless.Orderly(), careless.Copies(), Add(2), AddFrom("f1"), FailOn(2)],
+    [
+        *(careless.Orderly(), careless.Copies(), Add(2), AddFrom("f1"), FailOn(2)),
+        UsesLazyImports(),
+    ],
 )
 def test_a_pass_that_keeps_the_contract_is_not(checker: ContractChecker, a_pass: Pass):
     assert fault(checker, a_pass) is None

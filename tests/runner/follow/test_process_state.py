@@ -96,7 +96,7 @@ def test_how_multiprocessing_starts_processes_follows(runner: Runner):
         return multiprocessing.get_start_method(allow_none=True)
 
     try:
-        for method in ("spawn", None):
+        for method in ("spawn", "forkserver", None):
             multiprocessing.set_start_method(method, force=True)
             assert seen_in_workers(runner, read) == method
     finally:

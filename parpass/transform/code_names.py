@@ -1,0 +1,75 @@
+"""The global names that code has, and what they stand for."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+import types
+from collections.abc import Collection, Sequence
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from parpass.fork_safety import forks_wait
+from parpass.lazy_loader import load_module
+
+
+class _NeverBound:
+    """Stands for the class of lazy imports, which Python has from 3.15 on."""
+
+
+# What a `lazy` statement (PEP 810) binds a name to until it is first used.
+LAZY_IMPORT: type[Any] = getattr(types, "LazyImportType", _NeverBound)
+
+
+def names_in(code: CodeType) -> list[str]:
+    """Return the names of globals and attributes in code and the code in it, sorted."""
+    inner = (names_in(one) for one in code.co_consts if isinstance(one, CodeType))
+    return sorted(set(code.co_names).union(*inner))
+
+
+def load_lazy_imports(function: FunctionType) -> bool:
+    """Import what a function names and `lazy` statements delay, as its first use does.
+
+    What cannot be imported stays as it is: the error is of its use.
+
+    Returns:
+        Whether something was imported.
+    """
+    variables, names = function.__globals__, names_in(function.__code__)
+    known = [name for name in names if name in variables]
+    loaded = 0
+    for name in known:
+        if type(variables[name]) is LAZY_IMPORT:
+            # A module may raise any error.
+            with contextlib.suppress(Exception), forks_wait():
+                variables[name] = variables[name].resolve()
+                loaded += 1
+    # Of `lazy import a.b` that is `a` alone: `a.b` is imported by its use.
+    for module in _used_submodules([variables[name] for name in known], names):
+        with contextlib.suppress(Exception):
+            load_module(module)
+            loaded += 1
+    return loaded > 0
+
+
+def _used_submodules(values: Sequence[Any], names: Sequence[str]) -> set[str]:
+    """Return the submodules of modules that lazy statements and code name."""
+    found: set[str] = set()
+    roots = {one.__name__ for one in values if isinstance(one, ModuleType)}
+    lazy: Collection[str] = getattr(sys, "lazy_modules", ())
+    for module in list(lazy):
+        parts = module.split(".")
+        for at in range(1, len(parts)):
+            if ".".join(parts[:at]) in roots:
+                used = itertools.takewhile(names.__contains__, parts[at:])
+                found.add(".".join([*parts[:at], *used]))
+    return found - sys.modules.keys()
+
+
+def named_globals(function: FunctionType) -> dict[str, Any]:
+    """Return the globals that a function names, with what lazy statements delay."""
+    load_lazy_imports(function)
+    variables = function.__globals__
+    names = names_in(function.__code__)
+    return {name: variables[name] for name in names if name in variables}
