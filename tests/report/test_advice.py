@@ -285,7 +285,7 @@ def test_start_up_is_told_apart_from_the_run():
     parts = {"beforehand": 0.5, "loading": 0.25, "starting": 1.0}  # by 4 workers
     first = report(seconds=2.0, in_workers=1.25, serial_seconds=2.0, **parts)
     assert (first.start_up, first.speedup, first.warm_speedup) == (1.0, 1.0, 2.0)
-    told = "2.00 s (start-up 1.00 s). Measured speed-up 2.00x (1.00x with start-up), ideal "
+    told = "2.00 s (start-up 1.00 s). Measured speed-up 2.00x (1.00x with start-up), "
     assert first.headline.startswith(told)
     assert first.lines()[0] == ("local start-up", 0.75, "imports, starting workers")
     assert "start-up" not in report(beforehand=0.4).headline

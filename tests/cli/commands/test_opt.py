@@ -271,7 +271,7 @@ def test_where_the_time_went_is_shown_of_every_run(model: Path, passes: str):
 
 def test_a_run_is_compared_with_a_serial_one_where_that_is_asked_for(model: Path):
     told = opt(model, "-p", "InferType", "-j2", "--explain-speed")
-    assert "speed-up over a serial run not measured" in " ".join(told.stderr.split())
+    assert "Speed-up over a serial run not measured" in " ".join(told.stderr.split())
     options = ("--explain-speed", "--compare-serial", "--statistics")
     compared = opt(model, "-p", "InferType", "-j2", "--isolate", *options)
     assert compared.stdout == TYPED
