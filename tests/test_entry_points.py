@@ -160,7 +160,7 @@ def test_its_failures_are_replayed(tmp_path: Path):
         tmp_path, "opt", "a.words", "-p", "Refuse", "-j0", "--reproducer", "r.txt"
     )
     assert "ValueError: no" in failed.stderr
-    assert "The same failure" in command(tmp_path, "replay", "r.txt").stderr
+    assert "Reproduced the same failure" in command(tmp_path, "replay", "r.txt").stderr
 
 
 def test_a_record_is_told_by_suffix_and_found_among_all(folder: Path):
@@ -330,5 +330,5 @@ def test_an_executor_without_its_library_names_the_extra(
 def test_a_text_that_is_no_url_is_refused_at_once(text: str):
     with pytest.raises(ArgumentError, match="such as 'dask://host:8786', got"):
         open_runner(executor=text)
-    with pytest.raises(ArgumentError, match="beside an executor"):
+    with pytest.raises(ArgumentError, match="expected workers or executor, got both"):
         open_runner(executor="dask://one:8786", workers=2)

@@ -56,7 +56,7 @@ class Absent:
     def __init__(self) -> None:
         page = (ROOT / "docs/for-tvm-users.md").read_text(encoding="utf-8")
         [listing] = re.findall(
-            r"^## What is not there.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
+            r"^## Missing names by path.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
         )
         self.modules: list[str] = []
         self.names: dict[str, list[str]] = {}

@@ -328,5 +328,5 @@ def test_the_programs_of_the_page_run(tmp_path: Path):
         timeout=200,
     )
     assert (result.returncode, result.stderr) == (0, "")
-    assert re.search("(Ideal|Estimated) speed-up", result.stdout)
+    assert re.search("serial run not measured|without workers", result.stdout)
     assert "Advice: " in result.stdout

@@ -54,7 +54,7 @@ class ParallelOptMain(xDSLOptMain):
         arg_parser.prog = "parpass mlir-opt"
         arg_parser.epilog = (
             "Example: parpass mlir-opt program.mlir -p canonicalize,cse -j 4. Exit "
-            "codes are those of xdsl-opt: 0 ok, 1 something failed, 2 the command is "
+            "codes: those of xdsl-opt, 0 ok, 1 something failed, 2 the command is "
             "wrong, 130 interrupted."
         )
         super().register_all_arguments(arg_parser)

@@ -117,7 +117,7 @@ def test_a_pass_that_takes_the_processor_is_interrupted(tmp_path: Path):
     path = tmp_path / "failure.txt"
     write_overspending(path, "FunctionTimeoutError", "burn", cpu_limit=0.1)
     result = command("replay", path)
-    assert "more time of the processor than its cpu_limit of 0.1 s" in result.stderr
+    assert "more CPU time than its cpu_limit of 0.1 s" in result.stderr
     assert "Reproduced the same failure.\n" in result.stderr
 
 

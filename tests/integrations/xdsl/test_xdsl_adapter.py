@@ -313,7 +313,10 @@ def test_programs_are_compared_line_by_line(tmp_path: Path):
         return found.stdout.splitlines()
 
     assert differences(PROGRAM) == ["equal: 3 functions"]
-    [found] = differences(PROGRAM.replace("arith.addi %0, %1", "arith.addi %1, %1"))
+    found, *shown = differences(
+        PROGRAM.replace("arith.addi %0, %1", "arith.addi %1, %1")
+    )
+    assert [line[0] for line in shown if line[0] in "+-"] == ["-", "+"]
     assert found == (
         "function 'second': line 4: '%2 = arith.addi %0, %1 : i32' and "
         "'%2 = arith.addi %1, %1 : i32'"

@@ -132,7 +132,7 @@ def test_under_another_release_operations_travel_as_text_with_one_warning(
     module = parsed("func.func @f() { func.call @g() : () -> () func.return }")
     xdsl_codec.is_tested.cache_clear()
     try:
-        with pytest.warns(SlowerRunWarning, match="tested on 0.0.0") as warned:
+        with pytest.warns(SlowerRunWarning, match="tested with xdsl 0.0.0") as warned:
             contents = [xdsl_codec.encode([module]), xdsl_codec.encode([module])]
         assert len(warned) == 1
         assert xdsl_codec.symbols_in(contents[0]) == ("g",)

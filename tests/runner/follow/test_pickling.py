@@ -52,8 +52,8 @@ def test_what_the_main_script_has_by_its_name_alone_is_told(
     pass_ = Add()
     pass_.part = Named()  # pyright: ignore[reportAttributeAccessIssue] -- a user's own
     assert find_unpicklable(pass_, "p") == (
-        "p.part: PicklingError: 'NAMED' is pickled by its name, and workers cannot "
-        "see names of the main script; define it in a module that they can import"
+        "p.part: PicklingError: 'NAMED' is pickled by its name, and workers have "
+        "no names of the main script; define it in a module that they can import"
     )
 
 
