@@ -23,7 +23,6 @@ from parpass.cli.options.listing import (
     pass_origin,
 )
 from parpass.transform import pass_keys, registered_passes
-from parpass.transform.pass_registry import ConstantFactory
 from tests.support.cases.files import Case, read_cases
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -35,14 +34,14 @@ def shipped_passes() -> Mapping[str, Callable[..., Any]]:
     """Return the factories of parpass's own passes, by name.
 
     Those of other compilers are known, too, where their integrations are loaded, and
-    those that a program registered, with or without a factory.
+    those that a program registered; a pass that it registered itself has no name.
     """
     names = [name for name, _ in described_passes()]  # which loads them
     known = registered_passes()
     return {
         name: known[name]
         for name in names
-        if not isinstance(known[name], ConstantFactory)
+        if hasattr(known[name], "__qualname__")
         and re.match(
             r"parpass\.(?!integrations\.)", getattr(known[name], "__module__", "")
         )
