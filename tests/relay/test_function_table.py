@@ -135,7 +135,7 @@ def test_a_full_disk_costs_results_and_one_warning(tmp_path: Path):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("pages", [16, 15, 14, 13])
+@pytest.mark.parametrize("pages", [16, 15, 14])  # with 13 all results fit
 def test_a_disk_that_is_full_but_for_some_pages(tmp_path: Path, pages: int):
     given = [str(tmp_path), str(4096 * pages), sys.executable, FULL + NO_ROOM]
     command = [*unsharing(), "/bin/sh", "-c", FULL_DISK, "sh", *given]
