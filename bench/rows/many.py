@@ -32,9 +32,11 @@ def _many(setting: Setting) -> Iterator[Line]:
     for name in ("first run", "second run"):
         figure = ratio(times, "limit", name)
         compares = f"{_WORKERS} processes that share nothing : {name} with as many"
-        yield Line(what, compares, figure, _OF_THE_LIMIT, times=times)
+        yield Line(what, compares, figure, _OF_THE_LIMIT, times=dict(times))
     figure = ratio(processor, "second run", "serial")
-    yield Line(what, "processor time, second run : serial", figure, times=processor)
+    yield Line(
+        what, "processor time, second run : serial", figure, times=dict(processor)
+    )
 
 
 ROWS = (Row("many", _many),)
