@@ -72,7 +72,9 @@ def test_without_small_work_all_goes_to_the_workers(threads: ThreadExecutor):
 
 def test_without_batches_each_function_is_packed_alone(runner: Runner):
     x = relay.var("x", shape=(2,))
-    mod = IRModule({f"f{at}": relay.Function((x,), relay.abs(x)) for at in range(200)})
+    # More than go in a message: each of several jobs would have all of them.
+    names = [f"f{at}" for at in range(1_000)]
+    mod = IRModule({name: relay.Function((x,), relay.abs(x)) for name in names})
     passes: list[Pass] = [relay.transform.InferType()]
     together = report(runner, passes, mod)
     alone = report(runner, passes, mod, batches=False)
