@@ -109,8 +109,14 @@ def command(
         text = Report(setting, report.machine, rows_in_order).as_json()
         FIGURES.write_text(text, encoding="utf-8")
         write_pages(Report.from_json(text))  # as it is read again, to the last digit
-    if any(line.is_error for lines in found.values() for line in lines):
-        raise SystemExit(1)
+    wrong = [
+        f"{name}: {line.what}: {line.note}"
+        for name, lines in found.items()
+        for line in lines
+        if line.is_error
+    ]
+    if wrong:
+        raise click.ClickException("\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from importlib.util import find_spec
 
 from bench.fresh import in_fresh_process
@@ -63,6 +64,7 @@ def measured(name: str, setting: Setting) -> list[Line]:
     try:
         return in_fresh_process(_lines, name, setting)
     except Exception as error:  # noqa: BLE001 -- shown in the table, and by exit code 1
+        traceback.print_exception(error)  # with that of the process
         reason = f"{type(error).__name__}: {error}"
         return [Line("measuring failed", "", None, note=reason, is_error=True)]
 

@@ -45,8 +45,7 @@ def test_the_command_shows_its_rows_and_writes_what_it_measured(
     file = tmp_path / "figures.json"
     smallest = ("--scale", "0.001", "--repeat", "1", "--workers", "1")
     done = run_bench(*smallest, "--rows", ",".join(rows), "--json", str(file))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(file.read_text())["rows"]
     assert list(found) == rows
     for name, lines in found.items():
