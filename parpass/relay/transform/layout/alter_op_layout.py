@@ -20,6 +20,7 @@ from parpass.relay.op.nn.conv import ConvAttrs
 from parpass.relay.transform.binding_check import expects_single_bindings
 from parpass.relay.transform.layout.layout_rewriter import LayoutRewriter
 from parpass.relay.type_inference.infer import typed_function
+from parpass.runtime.dtypes import computed_in
 from parpass.target.target import Target
 from parpass.target.vector_registers import VectorRegisters
 from parpass.transform import FunctionPass, PassContext, PassInfo, register_pass
@@ -32,6 +33,7 @@ _SAME = {axes: Op.get(f"nn.conv{axes}d") for axes in SPATIAL}
 _BLOCKED = {**_SAME, 2: Op.get("nn.contrib_conv2d_NCHWc")}
 _DEPTHWISE = {**_SAME, 2: Op.get("nn.contrib_depthwise_conv2d_NCHWc")}
 _LAYOUT_TRANSFORM = Op.get("layout_transform")
+_FLOATS = [{"bfloat16"}, {"float16"}, {"float32"}, {"float64"}]
 
 
 def target_rules(target: Target | None) -> Mapping[str, Alter]:
@@ -56,7 +58,7 @@ def conv_for(target: Target) -> Alter:
     ) -> Expr | str:
         if not _is_plain(attrs, [*types, out_type]):
             return "only floats in NCHW, or NCW or NCDHW, of known lengths go in blocks"
-        longest = registers.lanes(out_type.dtype)
+        longest = registers.lanes(computed_in(out_type.dtype))
         outputs, per_group = types[1].shape[:2]
         if per_group == 1 and outputs == attrs.groups and outputs > 1:
             return _depthwise(attrs, inputs)
@@ -105,7 +107,7 @@ def _is_plain(attrs: ConvAttrs, types: list[Any]) -> bool:
         layouts == (f"NC{spatial}", f"OI{spatial}")
         and attrs.out_layout in ("", attrs.data_layout)
         and all(isinstance(one, TensorType) for one in types)
-        and {one.dtype for one in types} in ({"float32"}, {"float64"})
+        and {one.dtype for one in types} in _FLOATS
         and all(isinstance(dim, int) for one in types for dim in one.shape)
     )
 

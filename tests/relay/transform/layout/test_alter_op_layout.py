@@ -67,6 +67,18 @@ def test_a_network_keeps_its_meaning():
         assert_keeps_meaning(AlterOpLayout(), network(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_blocks_of_narrow_floats_are_as_long_as_vectors_of_what_they_are_computed_in(
+    dtype: str,
+):
+    data = relay.var("x", shape=(1, 32, 5, 5), dtype=dtype)
+    weight = relay.var("w", shape=(32, 32, 3, 3), dtype=dtype)
+    mod = module(relay.nn.relu(relay.nn.conv2d(data, weight, padding=1)))
+    with AVX512:
+        assert "NCHW16c" in AlterOpLayout()(mod).astext()
+        assert_keeps_meaning(AlterOpLayout(), mod)
+
+
 def test_what_is_registered_comes_first():
     mod = network()
     with AVX512, TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", lambda *_: None):  # pyright: ignore[reportUnknownLambdaType]

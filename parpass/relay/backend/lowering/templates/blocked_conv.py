@@ -18,7 +18,7 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import Tile, best_tile
-from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest
 from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
@@ -33,6 +33,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
     ramp,
+    suits_vectors,
     vector,
 )
 from parpass.tir.expr import Load, PrimExpr
@@ -49,14 +50,14 @@ def blocked_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     attrs = call.attrs
     inner = channel_block(attrs.data_layout)
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
-    if inner is None or lanes in (None, 1) or not takes(call):
+    if inner is None or lanes in (None, 1) or not suits_vectors(call):
         return None
     if attrs.kernel_layout not in packed_weights(len(attrs.strides), inner, lanes):
         return None
     shape = ConvShape.of(call)
     if shape.inputs % inner or shape.outputs % lanes:
         return None
-    return _BlockedConv(shape, call, store, lanes).stmt()
+    return _BlockedConv.loops(shape, call, store, lanes)
 
 
 class _Place(NamedTuple):

@@ -14,18 +14,12 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     with_input,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
-    is_flat,
+    in_memory,
     looped,
-    suits_vectors,
 )
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import PrimExpr
 from parpass.tir.stmt import Stmt
-
-
-def takes(call: OpCall[Any]) -> bool:
-    """Return whether the operands of a convolution suit templates, whatever layout."""
-    return is_flat(call.sources[1]) and suits_vectors(call)
 
 
 class ConvNest:
@@ -33,7 +27,7 @@ class ConvNest:
 
     Args:
         shape: The lengths.
-        call: The call; its operands are the images and the weight.
+        call: The call; its operands are the images and the weight, which is in memory.
         store: What is done with results.
         lanes: How many results a vector holds; None for as many as a register.
     """
@@ -56,6 +50,20 @@ class ConvNest:
         self.tile = self.chosen_tile()
         count = self.tile.rows * self.tile.columns * shape.phases
         self.sums = Accumulators(count, self.lanes, self.dtype)
+
+    @classmethod
+    def loops(
+        cls,
+        shape: ConvShape,
+        call: OpCall[Any],
+        store: Store,
+        lanes: int | None = None,
+    ) -> Stmt:
+        """Return the loops, with the weight in memory as they read it.
+
+        One that is computed, or of narrower floats, is computed once for all images.
+        """
+        return in_memory(call, lambda new: cls(shape, new, store, lanes).stmt(), {1})
 
     def chosen_tile(self) -> Tile:
         """Return how many results are computed at once."""

@@ -10,7 +10,7 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import Tile, best_tile
-from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest
 from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
@@ -25,6 +25,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
     ramp,
+    suits_vectors,
     vector,
 )
 from parpass.tir.expr import Load, PrimExpr
@@ -44,7 +45,7 @@ def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """
     attrs = call.attrs
     lanes = channel_block(attrs.data_layout)
-    if lanes in (None, 1) or not takes(call):
+    if lanes in (None, 1) or not suits_vectors(call):
         return None
     if attrs.kernel_layout not in packed_weights(len(attrs.strides), 1, lanes):
         return None
@@ -53,7 +54,7 @@ def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
         return None
     if (shape.inputs, shape.outputs) != (1, 1):
         return None
-    return _DepthwiseConv(shape, call, store, lanes).stmt()
+    return _DepthwiseConv.loops(shape, call, store, lanes)
 
 
 class _DepthwiseConv(ConvNest):

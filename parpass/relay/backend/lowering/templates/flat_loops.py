@@ -7,7 +7,7 @@ floats that are contiguous in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from parpass.ir.types import PointerType, PrimType
@@ -187,7 +187,11 @@ def is_flat(source: Source) -> bool:
     return getattr(buffer.elem_offset, "value", None) == 0
 
 
-def in_memory(call: OpCall[Any], body: Callable[[OpCall[Any]], Stmt]) -> Stmt:
+def in_memory(
+    call: OpCall[Any],
+    body: Callable[[OpCall[Any]], Stmt],
+    wanted: Container[int] | None = None,
+) -> Stmt:
     """Return a statement with the operands of a call in memory, element after element.
 
     An operand that is computed before the call is computed once, not wherever it is
@@ -196,12 +200,13 @@ def in_memory(call: OpCall[Any], body: Callable[[OpCall[Any]], Stmt]) -> Stmt:
     Args:
         call: The call.
         body: What is done with the call of operands in memory.
+        wanted: Which operands are to be there, by number; None for all.
     """
     sources: list[Source] = []
     parts: list[Stmt] = []
     buffers: list[Buffer] = []
     for at, source in enumerate(call.sources):
-        if is_flat(source):
+        if is_flat(source) or (wanted is not None and at not in wanted):
             sources.append(source)
             continue
         buffer = scratch(source.shape, source.dtype, f"operand{at}")

@@ -20,7 +20,7 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     best_tile,
     loaded,
 )
-from parpass.relay.backend.lowering.templates.conv_nest import ConvNest, takes
+from parpass.relay.backend.lowering.templates.conv_nest import ConvNest
 from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
@@ -35,6 +35,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     looped,
     nested,
+    suits_vectors,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.tir.expr import Load, PrimExpr
@@ -50,7 +51,9 @@ def plain_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     plain = f"OI{SPATIAL[len(attrs.strides)]}"
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
         return None
-    return PlainConv(ConvShape.of(call), call, store).stmt() if takes(call) else None
+    if not suits_vectors(call):
+        return None
+    return PlainConv.loops(ConvShape.of(call), call, store)
 
 
 class Place(NamedTuple):

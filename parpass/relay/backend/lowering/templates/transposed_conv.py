@@ -20,7 +20,6 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_template,
 )
 from parpass.relay.backend.lowering.templates.accumulators import repeated
-from parpass.relay.backend.lowering.templates.conv_nest import takes
 from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
@@ -35,6 +34,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     looped,
     nested,
+    suits_vectors,
     vectorized,
 )
 from parpass.relay.backend.lowering.templates.plain_conv import Place, PlainConv
@@ -53,9 +53,9 @@ def transposed_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     plain = f"IO{SPATIAL[len(attrs.strides)]}"
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
         return None
-    if not takes(call):
+    if not suits_vectors(call):
         return None
-    return _TransposedConv(_TransposedShape.of(call), call, store).stmt()
+    return _TransposedConv.loops(_TransposedShape.of(call), call, store)
 
 
 class _TransposedShape(ConvShape):

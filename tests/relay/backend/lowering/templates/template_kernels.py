@@ -38,6 +38,7 @@ class TemplateKernel:
         attrs: Its attributes.
         shapes: Those of its operands.
         dtype: That of all.
+        is_computed: Whether operands are computed, and not in memory.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class TemplateKernel:
         attrs: Attrs,
         *shapes: tuple[int, ...],
         dtype: str = "float32",
+        is_computed: bool = False,
     ) -> None:
         self._template, self._attrs, self._dtype = template, attrs, dtype
+        self._is_computed = is_computed
         self._op = Op.get(name)
         self.arrays = [_array(at, shape, dtype) for at, shape in enumerate(shapes)]
         self._result: Any = self._op.compute(attrs, *self.arrays)
@@ -71,6 +74,8 @@ class TemplateKernel:
         ]
         *operands, more, result = buffers
         sources = [_source(one) for one in operands]
+        if self._is_computed:
+            sources = [one._replace(buffer=None) for one in sources]
 
         def store(indices: Indices, value: tir.PrimExpr) -> tir.Stmt:
             total = value + tir.BufferLoad(more, indices)
