@@ -29,11 +29,13 @@ from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
 
-_INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
+INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
 _MOST_LANES = 16
 
 
-class _Loop(NamedTuple):
+class Loop(NamedTuple):
+    """A loop over 0 to below an extent."""
+
     var: Var
     extent: int
 
@@ -48,51 +50,82 @@ def elementwise_nest(
         body: Returns what is done, by indices: stores, in whatever order.
         target: The machine; its registers say how long vectors are.
     """
-    loops: list[_Loop] = []
+    stmt, loops = joined_loops(shape, body)
+    if loops and loops[-1].extent and is_consecutive(stmt, loops[-1].var):
+        stmt = _in_vectors(stmt, loops.pop(), target)
+    return within_loops(loops, stmt)
+
+
+def joined_loops(
+    shape: Sequence[int], body: Callable[[list[PrimExpr]], Stmt]
+) -> tuple[Stmt, list[Loop]]:
+    """Return what is done for all indices of a shape, and the loops that it needs.
+
+    Those that all accesses run through in the same way are one.
+    """
+    loops: list[Loop] = []
     indices: list[PrimExpr] = []
     for at, dim in enumerate(shape):
         if dim == 1:
-            indices.append(IntImm(_INDEX, 0))
+            indices.append(IntImm(INDEX, 0))
         else:
-            loops.append(_Loop(Var(f"i{at}", _INDEX), dim))
+            loops.append(Loop(Var(f"i{at}", INDEX), dim))
             indices.append(loops[-1].var)
     stmt = body(indices)
     for at in reversed(range(len(loops) - 1)):
         joined = _joined(stmt, *loops[at : at + 2])
         if joined is not None:
             stmt, loops[at : at + 2] = joined[0], [joined[1]]
-    if loops and loops[-1].extent and _is_consecutive(stmt, loops[-1].var):
-        stmt = _in_vectors(stmt, loops.pop(), target)
+    return stmt, loops
+
+
+def within_loops(loops: Sequence[Loop], body: Stmt) -> Stmt:
+    """Return loops, the first one outermost."""
     for var, extent in reversed(loops):
-        stmt = _looped(var, extent, stmt)
-    return stmt
+        body = For(var, IntImm(INDEX, 0), IntImm(INDEX, extent), ForKind.SERIAL, body)
+    return body
 
 
-def _looped(var: Var, extent: int, body: Stmt, kind: ForKind = ForKind.SERIAL) -> Stmt:
-    return For(var, IntImm(_INDEX, 0), IntImm(_INDEX, extent), kind, body)
+def in_chunks_of(loop: Loop, size: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
+    """Return a loop over whole chunks, and what is done with a shorter one behind.
 
-
-def _in_vectors(stmt: Stmt, loop: _Loop, target: Target) -> Stmt:
-    """Return a loop whose rounds are run several at once, a shorter vector behind."""
-    lanes = min(_lanes(stmt, target), loop.extent)
-    whole, rest = divmod(loop.extent, lanes)
-
-    def vector(begin: PrimExpr, count: int) -> Stmt:
-        lane = Var("lane", _INDEX)
-        body = substitute(stmt, {loop.var: op.add(begin, lane)})
-        return _looped(lane, count, body, ForKind.VECTORIZED)
-
+    Args:
+        loop: The loop over single rounds.
+        size: How many of them are a chunk.
+        body: Given where a chunk begins, and how many it has.
+    """
+    whole, rest = divmod(loop.extent, size)
+    parts: list[Stmt] = []
     if whole == 1:
-        parts = [vector(IntImm(_INDEX, 0), lanes)]
-    else:
-        body = vector(op.multiply(loop.var, lanes), lanes)
-        parts = [_looped(loop.var, whole, body)]
+        parts.append(body(IntImm(INDEX, 0), size))
+    elif whole:
+        each = body(op.multiply(loop.var, size), size)
+        parts.append(within_loops([Loop(loop.var, whole)], each))
     if rest:
-        parts.append(vector(IntImm(_INDEX, whole * lanes), rest))
+        parts.append(body(IntImm(INDEX, whole * size), rest))
     return stmt_seq(*parts)
 
 
-def _lanes(stmt: Stmt, target: Target) -> int:
+def in_lanes(count: int, body: Callable[[Var], Stmt]) -> Stmt:
+    """Return a loop all of whose rounds are run at once."""
+    lane = Var("lane", INDEX)
+    start, end = IntImm(INDEX, 0), IntImm(INDEX, count)
+    return For(lane, start, end, ForKind.VECTORIZED, body(lane))
+
+
+def _in_vectors(stmt: Stmt, loop: Loop, target: Target) -> Stmt:
+    """Return a loop whose rounds are run several at once, a shorter vector behind."""
+
+    def vector(begin: PrimExpr, count: int) -> Stmt:
+        return in_lanes(
+            count, lambda lane: substitute(stmt, {loop.var: op.add(begin, lane)})
+        )
+
+    return in_chunks_of(loop, min(vector_lanes(stmt, target), loop.extent), vector)
+
+
+def vector_lanes(stmt: Stmt, target: Target) -> int:
+    """Return how many elements of what is stored are a vector."""
     bits = [
         max(data_type(one.buffer.dtype).bits, 8)
         for one in post_order(stmt)
@@ -101,9 +134,9 @@ def _lanes(stmt: Stmt, target: Target) -> int:
     return min(VectorRegisters.of(target).bits // max(bits), _MOST_LANES)
 
 
-def _joined(stmt: Stmt, outer: _Loop, inner: _Loop) -> tuple[Stmt, _Loop] | None:
+def _joined(stmt: Stmt, outer: Loop, inner: Loop) -> tuple[Stmt, Loop] | None:
     """Return what two loops do as one; None where some access needs to know both."""
-    both = _Loop(Var(outer.var.name, _INDEX), outer.extent * inner.extent)
+    both = Loop(Var(outer.var.name, INDEX), outer.extent * inner.extent)
     new = _InOneLoop(outer, inner, both.var).visit(stmt)
     assert isinstance(new, Stmt)
     return None if _reads(new, outer.var, inner.var) else (new, both)
@@ -113,12 +146,13 @@ def _reads(node: Node, *variables: Var) -> bool:
     return any(one in variables for one in post_order(node))
 
 
-class _AccessMutator(StmtExprMutator):
+class AccessMutator(StmtExprMutator):
     """Rewrites where elements are read and written; override `place`."""
 
     def place(
         self, buffer: Buffer, indices: Sequence[PrimExpr]
     ) -> tuple[Buffer, Sequence[PrimExpr]]:
+        """Return what is accessed instead."""
         raise NotImplementedError
 
     def visit_buffer_load_(self, op: BufferLoad) -> Node:
@@ -132,10 +166,10 @@ class _AccessMutator(StmtExprMutator):
         return BufferStore(buffer, value, indices)
 
 
-class _InOneLoop(_AccessMutator):
+class _InOneLoop(AccessMutator):
     """Has accesses use one variable in the place of two, as far as they can."""
 
-    def __init__(self, outer: _Loop, inner: _Loop, both: Var) -> None:
+    def __init__(self, outer: Loop, inner: Loop, both: Var) -> None:
         super().__init__()
         self._outer = outer
         self._inner = inner
@@ -182,7 +216,7 @@ def _above(expr: PrimExpr, var: Var) -> int | None:
     return None
 
 
-def _is_consecutive(stmt: Stmt, var: Var) -> bool:
+def is_consecutive(stmt: Stmt, var: Var) -> bool:
     """Return whether a variable counts neighbours in memory, and nothing else."""
     calls = (one for one in post_order(stmt) if isinstance(one, Call))
     names = {one.op.name for one in calls if isinstance(one.op, Op)}
@@ -191,7 +225,7 @@ def _is_consecutive(stmt: Stmt, var: Var) -> bool:
     return not _reads(_OfNeighbours(var).visit(stmt), var)
 
 
-class _OfNeighbours(_AccessMutator):
+class _OfNeighbours(AccessMutator):
     """Has accesses that go through neighbours, by a variable, use 0 in its place."""
 
     def __init__(self, var: Var) -> None:
@@ -202,5 +236,5 @@ class _OfNeighbours(_AccessMutator):
         self, buffer: Buffer, indices: Sequence[PrimExpr]
     ) -> tuple[Buffer, Sequence[PrimExpr]]:
         if indices and _above(indices[-1], self._var) is not None:
-            indices = [*indices[:-1], IntImm(_INDEX, 0)]
+            indices = [*indices[:-1], IntImm(INDEX, 0)]
         return buffer, indices

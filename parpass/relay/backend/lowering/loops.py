@@ -1,11 +1,10 @@
-"""Loops, as templates write them: over all indices of a shape, and sums over some."""
+"""Loops, as templates write them: over all indices of a shape, and what goes on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store
 from parpass.tir import op
 from parpass.tir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, decl_buffer
 from parpass.tir.expr.buffer import stored_as
@@ -64,61 +63,6 @@ def allocated(buffer: Buffer, body: Stmt) -> Stmt:
     return Allocate(buffer.data, stored_as(buffer.dtype), extents, None, body)
 
 
-def accumulated(
-    start: PrimExpr,
-    over: Sequence[int | PrimExpr],
-    step: Callable[[PrimExpr, list[PrimExpr]], PrimExpr],
-    then: Callable[[PrimExpr], Stmt],
-    name: str = "k",
-) -> Stmt:
-    """Return loops that accumulate values, and the statement that uses the total.
-
-    Args:
-        start: The initial value.
-        over: The lengths of the loops.
-        step: Returns the next value of the accumulator, from the current one and
-            indices.
-        then: Returns the statement that uses the total.
-        name: The prefix of the variables' names.
-    """
-    return accumulated_together(
-        [start],
-        over,
-        lambda known, at: [step(known[0], at)],
-        lambda known: then(known[0]),
-        name,
-    )
-
-
-def reductions(
-    out: Result,
-    over: Sequence[int],
-    step: Callable[[Indices, PrimExpr, Indices], PrimExpr],
-    store: Store,
-    start: PrimExpr | None = None,
-) -> Stmt:
-    """Return loops over a result, each of whose elements is accumulated by itself.
-
-    Args:
-        out: What the result is.
-        over: The lengths of the loops of each element.
-        step: Returns what comes of what there is, by the indices of the element and
-            those of its loops: `step(at, known, k)`.
-        store: Takes the elements.
-        start: What there is before the loops; None for 0.
-    """
-    begin = zero(out.dtype) if start is None else start
-    return nest(
-        out.shape,
-        lambda at: accumulated(
-            begin,
-            over,
-            lambda known, k: step(at, known, k),
-            lambda found: store(at, found),
-        ),
-    )
-
-
 def accumulated_together(
     starts: Sequence[PrimExpr],
     over: Sequence[int | PrimExpr],
@@ -126,9 +70,16 @@ def accumulated_together(
     then: Callable[[list[PrimExpr]], Stmt],
     name: str = "k",
 ) -> Stmt:
-    """Return what `accumulated` does, of several values at once.
+    """Return loops that accumulate values, and the statement that uses them.
 
     Each sees what the others were before the step or, those before it, after it.
+
+    Args:
+        starts: What they are before.
+        over: The lengths of the loops.
+        step: Returns what comes of the values that there are, by indices.
+        then: Returns the statement that uses the last ones.
+        name: What the variables' names begin with.
     """
     sums = [scratch((1,), start.dtype, f"sum{at}") for at, start in enumerate(starts)]
     known: list[PrimExpr] = [BufferLoad(one, [0]) for one in sums]

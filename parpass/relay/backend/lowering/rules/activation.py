@@ -9,7 +9,6 @@ from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.index_maps import counted
 from parpass.relay.backend.lowering.loops import (
-    accumulated,
     accumulated_together,
     allocated,
     nest,
@@ -17,6 +16,7 @@ from parpass.relay.backend.lowering.loops import (
     scratch,
     zero,
 )
+from parpass.relay.backend.lowering.reduction_loops import accumulated
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
@@ -83,8 +83,10 @@ def _along_rows(
         return accumulated(
             lowest(out.dtype),
             (out.shape[axis],),
-            lambda known, k: op.maximum(known, data.at(at(k))),
+            lambda k: data.at(at(k)),
             lambda largest: body(at, largest),
+            call.target,
+            op.maximum,
         )
 
     return nest([1 if at == axis else n for at, n in enumerate(out.shape)], row)
@@ -103,9 +105,6 @@ def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
             power = op.exp(op.subtract(data.at(at(k)), largest))
             return BufferStore(powers, power, k)
 
-        def add(total: PrimExpr, k: Indices) -> PrimExpr:
-            return op.add(total, BufferLoad(powers, k))
-
         def divided(total: PrimExpr) -> Stmt:
             def quotient(k: Indices) -> Stmt:
                 return store(at(k), op.div(BufferLoad(powers, k), total))
@@ -113,7 +112,11 @@ def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
             return elementwise_nest((length,), quotient, target)
 
         kept = elementwise_nest((length,), keep, target)
-        sums = accumulated(zero(out.dtype), (length,), add, divided)
+
+        def power(k: Indices) -> PrimExpr:
+            return BufferLoad(powers, k)
+
+        sums = accumulated(zero(out.dtype), (length,), power, divided, target)
         return allocated(powers, stmt_seq(kept, sums))
 
     return _along_rows(call, of_row)
@@ -128,9 +131,6 @@ def _log_softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
         def shifted(k: Indices) -> PrimExpr:
             return op.subtract(data.at(at(k)), largest)
 
-        def add(total: PrimExpr, k: Indices) -> PrimExpr:
-            return op.add(total, op.exp(shifted(k)))
-
         def less(total: PrimExpr) -> Stmt:
             of_all = scratch((1,), out.dtype, "logarithm")
 
@@ -141,7 +141,10 @@ def _log_softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
             loops = elementwise_nest((length,), difference, call.target)
             return allocated(of_all, stmt_seq(begin, loops))
 
-        return accumulated(zero(out.dtype), (length,), add, less)
+        def power(k: Indices) -> PrimExpr:
+            return op.exp(shifted(k))
+
+        return accumulated(zero(out.dtype), (length,), power, less, call.target)
 
     return _along_rows(call, of_row)
 
@@ -151,15 +154,16 @@ def _register(name: str, *, is_logarithm: bool) -> None:
     def template(call: OpCall[Any], store: Store) -> Stmt:
         predictions, targets = call.sources
 
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+        def product(k: Indices) -> PrimExpr:
             value = predictions.at(k)
             value = value if is_logarithm else op.log(value)
-            return op.add(total, op.multiply(value, targets.at(k)))
+            return op.multiply(value, targets.at(k))
 
         def done(total: PrimExpr) -> Stmt:
             return store((), quotient(op.neg(total), predictions.shape[0]))
 
-        return accumulated(zero(call.out.dtype), predictions.shape, more, done)
+        begin, over = zero(call.out.dtype), predictions.shape
+        return accumulated(begin, over, product, done, call.target)
 
 
 _register("nn.cross_entropy", is_logarithm=False)

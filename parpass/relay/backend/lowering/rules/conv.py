@@ -8,7 +8,8 @@ from parpass.relay.backend.lowering.index_maps import (
     layout_indices,
     window_element,
 )
-from parpass.relay.backend.lowering.loops import reductions, zero
+from parpass.relay.backend.lowering.loops import zero
+from parpass.relay.backend.lowering.reduction_loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     OpCall,
@@ -40,7 +41,7 @@ def _conv(call: OpCall[ConvAttrs], store: Store) -> Stmt:
     # Channels of the result; where there are none, nobody asks for one.
     per_group = max(1, kernel[0] // attrs.groups)
 
-    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def product(indices: Indices, k: Indices) -> PrimExpr:
         at = axis_values(indices, layout)
         channel = k[0]
         if attrs.groups > 1:
@@ -56,9 +57,9 @@ def _conv(call: OpCall[ConvAttrs], store: Store) -> Stmt:
         within = {"O": at["C"], "I": k[0], **dict(zip(spatial, k[1:], strict=True))}
         y = weight.at(layout_indices(within, attrs.kernel_layout))
         x, y = (op.cast_to(one, out.dtype) for one in (x, y))
-        return op.add(total, op.multiply(x, y))
+        return op.multiply(x, y)
 
-    return reductions(out, kernel[1:], more, store)
+    return reductions(out, kernel[1:], product, store, call.target)
 
 
 @register_template(*(f"nn.conv{rank}d_transpose" for rank in (1, 2, 3)))
@@ -74,7 +75,7 @@ def _conv_transpose(call: OpCall[ConvTransposeAttrs], store: Store) -> Stmt:
     entering = image[1] // attrs.groups
     leaving = max(1, kernel[1])  # as above
 
-    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def product(indices: Indices, k: Indices) -> PrimExpr:
         at = axis_values(indices, layout)
         channel = op.floordiv(at["C"], leaving) * entering + k[0]
         channel_out = op.floormod(at["C"], leaving)
@@ -97,6 +98,7 @@ def _conv_transpose(call: OpCall[ConvTransposeAttrs], store: Store) -> Stmt:
         within = {"I": channel, "O": channel_out, **window}
         y = weight.at(layout_indices(within, attrs.kernel_layout))
         x, y = (op.cast_to(one, call.out.dtype) for one in (x, y))
-        return op.add(total, op.multiply(x, y))
+        return op.multiply(x, y)
 
-    return reductions(call.out, (entering, *kernel[2:]), more, store)
+    over = (entering, *kernel[2:])
+    return reductions(call.out, over, product, store, call.target)

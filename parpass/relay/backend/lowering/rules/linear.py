@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from parpass.relay.backend.lowering.loops import reductions
+from parpass.relay.backend.lowering.reduction_loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     OpCall,
-    Result,
     Source,
     Store,
     register_injective,
@@ -37,29 +36,32 @@ def _bias_add(call: OpCall[BiasAddAttrs], indices: Indices) -> PrimExpr:
     return op.add(data.at(indices), bias.at([indices[axis]]))
 
 
-def _products(out: Result, inner: int, a: Factor, b: Factor, store: Store) -> Stmt:
+def _products(
+    call: OpCall[Any], inner: int, a: Factor, b: Factor, store: Store
+) -> Stmt:
     """Return loops over the result, and within them sums of products.
 
     Args:
-        out: What the result is.
+        call: The call.
         inner: How many products a sum has.
         a: Gives the first factor, by indices of the result and of the sum.
         b: Gives the second one.
         store: Takes the sums.
     """
+    out = call.out
 
-    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def product(at: Indices, k: Indices) -> PrimExpr:
         x, y = (op.cast_to(of(at, k[0]), out.dtype) for of in (a, b))
-        return op.add(total, op.multiply(x, y))
+        return op.multiply(x, y)
 
-    return reductions(out, (inner,), more, store)
+    return reductions(out, (inner,), product, store, call.target)
 
 
 @register_template("nn.dense")
 def _dense(call: OpCall[Any], store: Store) -> Stmt:
     data, weight = call.sources
     return _products(
-        call.out,
+        call,
         weight.shape[1],
         lambda at, k: data.at([*at[:-1], k]),
         lambda at, k: weight.at([at[-1], k]),
@@ -80,7 +82,7 @@ def _matmul(call: OpCall[MatmulAttrs], store: Store) -> Stmt:
         return b.at([at[-1], k] if call.attrs.transpose_b else [k, at[-1]])
 
     inner = b.shape[1] if call.attrs.transpose_b else b.shape[0]
-    return _products(call.out, inner, first, second, store)
+    return _products(call, inner, first, second, store)
 
 
 @register_template("nn.batch_matmul")
@@ -99,7 +101,7 @@ def _batch_matmul(call: OpCall[BatchMatmulAttrs], store: Store) -> Stmt:
         return b.at([batch(b, at), *rest])
 
     inner = b.shape[2] if call.attrs.transpose_b else b.shape[1]
-    return _products(call.out, inner, first, second, store)
+    return _products(call, inner, first, second, store)
 
 
 @register_template("einsum")
@@ -119,16 +121,17 @@ def _einsum(call: OpCall[EinsumAttrs], store: Store) -> Stmt:
     if any(letter.isdigit() for letter in summed):
         raise NoRuleError(f"the equation {call.attrs.equation!r}")
 
-    def more(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def product(indices: Indices, k: Indices) -> PrimExpr:
         at = dict(zip([*kept, *summed], [*indices, *k], strict=True))
         found: PrimExpr = op.const(1, out.dtype)
         for letters, one in zip(named, call.sources, strict=True):
             pairs = zip(letters, one.shape, strict=True)
             places = [at[n] if dim != 1 else _first(at[n]) for n, dim in pairs]
             found = op.multiply(found, op.cast_to(one.at(places), out.dtype))
-        return op.add(total, found)
+        return found
 
-    return reductions(out, [lengths[letter] for letter in summed], more, store)
+    over = [lengths[letter] for letter in summed]
+    return reductions(out, over, product, store, call.target)
 
 
 def _letters(term: str, shape: Sequence[int]) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.loops import (
-    accumulated,
     allocated,
     nest,
     scratch,
     zero,
 )
+from parpass.relay.backend.lowering.reduction_loops import accumulated
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     OpCall,
@@ -105,16 +105,18 @@ def _normalised(
                 accumulated(
                     zero(out.dtype),
                     inner,
-                    lambda sums, k: op.add(sums, op.multiply(off(k), off(k))),
+                    lambda k: op.multiply(off(k), off(k)),
                     with_variance,
+                    call.target,
                 ),
             )
 
         sums = accumulated(
             zero(out.dtype),
             inner,
-            lambda total, k: op.add(total, data.at(join(which, k))),
+            lambda k: data.at(join(which, k)),
             with_mean,
+            call.target,
         )
         return allocated(numbers, sums)
 
@@ -176,19 +178,17 @@ def _lrn(call: OpCall[LRNAttrs], store: Store) -> Stmt:
     )
 
     def element(at: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+        def square(k: Indices) -> PrimExpr:
             place = op.subtract(op.add(at[axis], k[0]), attrs.size // 2)
             x = data.at([*at[:axis], place, *at[axis + 1 :]])
             inside = op.all(place >= 0, place < out.shape[axis])
-            return op.add(
-                total, op.if_then_else(inside, op.multiply(x, x), zero(out.dtype))
-            )
+            return op.if_then_else(inside, op.multiply(x, x), zero(out.dtype))
 
         def done(total: PrimExpr) -> Stmt:
             base = op.add(bias, op.multiply(alpha, total))
             return store(at, op.div(data.at(at), op.power(base, beta)))
 
-        return accumulated(zero(out.dtype), (attrs.size,), more, done)
+        return accumulated(zero(out.dtype), (attrs.size,), square, done, call.target)
 
     return nest(out.shape, element)
 
@@ -202,9 +202,9 @@ def _l2_normalize(call: OpCall[L2NormalizeAttrs], store: Store) -> Stmt:
     outer = [1 if at in axes else dim for at, dim in enumerate(out.shape)]
 
     def part(which: Indices) -> Stmt:
-        def more(total: PrimExpr, k: Indices) -> PrimExpr:
+        def square(k: Indices) -> PrimExpr:
             x = data.at(join(which, k))
-            return op.add(total, op.multiply(x, x))
+            return op.multiply(x, x)
 
         def done(total: PrimExpr) -> Stmt:
             length = op.sqrt(op.maximum(total, op.const(attrs.eps, out.dtype)))
@@ -215,6 +215,6 @@ def _l2_normalize(call: OpCall[L2NormalizeAttrs], store: Store) -> Stmt:
 
             return elementwise_nest(inner, quotient, call.target)
 
-        return accumulated(zero(out.dtype), inner, more, done)
+        return accumulated(zero(out.dtype), inner, square, done, call.target)
 
     return nest(outer, part)

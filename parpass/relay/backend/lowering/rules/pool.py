@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from parpass.relay.backend.lowering.extremes import lowest
@@ -15,12 +14,11 @@ from parpass.relay.backend.lowering.index_maps import (
     window_element,
 )
 from parpass.relay.backend.lowering.loops import (
-    accumulated,
     accumulated_together,
     nest,
-    reductions,
     zero,
 )
+from parpass.relay.backend.lowering.reduction_loops import Join, accumulated, reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
@@ -67,11 +65,12 @@ class _Windows:
 def _max_pool(call: OpCall[PoolAttrs], store: Store) -> Stmt:
     windows, start = _Windows(call), lowest(call.out.dtype)
 
-    def more(indices: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
+    def element(indices: Indices, k: Indices) -> PrimExpr:
         value, place = windows.at(indices, k)
-        return op.maximum(known, place.if_inside(value, start))
+        return place.if_inside(value, start)
 
-    return reductions(call.out, call.attrs.pool_size, more, store, start)
+    how = call.target, start, op.maximum
+    return reductions(call.out, call.attrs.pool_size, element, store, *how)
 
 
 @register_template(*(f"nn.avg_pool{rank}d" for rank in (1, 2, 3)))
@@ -103,16 +102,13 @@ def _avg_pool(call: OpCall[Any], store: Store) -> Stmt:
     return nest(out.shape, element)
 
 
-Step = Callable[[PrimExpr, PrimExpr], PrimExpr]
-
-
 def _pooled_whole(
     call: OpCall[Any],
     store: Store,
     rank: int,
     start: PrimExpr,
-    step: Step,
-    finish: Step,
+    join: Join,
+    finish: Join,
 ) -> Stmt:
     """Return loops over windows that share an image among them.
 
@@ -121,7 +117,7 @@ def _pooled_whole(
         store: Takes the results.
         rank: How many axes an image has.
         start: What there is before a window's first element.
-        step: Returns what comes of what there is and an element.
+        join: The operator that joins elements.
         finish: Returns the result, of what there is and how many elements there were.
     """
     attrs = call.attrs
@@ -144,9 +140,9 @@ def _pooled_whole(
                 op.const(length, "int32") if count == 1 else op.subtract(end, begin)
             )
 
-        def more(known: PrimExpr, k: Indices) -> PrimExpr:
+        def inside(k: Indices) -> PrimExpr:
             places = dict(zip(spatial, map(op.add, begins, k), strict=True))
-            return step(known, data.at(layout_indices({**at, **places}, attrs.layout)))
+            return data.at(layout_indices({**at, **places}, attrs.layout))
 
         def done(found: PrimExpr) -> Stmt:
             count = lengths[0]
@@ -154,7 +150,7 @@ def _pooled_whole(
                 count = op.multiply(count, one)
             return store(indices, finish(found, op.cast_to(count, call.out.dtype)))
 
-        return accumulated(start, lengths, more, done)
+        return accumulated(start, lengths, inside, done, call.target, join)
 
     return nest(call.out.shape, element)
 
@@ -163,8 +159,8 @@ def _register_whole(name: str, rank: int, is_max: bool) -> None:
     @register_template(name)
     def template(call: OpCall[Any], store: Store) -> Stmt:
         start = lowest(call.out.dtype) if is_max else zero(call.out.dtype)
-        step, finish = (op.maximum, _without_count) if is_max else (op.add, op.div)
-        return _pooled_whole(call, store, rank, start, step, finish)
+        join, finish = (op.maximum, _without_count) if is_max else (op.add, op.div)
+        return _pooled_whole(call, store, rank, start, join, finish)
 
 
 def _without_count(found: PrimExpr, _count: PrimExpr) -> PrimExpr:

@@ -13,10 +13,10 @@ from parpass.relay.backend.lowering.loops import (
     allocated,
     nest,
     quotient,
-    reductions,
     scratch,
     zero,
 )
+from parpass.relay.backend.lowering.reduction_loops import Join, reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
@@ -36,8 +36,6 @@ from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import BufferLoad, PrimExpr, Select
 from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
-
-Step = Callable[[Any, Any], PrimExpr]
 
 
 class _Rows:
@@ -74,20 +72,16 @@ class _Rows:
 def _register(
     name: str,
     start: Callable[[str], PrimExpr],
-    step: Step,
-    of_bools: tuple[PrimExpr, Step] | None = None,
+    join: Join,
+    of_bools: tuple[PrimExpr, Join] | None = None,
 ) -> None:
     @register_template(name)
     def template(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
         out, rows = call.out, _Rows(call)
-        begin, join = start(out.dtype), step
+        how = start(out.dtype), join
         if of_bools and out.dtype == "bool":
-            begin, join = of_bools
-
-        def joined(at: Indices, known: PrimExpr, k: Indices) -> PrimExpr:
-            return join(known, rows.element(at, k))
-
-        return reductions(out, rows.shape, joined, store, begin)
+            how = of_bools
+        return reductions(out, rows.shape, rows.element, store, call.target, *how)
 
 
 _FALSE, _TRUE = op.const(False), op.const(True)
@@ -111,13 +105,14 @@ def _mean(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
             return _mean_of_wide_ints(call, store)
         wide = "int64"  # which has the sum of all
 
-    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
-        return op.add(total, op.cast_to(rows.element(at, k), wide))
+    def element(at: Indices, k: Indices) -> PrimExpr:
+        return op.cast_to(rows.element(at, k), wide)
 
     def divided(at: Indices, total: PrimExpr) -> Stmt:
         return store(at, op.cast_to(quotient(total, rows.count), out.dtype))
 
-    return reductions(out, rows.shape, more, divided, zero(wide))
+    sums = out._replace(dtype=wide)
+    return reductions(sums, rows.shape, element, divided, call.target)
 
 
 def _mean_of_wide_ints(call: OpCall[ReduceAttrs], store: Store) -> Stmt:
@@ -150,15 +145,15 @@ def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     rows = _Rows(call)
     count = rows.count - int(call.attrs.unbiased)
 
-    def more(at: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def square(at: Indices, k: Indices) -> PrimExpr:
         place = rows.at(at, k)
         off = op.subtract(data.at(place), broadcast_at(around, place))
-        return op.add(total, op.multiply(off, off))
+        return op.multiply(off, off)
 
     def divided(at: Indices, total: PrimExpr) -> Stmt:
         return store(at, quotient(total, count))
 
-    return reductions(call.out, rows.shape, more, divided)
+    return reductions(call.out, rows.shape, square, divided, call.target)
 
 
 def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:

@@ -20,7 +20,7 @@ from parpass.relay.backend.lowering.index_maps import (
     transformed_indices,
     zero_like,
 )
-from parpass.relay.backend.lowering.loops import reductions
+from parpass.relay.backend.lowering.reduction_loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     OpCall,
@@ -121,15 +121,16 @@ def _collapsed(call: OpCall[Any], store: Store) -> Stmt:
     shape = (*[1] * more, *out.shape)
     summed = [at for at, dim in enumerate(shape) if dim == 1 != data.shape[at]]
 
-    def added(indices: Indices, total: PrimExpr, k: Indices) -> PrimExpr:
+    def added(indices: Indices, k: Indices) -> PrimExpr:
         inner = dict(zip(summed, k, strict=True))
         places = [
             inner[at] if at in inner else _kept(indices, at - more)
             for at in range(len(shape))
         ]
-        return op.add(total, data.at(places))
+        return data.at(places)
 
-    return reductions(out, [data.shape[at] for at in summed], added, store)
+    over = [data.shape[at] for at in summed]
+    return reductions(out, over, added, store, call.target)
 
 
 def _kept(indices: Indices, at: int) -> PrimExpr:

@@ -89,6 +89,8 @@ def _pooled(call: OpCall[Any], store: Store, *, is_max: bool) -> Stmt | None:
         return None
     if not is_flat(data) or not suits_vectors(call) or 0 in data.shape:
         return None
+    if lanes == 1 and attrs.get("pool_size", None) is None:
+        return None  # a window is the neighbours that an image is
     if lanes == 1:  # a block of one channel
         blocked = out._replace(shape=(*out.shape, 1))
         return _Pooling(

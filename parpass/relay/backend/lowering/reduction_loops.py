@@ -1,0 +1,251 @@
+"""Sums and the like: elements that an associative operator joins to one.
+
+The order is not promised, so lanes of a vector are joined by themselves: where the
+elements of a sum are neighbours in memory, to one in the end; and where neighbouring
+sums are of neighbours, each lane is a sum.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from parpass.relay.backend.lowering.elementwise_loops import (
+    INDEX,
+    AccessMutator,
+    Loop,
+    in_chunks_of,
+    in_lanes,
+    is_consecutive,
+    joined_loops,
+    vector_lanes,
+    within_loops,
+)
+from parpass.relay.backend.lowering.loops import (
+    accumulated_together,
+    allocated,
+    nest,
+    scratch,
+    zero,
+)
+from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store
+from parpass.target.target import Target
+from parpass.tir import op
+from parpass.tir.data_type import data_type
+from parpass.tir.expr import (
+    Buffer,
+    BufferLoad,
+    IntImm,
+    Load,
+    PrimExpr,
+    Ramp,
+    Shuffle,
+    Var,
+)
+from parpass.tir.stmt import BufferStore, LetStmt, Stmt, stmt_seq
+from parpass.tir.stmt_functor import substitute
+
+Join = Callable[[PrimExpr, PrimExpr], PrimExpr]
+_VECTORS = 4  # so many at once, as one has to wait for that before it
+_FEWEST = 4  # lanes of a vector that is worth it
+
+
+def accumulated(
+    start: PrimExpr,
+    over: Sequence[int | PrimExpr],
+    element: Callable[[list[PrimExpr]], PrimExpr],
+    then: Callable[[PrimExpr], Stmt],
+    target: Target,
+    join: Join = op.add,
+) -> Stmt:
+    """Return loops that join elements, and the statement that uses what comes of it.
+
+    Args:
+        start: What there is before; joined to anything it changes nothing.
+        over: The lengths of the loops.
+        element: Returns an element, by indices.
+        then: Returns the statement that uses the result.
+        target: The machine; its registers say how long vectors are.
+        join: The operator, in which order does not matter.
+    """
+    lengths = [dim.value if isinstance(dim, IntImm) else dim for dim in over]
+    fixed = [dim for dim in lengths if isinstance(dim, int)]
+    if len(fixed) == len(over) and all(fixed):
+        in_vectors = _in_one_vector(start, fixed, element, then, target, join)
+        if in_vectors is not None:
+            return in_vectors
+    return accumulated_together(
+        [start],
+        over,
+        lambda known, at: [join(known[0], element(at))],
+        lambda known: then(known[0]),
+    )
+
+
+def reductions(
+    out: Result,
+    over: Sequence[int],
+    element: Callable[[Indices, Indices], PrimExpr],
+    store: Store,
+    target: Target,
+    start: PrimExpr | None = None,
+    join: Join = op.add,
+) -> Stmt:
+    """Return loops over a result, each of whose elements is joined of others.
+
+    Args:
+        out: What the result is.
+        over: The lengths of the loops of each element.
+        element: Returns what is joined, by the indices of the result's element and
+            those of its loops: `element(at, k)`.
+        store: Takes the results.
+        target: The machine.
+        start: What there is before the loops; None for 0.
+        join: The operator, as for `accumulated`.
+    """
+    begin = zero(out.dtype) if start is None else start
+    lanes = _columns_at_once(out, over, element, target)
+    if lanes is None:
+
+        def each(at: Indices) -> Stmt:
+            return accumulated(
+                *(begin, over, functools.partial(element, at)),
+                *(functools.partial(store, at), target, join),
+            )
+
+        return nest(out.shape, each)
+    sums = scratch((lanes,), out.dtype, "sums")
+
+    def of_row(at: list[PrimExpr]) -> Stmt:
+        def together(first: PrimExpr, count: int) -> Stmt:
+            def place(lane: PrimExpr) -> list[PrimExpr]:
+                return [*at[:-1], op.add(first, lane)]
+
+            def joined(k: Indices) -> Stmt:
+                return in_lanes(
+                    count,
+                    lambda lane: _joined_to(sums, lane, element(place(lane), k), join),
+                )
+
+            return stmt_seq(
+                in_lanes(count, lambda lane: BufferStore(sums, begin, [lane])),
+                nest(over, joined, "k"),
+                in_lanes(
+                    count, lambda lane: store(place(lane), BufferLoad(sums, [lane]))
+                ),
+            )
+
+        row = Loop(Var("column", INDEX), out.shape[-1])
+        return in_chunks_of(row, lanes, together)
+
+    return allocated(sums, nest([*out.shape[:-1], 1], of_row))
+
+
+def _joined_to(sums: Buffer, at: PrimExpr, element: PrimExpr, join: Join) -> Stmt:
+    return BufferStore(sums, join(BufferLoad(sums, [at]), element), [at])
+
+
+def _columns_at_once(
+    out: Result,
+    over: Sequence[int],
+    element: Callable[[Indices, Indices], PrimExpr],
+    target: Target,
+) -> int | None:
+    """Return how many neighbours of a result come of neighbours; None for others."""
+    if not out.shape or 0 in (*out.shape, *over) or out.shape[-1] == 1:
+        return None
+    if out.dtype == "bool":
+        return None
+    column = Var("column", INDEX)
+    at = [*(Var("i", INDEX) for _ in out.shape[1:]), column]
+    value = element(at, [Var("k", INDEX) for _ in over])
+    one = BufferStore(scratch((1,), out.dtype, "sum"), value, [IntImm(INDEX, 0)])
+    if not is_consecutive(one, column):
+        return None
+    return _at_once(one, out.shape[-1], target)
+
+
+def _at_once(stmt: Stmt, extent: int, target: Target) -> int | None:
+    """Return how many rounds of a loop are run at once: a power of 2; None for one."""
+    lanes = min(_VECTORS * vector_lanes(stmt, target), extent)
+    return 1 << lanes.bit_length() - 1 if lanes >= _FEWEST else None
+
+
+def _in_one_vector(
+    start: PrimExpr,
+    over: Sequence[int],
+    element: Callable[[list[PrimExpr]], PrimExpr],
+    then: Callable[[PrimExpr], Stmt],
+    target: Target,
+    join: Join,
+) -> Stmt | None:
+    """Return what joins neighbours by the lanes of a vector, and these in the end.
+
+    Returns:
+        The statement; None where elements are no neighbours, or too few.
+    """
+    if start.dtype == "bool":
+        return None
+    one = scratch((1,), start.dtype, "sum")
+    stmt, loops = joined_loops(
+        over, lambda at: _joined_to(one, IntImm(INDEX, 0), element(at), join)
+    )
+    if not loops or not is_consecutive(stmt, loops[-1].var):
+        return None
+    *outer, inner = loops
+    lanes = _at_once(stmt, inner.extent, target)
+    if lanes is None:
+        return None
+    sums = scratch((lanes,), start.dtype, "sums")
+
+    def some(begin: PrimExpr, count: int) -> Stmt:
+        return in_lanes(
+            count,
+            lambda lane: _OfLane(one, sums, lane).statement(
+                substitute(stmt, {inner.var: op.add(begin, lane)})
+            ),
+        )
+
+    kind = data_type(start.dtype).with_lanes(lanes)
+    all_lanes = Load(kind, sums.data, Ramp(IntImm(INDEX, 0), IntImm(INDEX, 1), lanes))
+    return allocated(
+        sums,
+        stmt_seq(
+            in_lanes(lanes, lambda lane: BufferStore(sums, start, [lane])),
+            within_loops(outer, in_chunks_of(inner, lanes, some)),
+            _in_halves(all_lanes, join, then),
+        ),
+    )
+
+
+def _in_halves(value: PrimExpr, join: Join, then: Callable[[PrimExpr], Stmt]) -> Stmt:
+    """Return what joins the lanes of a vector, and the statement that uses it."""
+    lanes = data_type(value.dtype).lanes
+    name = Var("lanes" if lanes > 1 else "joined", value.dtype)
+    if lanes == 1:
+        return LetStmt(name, value, then(name))
+    low, high = (
+        Shuffle((name,), tuple(IntImm(INDEX, at) for at in half))
+        for half in (range(lanes // 2), range(lanes // 2, lanes))
+    )
+    return LetStmt(name, value, _in_halves(join(low, high), join, then))
+
+
+class _OfLane(AccessMutator):
+    """Has accesses to a sum use that of a lane."""
+
+    def __init__(self, one: Buffer, sums: Buffer, lane: PrimExpr) -> None:
+        super().__init__()
+        self._one, self._sums, self._lane = one, sums, lane
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        """Return a statement of the lane."""
+        found = self.visit(stmt)
+        assert isinstance(found, Stmt)
+        return found
+
+    def place(
+        self, buffer: Buffer, indices: Sequence[PrimExpr]
+    ) -> tuple[Buffer, Sequence[PrimExpr]]:
+        """Return what is accessed instead."""
+        return (self._sums, [self._lane]) if buffer is self._one else (buffer, indices)
