@@ -218,21 +218,27 @@ class ExprEmitter(StmtExprFunctor[str]):
 
     def visit_shuffle_(self, op: Shuffle) -> str:
         """Return a vector of chosen lanes."""
-        lanes = [
-            lane
-            for one in op.vectors
-            for lane in self.writer.lanes_of(self.visit(one), one.dtype)
-        ]
-        chosen: list[str] = []
+        number = sum(data_type(one.dtype).lanes for one in op.vectors)
+        places: list[int] = []
         for index in op.indices:
             at = index.value if isinstance(index, IntImm) else -1
-            if not 0 <= at < len(lanes):
+            if not 0 <= at < number:
                 raise CodeGenError(
-                    f"expected constants from 0 to below {len(lanes)} for the indices "
+                    f"expected constants from 0 to below {number} for the indices "
                     f"of Shuffle, got {index!r:.40}"
                 )
-            chosen.append(lanes[at])
-        return self.writer.vector_of(chosen, op.dtype)
+            places.append(at)
+        values = [self.visit(one) for one in op.vectors]
+        dtypes = [one.dtype for one in op.vectors]
+        is_of_two = len(values) <= 2 and len({*dtypes}) == 1 and number > len(values)
+        if is_of_two and len(places) > 1:
+            return self.writer.shuffled(values, dtypes[0], places)
+        lanes = [
+            lane
+            for value, dtype in zip(values, dtypes, strict=True)
+            for lane in self.writer.lanes_of(value, dtype)
+        ]
+        return self.writer.vector_of([lanes[at] for at in places], op.dtype)
 
     def visit_load_(self, op: Load) -> Any:
         """Return what is in memory."""

@@ -220,6 +220,16 @@ class FunctionWriter:
             found = self.value(f"insertelement {kind} {found}, {one} {lane}, i32 {at}")
         return found
 
+    def shuffled(self, values: Sequence[str], dtype: str, places: Sequence[int]) -> str:
+        """Return a vector of lanes of one vector or two, by their numbers in both."""
+        first, second = values if len(values) == 2 else (*values, "poison")
+        kind = llvm_type(dtype)
+        chosen = ", ".join(f"i32 {at}" for at in places)
+        return self.value(
+            f"shufflevector {kind} {first}, {kind} {second}, "
+            f"<{len(places)} x i32> <{chosen}>"
+        )
+
     def repeated(self, value: str, dtype: str) -> str:
         """Return a vector of a dtype that has a scalar in each lane."""
         kind, lanes = llvm_type(dtype), data_type(dtype).lanes

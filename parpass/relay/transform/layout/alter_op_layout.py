@@ -33,7 +33,7 @@ _SAME = {axes: Op.get(f"nn.conv{axes}d") for axes in SPATIAL}
 _BLOCKED = {**_SAME, 2: Op.get("nn.contrib_conv2d_NCHWc")}
 _DEPTHWISE = {**_SAME, 2: Op.get("nn.contrib_depthwise_conv2d_NCHWc")}
 _LAYOUT_TRANSFORM = Op.get("layout_transform")
-_FLOATS = [{"bfloat16"}, {"float16"}, {"float32"}, {"float64"}]
+_DTYPES = [{"bfloat16"}, {"float16"}, {"float32"}, {"float64"}, {"int32"}]
 
 
 def target_rules(target: Target | None) -> Mapping[str, Alter]:
@@ -57,7 +57,7 @@ def conv_for(target: Target) -> Alter:
         attrs: Any, inputs: list[Expr], types: list[Any], out_type: Any
     ) -> Expr | str:
         if not _is_plain(attrs, [*types, out_type]):
-            return "only floats in NCHW, or NCW or NCDHW, of known lengths go in blocks"
+            return "only floats and int32 of known lengths, in NCHW, go in blocks"
         longest = registers.lanes(computed_in(out_type.dtype))
         outputs, per_group = types[1].shape[:2]
         if per_group == 1 and outputs == attrs.groups and outputs > 1:
@@ -100,14 +100,14 @@ def _depthwise(attrs: ConvAttrs, inputs: list[Expr]) -> Expr | str:
 
 
 def _is_plain(attrs: ConvAttrs, types: list[Any]) -> bool:
-    """Return whether the rule is for a convolution: of floats, of lengths it knows."""
+    """Return whether the rule is for a convolution: by its dtypes, layouts, lengths."""
     layouts = (attrs.data_layout, attrs.kernel_layout)
     spatial = SPATIAL[len(attrs.strides)]
     return (
         layouts == (f"NC{spatial}", f"OI{spatial}")
         and attrs.out_layout in ("", attrs.data_layout)
         and all(isinstance(one, TensorType) for one in types)
-        and {one.dtype for one in types} in _FLOATS
+        and {one.dtype for one in types} in _DTYPES
         and all(isinstance(dim, int) for one in types for dim in one.shape)
     )
 

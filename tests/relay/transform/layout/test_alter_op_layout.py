@@ -67,8 +67,8 @@ def test_a_network_keeps_its_meaning():
         assert_keeps_meaning(AlterOpLayout(), network(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_blocks_of_narrow_floats_are_as_long_as_vectors_of_what_they_are_computed_in(
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32"])
+def test_blocks_are_as_long_as_vectors_of_what_their_elements_are_computed_in(
     dtype: str,
 ):
     data = relay.var("x", shape=(1, 32, 5, 5), dtype=dtype)

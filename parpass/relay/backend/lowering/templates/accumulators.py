@@ -17,7 +17,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
 )
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Broadcast, Call, Load, PrimExpr, Shuffle, Var
-from parpass.tir.op import add, const, less
+from parpass.tir.op import add, const, less, multiply
 from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
 
 _LATENCY = 8  # products under way at once: two ports, four cycles each
@@ -132,6 +132,8 @@ class Accumulators:
     def add_product(self, at: int, a: PrimExpr, b: PrimExpr) -> Store:
         """Return what adds a product of two vectors to one, rounded once or twice."""
         total = self[at]
+        if not data_type(self.dtype).is_floating:
+            return self.set(at, add(total, multiply(a, b)))
         return self.set(at, Call(total.dtype, "fma", (a, b, total)))
 
     def add_outer_product(
@@ -164,6 +166,39 @@ class Accumulators:
             )
 
         return bound_all("vector", vectors, products)
+
+    def add_lanes(self, begin: int, count: int) -> Stmt:
+        """Return what adds up the lanes of some neighbours, by themselves.
+
+        The totals are the first lanes of these sums, one after the other. Two vectors
+        become one in each step, which has half as many lanes of each sum.
+
+        Args:
+            begin: The first of these sums.
+            count: How many there are.
+        """
+
+        def added(vectors: Sequence[PrimExpr], each: int) -> Stmt:
+            if each == 1:
+                pairs = enumerate(vectors, begin)
+                return stmt_seq(*(self.set(at, one) for at, one in pairs))
+            found: list[PrimExpr] = []
+            for at in range(0, len(vectors), 2):
+                pair = vectors[at : at + 2]
+                lanes = range(len(pair) * self.lanes)
+                halves = (
+                    [lane for lane in lanes if lane % each // (each // 2) == half]
+                    for half in (0, 1)
+                )
+                # What there is no second one for has its own lanes in that place.
+                low, high = (
+                    Shuffle((*pair,), (*map(index, (half * 2)[: self.lanes]),))
+                    for half in halves
+                )
+                found.append(add(low, high))
+            return bound_all("added", found, lambda names: added(names, each // 2))
+
+        return added([self[begin + at] for at in range(count)], self.lanes)
 
     def interleave(self, places: Sequence[int]) -> Stmt:
         """Return what puts the lanes of some by turns, a lane of each.

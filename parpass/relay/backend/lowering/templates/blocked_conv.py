@@ -33,7 +33,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
     ramp,
-    suits_vectors,
+    suits_products,
     vector,
 )
 from parpass.tir.expr import Load, PrimExpr
@@ -50,7 +50,7 @@ def blocked_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     attrs = call.attrs
     inner = channel_block(attrs.data_layout)
     lanes = channel_block(attrs.out_layout or attrs.data_layout)
-    if inner is None or lanes in (None, 1) or not suits_vectors(call):
+    if inner is None or lanes in (None, 1) or not suits_products(call):
         return None
     if attrs.kernel_layout not in packed_weights(len(attrs.strides), inner, lanes):
         return None

@@ -25,7 +25,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     nested,
     ramp,
-    suits_vectors,
+    suits_products,
     vector,
 )
 from parpass.tir.expr import Load, PrimExpr
@@ -45,7 +45,7 @@ def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """
     attrs = call.attrs
     lanes = channel_block(attrs.data_layout)
-    if lanes in (None, 1) or not suits_vectors(call):
+    if lanes in (None, 1) or not suits_products(call):
         return None
     if attrs.kernel_layout not in packed_weights(len(attrs.strides), 1, lanes):
         return None

@@ -173,10 +173,19 @@ class Memory:
 
 def suits_vectors(call: OpCall[Any]) -> bool:
     """Return whether all is float32, or all float64, and nothing is empty."""
+    return _is_all_of(call, {"float32", "float64"})
+
+
+def suits_products(call: OpCall[Any]) -> bool:
+    """Return whether it `suits_vectors`, or all is int32, as in quantized networks."""
+    return _is_all_of(call, {"float32", "float64", "int32"})
+
+
+def _is_all_of(call: OpCall[Any], known: set[str]) -> bool:
     tensors = (call.out, *call.sources)
     dtypes = {one.dtype for one in tensors}
     lengths = [dim for one in tensors for dim in one.shape]
-    return len(dtypes) == 1 and dtypes <= {"float32", "float64"} and all(lengths)
+    return len(dtypes) == 1 and dtypes <= known and all(lengths)
 
 
 def is_flat(source: Source) -> bool:

@@ -22,15 +22,13 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     loaded,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
-    Memory,
     bound_all,
     flat,
     in_chunks,
     in_memory,
     index,
     looped,
-    nested,
-    suits_vectors,
+    suits_products,
 )
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import Load, PrimExpr
@@ -88,6 +86,29 @@ class ProductNest:
             multiply(batch, index(one_b)) if of_b > 1 else index(0),
         )
 
+    def stored_row(
+        self, batch: PrimExpr, row: PrimExpr, column: PrimExpr, sums: tuple[int, int]
+    ) -> list[Stmt]:
+        """Return what stores neighbours of a row of the result.
+
+        Args:
+            batch: The product.
+            row: The row.
+            column: The first of them.
+            sums: The first sum whose lanes they are, and how many there are.
+        """
+        first, count = sums
+        return [
+            self.sums.each(
+                first + at // self.lanes,
+                lambda lane, value, at=at: self.stored(
+                    batch, row, add(add(column, index(at)), lane), value
+                ),
+                min(self.lanes, count - at),
+            )
+            for at in range(0, count, self.lanes)
+        ]
+
     def stored(
         self, batch: PrimExpr, row: PrimExpr, column: PrimExpr, value: PrimExpr
     ) -> Stmt:
@@ -141,18 +162,11 @@ class RowsByColumns(ProductNest):
             lambda at: self._products(batch, place, high, counts, at),
         )
         stores = [
-            self.sums.each(
-                r * len(counts) + at,
-                lambda lane, value, r=r, at=at: self.stored(
-                    batch,
-                    add(row, index(r)),
-                    add(add(column, index(at * self.lanes)), lane),
-                    value,
-                ),
-                count,
-            )
+            one
             for r in range(high)
-            for at, count in enumerate(counts)
+            for one in self.stored_row(
+                *(batch, add(row, index(r)), column, (r * len(counts), wide))
+            )
         ]
         cleared = self.sums.cleared(high * len(counts))
         return stmt_seq(cleared, products, *stores)
@@ -204,8 +218,6 @@ class RowsByRows(ProductNest):
     def stmt(self) -> Stmt:
         """Return the loops."""
         lengths, (rows, columns) = self.lengths, self.tile
-        # Where lanes are added; the sums are registers, which have no number.
-        self._parts = Memory("parts", self.out.dtype, (rows * columns * self.lanes,))
 
         def tiles(batch: PrimExpr) -> Stmt:
             return in_chunks(
@@ -216,8 +228,7 @@ class RowsByRows(ProductNest):
                 ),
             )
 
-        loops = looped("batch", max(lengths.batch), tiles)
-        return self.sums.within(self._parts.within(loops))
+        return self.sums.within(looped("batch", max(lengths.batch), tiles))
 
     def chosen_tile(self, registers: int) -> tuple[int, int]:
         """Return how many rows of each factor are a tile."""
@@ -237,18 +248,17 @@ class RowsByRows(ProductNest):
         size: tuple[int, int],
     ) -> Stmt:
         """Return what computes a tile of results and stores them."""
-        lanes, count = self.lanes, math.prod(size)
+        high, wide = size
         products = in_chunks(
-            *("inner", self.lengths.inner, lanes),
+            *("inner", self.lengths.inner, self.lanes),
             lambda at, some: self._products(batch, place, size, at, some),
         )
-        spread = [
-            self._parts.store(index(at * lanes), self.sums[at]) for at in range(count)
-        ]
-        stores = nested(
-            ("high", "wide"), size, lambda at: self._total(batch, place, at, size[1])
-        )
-        return stmt_seq(self.sums.cleared(count), products, *spread, stores)
+        parts = [self.sums.cleared(high * wide), products]
+        for r in range(high):
+            parts.append(self.sums.add_lanes(r * wide, wide))
+            row = add(place[0], index(r))
+            parts += self.stored_row(batch, row, place[1], (r * wide, wide))
+        return stmt_seq(*parts)
 
     def _products(
         self,
@@ -283,30 +293,12 @@ class RowsByRows(ProductNest):
 
         return bound_all("at", begins, products)
 
-    def _total(
-        self,
-        batch: PrimExpr,
-        place: tuple[PrimExpr, PrimExpr],
-        at: tuple[PrimExpr, ...],
-        wide: int,
-    ) -> Stmt:
-        """Return what adds the lanes of a sum, and stores that."""
-        lanes = self.lanes
-        begin = multiply(flat(at, (1, wide)), index(lanes))
-        row, column = (add(first, more) for first, more in zip(place, at, strict=True))
-        load, halves = self._parts.load, list[Stmt]()
-        while lanes > 1:
-            lanes //= 2
-            other = load(add(begin, index(lanes)), lanes)
-            halves.append(self._parts.store(begin, add(load(begin, lanes), other)))
-        return stmt_seq(*halves, self.stored(batch, row, column, load(begin)))
-
 
 @register_template("nn.dense", "nn.matmul", "nn.batch_matmul", level=20)
 def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
-    """Multiply matrices of floats; the first factor has its rows as rows."""
+    """Multiply matrices; the first factor has its rows as rows."""
     a, b = call.sources
-    if not suits_vectors(call):
+    if not suits_products(call):
         return None
     if call.attrs.get("transpose_a", False) or len(a.shape) < 2:
         return None

@@ -35,7 +35,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     looped,
     nested,
-    suits_vectors,
+    suits_products,
 )
 from parpass.relay.op.declaration.layout import SPATIAL
 from parpass.tir.expr import Load, PrimExpr
@@ -51,7 +51,7 @@ def plain_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     plain = f"OI{SPATIAL[len(attrs.strides)]}"
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
         return None
-    if not suits_vectors(call):
+    if not suits_products(call):
         return None
     return PlainConv.loops(ConvShape.of(call), call, store)
 

@@ -34,7 +34,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     index,
     looped,
     nested,
-    suits_vectors,
+    suits_products,
     vectorized,
 )
 from parpass.relay.backend.lowering.templates.plain_conv import Place, PlainConv
@@ -53,7 +53,7 @@ def transposed_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     plain = f"IO{SPATIAL[len(attrs.strides)]}"
     if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
         return None
-    if not suits_vectors(call):
+    if not suits_products(call):
         return None
     return _TransposedConv.loops(_TransposedShape.of(call), call, store)
 

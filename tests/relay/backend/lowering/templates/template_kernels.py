@@ -93,7 +93,7 @@ class TemplateKernel:
             assert func is not None, target
             if not {*Target(target).features()} <= {*Target("llvm").features()}:
                 continue  # the processor would stop at what it does not know
-            result = np.full(self._result.shape, np.nan, self._dtype)
+            result = self._unwritten()
             compiled(func, target)["main"](*self.arrays, result)
             self._check(result)
 
@@ -101,19 +101,26 @@ class TemplateKernel:
         """Run the loops step by step, where each access is looked at."""
         func = self.function(target)
         assert func is not None
-        result = np.full(self._result.shape, np.nan, self._dtype)
+        result = self._unwritten()
         evaluate(func, [*self.arrays, result])
         self._check(result)
 
+    def _unwritten(self) -> Any:
+        is_int = np.issubdtype(self._dtype, np.integer)
+        return np.full(self._result.shape, 77 if is_int else np.nan, self._dtype)
+
     def _check(self, result: Any) -> None:
         expected = self.expected
-        digits = 1e-5 if self._dtype == "float32" else 1e-12
+        digits = {"float32": 1e-5, "float64": 1e-12}.get(self._dtype, 0)
         largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0))
         np.testing.assert_allclose(result, expected, rtol=0, atol=digits * largest)
 
 
 def _array(seed: int, shape: tuple[int, ...], dtype: str) -> Any:
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+    rng = np.random.default_rng(seed)
+    if np.issubdtype(dtype, np.integer):  # so large that sums of products wrap around
+        return rng.integers(-(2**30), 2**30, shape, dtype)
+    return rng.standard_normal(shape).astype(dtype)
 
 
 def _source(buffer: tir.Buffer) -> Source:

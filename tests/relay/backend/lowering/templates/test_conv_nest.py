@@ -24,7 +24,7 @@ class Case(NamedTuple):
     weight: tuple[int, ...]
 
 
-BLOCKS = {"data_layout": "NCHW8c", "padding": (1, 1, 1, 1)}
+BLOCKS: dict[str, Any] = {"data_layout": "NCHW8c", "padding": (1, 1, 1, 1)}
 CASES = [
     Case(
         *(blocked_conv, "nn.contrib_conv2d_NCHWc"),

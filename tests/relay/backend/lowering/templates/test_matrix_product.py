@@ -32,6 +32,7 @@ CASES = [
     kernel(*DENSE, (1, 100), (19, 100)),
     kernel(*DENSE, (2, 3, 33), (7, 33)),
     kernel(*DENSE, (9, 16), (9, 16), "float64"),
+    kernel(*DENSE, (3, 35), (19, 35), "int32"),
     kernel("nn.matmul", MatmulAttrs(transpose_b=True), (4, 5), (3, 5)),
     kernel("nn.matmul", MatmulAttrs(), (2, 3, 7), (7, 37)),
     kernel("nn.batch_matmul", BatchMatmulAttrs(), (3, 2, 20), (3, 5, 20)),
