@@ -97,36 +97,42 @@ class _Weights:
     """The weights of one direction.
 
     Attributes:
-        product: The products of all inputs with the weights, by step.
-        recurrent: The weights of the hidden state.
-        biases: The biases of the input and of the hidden state, each for all gates.
+        recurrent: The weights of the hidden state, by parts of the gates.
+        late_bias: The bias of the hidden state that is not in what goes into steps: of
+            the last gate, where GRU resets after the product.
         peepholes: The weights with which LSTM's gates read the cell.
         is_variant: Whether LSTM couples two gates, or GRU resets after the product.
     """
 
-    product: Expr
-    recurrent: Expr
-    biases: tuple[Expr, Expr] | None
+    recurrent: Sequence[Expr]
+    late_bias: Expr | None
     peepholes: Sequence[Expr] | None
     activations: Sequence[Activation]
     is_variant: bool
 
 
-Step = Callable[[OnnxNode, _Weights, Expr, States], States]
+Step = Callable[[OnnxNode, _Weights, Sequence[Expr], States], States]
+
+_AT_ONCE = 256  # parts of a value that one kernel makes: each is an argument of it
 
 
-def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Converter:
+def _recurrent(
+    step: Step, gates: int, count: int, default: Sequence[str], parts: int = 1
+) -> Converter:
     """Return the converter of a layer.
 
     Args:
-        step: Gives the next states, the hidden one first.
+        step: Gives the next states, the hidden one first, of what goes into the gates
+            and the last states.
         gates: How many gates the weights have.
         count: How many states there are.
         default: The activations of one direction.
+        parts: In how many parts a step is given the gates: those of a part are computed
+            together.
     """
 
     def convert(node: OnnxNode) -> TupleWrapper:
-        layer = _Layer(node, step, gates, count)
+        layer = _Layer(node, step, gates, count, parts)
         return layer.run(default)
 
     return convert
@@ -135,10 +141,13 @@ def _recurrent(step: Step, gates: int, count: int, default: Sequence[str]) -> Co
 class _Layer:
     """The steps of a layer in one direction, or in both."""
 
-    def __init__(self, node: OnnxNode, step: Step, gates: int, count: int) -> None:
+    def __init__(
+        self, node: OnnxNode, step: Step, gates: int, count: int, parts: int
+    ) -> None:
         self._node = node
         self._step = step
         self._gates = gates
+        self._parts = parts
         self._batch_first = node.integer("layout", 0) != 0
         flags = (
             node.integer(one, 0) for one in ("input_forget", "linear_before_reset")
@@ -189,16 +198,14 @@ class _Layer:
     ) -> tuple[Expr, States]:
         data = self._turned(self._inputs) if backwards else self._inputs
         length, batch, _ = self._node.shape(data)
-        weights = self._weights(at, data, functions)
+        weights, inputs = self._weights(at, data, functions)
         zeros = op.full(self._node.scalar(0, data), (batch, self._hidden))
         states = tuple(
             zeros if one is None else element(one, at) for one in self._initial
         )
         hidden: list[Expr] = []
         for time in self._node.steps(length):
-            new = self._step(
-                self._node, weights, element(weights.product, time), states
-            )
+            new = self._step(self._node, weights, inputs[time], states)
             if self._lengths is None:
                 states = new
                 hidden.append(new[0])
@@ -213,28 +220,27 @@ class _Layer:
 
     def _weights(
         self, at: int, data: Expr, functions: Sequence[Activation]
-    ) -> _Weights:
-        node, width = self._node, self._gates * self._hidden
+    ) -> tuple[_Weights, list[tuple[Expr, ...]]]:
+        """Return the weights of a direction, and what goes into the gates by steps."""
+        node, parts = self._node, self._parts
         length, batch, size = node.shape(data)
-        product = op.nn.dense(
-            op.reshape(data, (length * batch, size)), element(self._weight, at)
-        )
-        bias, peepholes = node.optional(3), None
-        if len(self._initial) == 2 and node.optional(7) is not None:
-            peepholes = tuple(op.split(element(node.input(7), at), 3, 0))
-        biases = None
+        rows = op.reshape(data, (length * batch, size))
+        inputs = _parts(op.nn.dense(rows, element(self._weight, at)), parts)
+        bias, late = node.optional(3), None
         if bias is not None:
-            first, second = op.split(element(bias, at), 2, 0)
-            biases = first, second
-        product = op.reshape(product, (length, batch, width))
-        return _Weights(
-            product,
-            element(self._recurrence, at),
-            biases,
-            peepholes,
-            functions,
-            self._is_variant,
-        )
+            first, second = (_parts(one, parts) for one in _parts(element(bias, at), 2))
+            if parts > 1 and self._is_variant:
+                late = second.pop()
+            biases = [op.add(*both) for both in zip(first, second, strict=False)]
+            biases += first[len(second) :]
+            inputs = [op.add(*both) for both in zip(inputs, biases, strict=True)]
+        peepholes = None
+        if len(self._initial) == 2 and node.optional(7) is not None:
+            peepholes = _parts(element(node.input(7), at), 3)
+        recurrent = _parts(element(self._recurrence, at), parts, 0)
+        weights = _Weights(recurrent, late, peepholes, functions, self._is_variant)
+        by_steps = (_by_steps(one, length, batch) for one in inputs)
+        return weights, list(zip(*by_steps, strict=True))
 
     def _turned(self, data: Expr) -> Expr:
         if self._lengths is None:
@@ -245,31 +251,50 @@ class _Layer:
         return op.transpose(data, axes) if self._batch_first else data
 
 
-def _parts(data: Expr, count: int) -> list[Expr]:
-    return list(op.split(data, count, -1))
+def _parts(data: Expr, count: int, axis: int = -1) -> list[Expr]:
+    return [data] if count == 1 else list(op.split(data, count, axis))
 
 
-def _sum(product: Expr, hidden: Expr, weights: _Weights) -> Expr:
-    """Return what goes into gates that see nothing but input and hidden state."""
-    total = op.add(product, op.nn.dense(hidden, weights.recurrent))
-    if weights.biases is None:
-        return total
-    return op.add(total, op.add(*weights.biases))
+def _by_steps(data: Expr, length: int, batch: int) -> list[Expr]:
+    """Return the rows of each step."""
+    found: list[Expr] = []
+    for begin in range(0, length, _AT_ONCE):
+        end = min(begin + _AT_ONCE, length)
+        some = op.strided_slice(data, [begin * batch], [end * batch])
+        found += _parts(some if length > _AT_ONCE else data, end - begin, 0)
+    return found
+
+
+def _gates(node: OnnxNode, data: Expr, count: int) -> list[Expr]:
+    """Return the gates that were computed together.
+
+    Each is a slice, which is no kernel of its own where one computes with it.
+    """
+    size = node.shape(data)[-1] // count
+    return [
+        op.strided_slice(data, [at * size], [(at + 1) * size], axes=[1])
+        for at in range(count)
+    ]
 
 
 def _rnn_step(
-    node: OnnxNode, weights: _Weights, product: Expr, states: States
+    node: OnnxNode, weights: _Weights, inputs: Sequence[Expr], states: States
 ) -> States:
     (activate,) = weights.activations
-    return (activate(_sum(product, states[0], weights)),)
+    return (activate(_sum(weights, inputs, states[0], 0)),)
+
+
+def _sum(weights: _Weights, inputs: Sequence[Expr], hidden: Expr, part: int) -> Expr:
+    """Return what goes into gates that see nothing but input and hidden state."""
+    return op.add(inputs[part], op.nn.dense(hidden, weights.recurrent[part]))
 
 
 def _lstm_step(
-    node: OnnxNode, weights: _Weights, product: Expr, states: States
+    node: OnnxNode, weights: _Weights, inputs: Sequence[Expr], states: States
 ) -> States:
     hidden, cell = states
     gate, candidate, output = weights.activations
-    into, out, forget, new = _parts(_sum(product, hidden, weights), 4)
+    into, out, forget, new = _gates(node, _sum(weights, inputs, hidden, 0), 4)
     sees = weights.peepholes
     if sees is not None:
         into = op.add(into, op.multiply(sees[0], cell))
@@ -285,33 +310,24 @@ def _lstm_step(
 
 
 def _gru_step(
-    node: OnnxNode, weights: _Weights, product: Expr, states: States
+    node: OnnxNode, weights: _Weights, inputs: Sequence[Expr], states: States
 ) -> States:
     (hidden,) = states
     gate, candidate = weights.activations
-    update_in, reset_in, new_in = _parts(product, 3)
-    matrices = list(op.split(weights.recurrent, 3, 0))
-    biases = [list(op.split(one, 3, 0)) for one in weights.biases or ()]
-
-    def biased(data: Expr, which: int, at: int) -> Expr:
-        return op.add(data, biases[which][at]) if biases else data
-
-    def recurrent(of: Expr, at: int) -> Expr:
-        return biased(op.nn.dense(of, matrices[at]), 1, at)
-
-    update = gate(op.add(biased(update_in, 0, 0), recurrent(hidden, 0)))
-    reset = gate(op.add(biased(reset_in, 0, 1), recurrent(hidden, 1)))
+    update, reset = (gate(_sum(weights, inputs, hidden, part)) for part in (0, 1))
     if weights.is_variant:
-        seen = op.multiply(reset, recurrent(hidden, 2))
+        seen = op.nn.dense(hidden, weights.recurrent[2])
+        if weights.late_bias is not None:
+            seen = op.add(seen, weights.late_bias)
+        new = candidate(op.add(inputs[2], op.multiply(reset, seen)))
     else:
-        seen = recurrent(op.multiply(reset, hidden), 2)
-    new = candidate(op.add(biased(new_in, 0, 2), seen))
+        new = candidate(_sum(weights, inputs, op.multiply(reset, hidden), 2))
     rest = op.subtract(node.scalar(1, update), update)
     return (op.add(op.multiply(rest, new), op.multiply(update, hidden)),)
 
 
 RECURRENT: dict[str, Converter] = {
-    "GRU": _recurrent(_gru_step, 3, 1, ("Sigmoid", "Tanh")),
+    "GRU": _recurrent(_gru_step, 3, 1, ("Sigmoid", "Tanh"), 3),
     "LSTM": _recurrent(_lstm_step, 4, 2, ("Sigmoid", "Tanh", "Tanh")),
     "RNN": _recurrent(_rnn_step, 1, 1, ("Tanh",)),
 }
