@@ -26,7 +26,6 @@ from parpass.relay.transform.scale_folder import (
     broadcasts_to,
     common,
     is_foldable,
-    scaled_side,
     with_other_side,
     with_scaled_weight,
 )
@@ -61,8 +60,9 @@ class BackwardFoldScaleAxis(ScaleFoldingPass):
     What depends on weights only is then folded: of a batch normalisation behind a
     convolution an addition is left. A scale passes `nn.relu` if it is a positive
     constant; `add` and `subtract` pass it to both sides, or multiply one. It moves only
-    through values that are used once. Only float32 and float64 are scaled; results are
-    equal up to rounding, so constants near the ends of their range stay.
+    through values that are used once. A scale that comes of such operators itself, as
+    that of a gate does, stays: it is data. Only float32 and float64 are scaled; results
+    are equal up to rounding, so constants near the ends of their range stay.
 
     First values say which scale they could take, from the convolutions on, then scales
     are passed up, as in TVM's `fold_scale_axis.cc`. Linear.
@@ -171,7 +171,7 @@ class _BackwardFolder(ScaleFolder):
 
     def _take(self, call: Call) -> None:
         offers = self._offers.found
-        found = scaled_side(call, lambda at: offers.get(call.args[at]), call.args)
+        found = self.scaled_side(call, lambda at: offers.get(call.args[at]), call.args)
         if found is not None:
             data, offer = found
             dropped = _Dropped(call, data, offer.axes)
@@ -232,9 +232,10 @@ class ForwardFoldScaleAxis(ScaleFoldingPass):
     What depends on weights only is then folded. A scale passes `nn.relu` if it is a
     positive constant, and `add` and `subtract`, whose other side is divided by it, if
     it is a constant without zeros. It moves only where all users take it: convolutions
-    that are not grouped or depthwise, and `nn.dense`. Only float32 and float64 are
-    scaled; results are equal up to rounding, so constants near the ends of their range
-    stay.
+    that are not grouped or depthwise, and `nn.dense`. A scale that comes of such
+    operators itself, as that of a gate does, stays: it is data. Only float32 and
+    float64 are scaled; results are equal up to rounding, so constants near the ends of
+    their range stay.
 
     First the demand for scales is passed on from users to what they use, then scales
     are to their users, as in TVM's `fold_scale_axis.cc`. Linear.
@@ -284,7 +285,7 @@ class _ForwardFolder(ScaleFolder):
         return with_scaled_weight(call, new, scale, forward=True)
 
     def _without_scale(self, call: Call, new: Call) -> Expr:
-        found = scaled_side(call, lambda _: self._demands.get(call), new.args)
+        found = self.scaled_side(call, lambda _: self._demands.get(call), new.args)
         if found is None:
             return new
         data, demand = found

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from parpass.ir.module import IRModule
+from parpass.ir.node import children, post_order
 from parpass.ir.op.op_table import Op
 from parpass.ir.types import Dim, TensorType
 from parpass.relay.expr import Call, Constant, Expr, Function
@@ -275,6 +276,7 @@ class ScaleFolder(ExprMutator):
         super().__init__()
         self.count = 0
         self._root = root
+        self._of_products = _of_products(root)
 
     def count_folded(self, call: Call) -> None:
         """Count a call whose weight a scale goes into."""
@@ -283,9 +285,46 @@ class ScaleFolder(ExprMutator):
         message = "a scale goes into its weight"
         context.remark("passed", message, call.span, name="Folded", op=op)
 
+    def scaled_side(
+        self,
+        product: Call,
+        demand_for: Callable[[int], Demand | None],
+        factors: Sequence[Expr],
+    ) -> tuple[int, Demand] | None:
+        """Return which argument of a product a wanted scale can be taken from, if any.
+
+        Args:
+            product: The product, with types.
+            demand_for: Returns which scale of an argument would be taken.
+            factors: The arguments, which may be rewritten.
+        """
+        for data, factor in ((0, 1), (1, 0)):
+            demand = demand_for(data)
+            of, by = product.args[data], product.args[factor]
+            if demand is None or by in self._of_products:
+                continue
+            if not broadcasts_to(of, by, demand.axes):
+                continue
+            if is_known_as(factors[factor], demand.need):
+                return data, demand
+        return None
+
     def folded(self) -> Expr:
         """Return the expression with scales folded."""
         return self.visit(self._root)
+
+
+def _of_products(root: Expr) -> set[Expr]:
+    """Return what depends on results of operators with weights.
+
+    As a scale, such as that of a gate, it is data: each run would scale weights by it.
+    """
+    found = set[Expr]()
+    for node in cast("list[Expr]", post_order(root)):
+        is_product = isinstance(node, Call) and is_foldable(node, forward=True)
+        if is_product or not found.isdisjoint(children(node)):
+            found.add(node)
+    return found
 
 
 class ScaleFoldingPass(FunctionPass):
@@ -304,26 +343,6 @@ class ScaleFoldingPass(FunctionPass):
     @abstractmethod
     def _folder(self, func: Function) -> ScaleFolder:
         """Return what folds the scales of a typed function."""
-
-
-def scaled_side(
-    product: Call, demand_for: Callable[[int], Demand | None], factors: Sequence[Expr]
-) -> tuple[int, Demand] | None:
-    """Return which argument of a product a wanted scale can be taken from, if any.
-
-    Args:
-        product: The product, with types.
-        demand_for: Returns which scale of an argument would be taken.
-        factors: The arguments, which may be rewritten.
-    """
-    for data, factor in ((0, 1), (1, 0)):
-        demand = demand_for(data)
-        of, by = product.args[data], product.args[factor]
-        if demand is None or not broadcasts_to(of, by, demand.axes):
-            continue
-        if is_known_as(factors[factor], demand.need):
-            return data, demand
-    return None
 
 
 def with_other_side(

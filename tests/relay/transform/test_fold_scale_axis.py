@@ -54,6 +54,18 @@ def extreme(scale: float) -> Expr:
     return const(np.full((C, 1, 1), scale, "float32"))
 
 
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_gate_scales_data_and_no_weights(forward: bool) -> None:
+    """One that is computed of data, as in squeeze-and-excitation, or by an LSTM."""
+    image = relay.var("x", shape=(1, C, 6, 6))
+    pooled = relay.nn.global_avg_pool2d(conv(image))
+    gate = relay.sigmoid(relay.nn.conv2d(pooled, W, padding=1))
+    body = conv(image * gate) if forward else conv(image) * gate
+    body = infer_type(Function((image, W), body)).body
+    fold = forward_fold_scale_axis if forward else backward_fold_scale_axis
+    assert fold(body) is body
+
+
 @pytest.mark.parametrize("scale", [1e-39, 1e-38, 1e-30, 1e-20, 1e20, 1e38, np.inf])
 def test_scales_near_the_ends_of_the_range_stay(scale: float) -> None:
     one = const(np.ones((C, 1, 1), "float32"))
