@@ -1,4 +1,4 @@
-"""Row `operators`: networks of one operator, in forms that are not 2-d convolutions."""
+"""Row `operators`: networks of one operator, other than 2-d convolutions of floats."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class _Operator(NamedTuple):
         weights: Those of its weights.
         attributes: Its attributes.
         goal: How many times the time of the other it may take.
+        dtype: That of all tensors.
     """
 
     name: str
@@ -28,12 +29,15 @@ class _Operator(NamedTuple):
     weights: Sequence[tuple[int, ...]]
     attributes: dict[str, Any]
     goal: float
+    dtype: str = "float32"
 
     def __str__(self) -> str:
-        data = "x".join(map(str, self.data))
+        dtype = "" if self.dtype == "float32" else f"{self.dtype} "
+        what = f"{self.name} of {dtype}{'x'.join(map(str, self.data))}"
+        if self.weights:
+            what += f" by {'x'.join(map(str, self.weights[0]))}"
         given = [f"{name} {value}" for name, value in self.attributes.items()]
-        weight = "x".join(map(str, self.weights[0]))
-        return ", ".join([f"{self.name} of {data} by {weight}", *given])
+        return ", ".join([what, *given])
 
 
 def _conv(
@@ -41,6 +45,11 @@ def _conv(
 ) -> _Operator:
     weight = (outputs, data[0] // how.get("group", 1), *kernel)
     return _Operator("Conv", (1, *data), [weight], how, goal)
+
+
+_WEIGHT = (64, 64, 3, 3)
+_IMAGES = (1, 64, 28, 28)
+_PADDED = {"pads": [1] * 4}
 
 
 _SIGNAL = _conv((128, 400), 128, 5)
@@ -81,15 +90,30 @@ _OPERATORS = (
     _transposed((16, 8, 16, 16), 16, 2, 2, 2, strides=[2, 2, 2]),
     _recurrent("LSTM", 4, 1, 512, 128, 2),
     _recurrent("LSTM", 4, 8, 512, 128, 2),
+    _recurrent("LSTM", 4, 20, 128, 128, 2),
+    _recurrent("LSTM", 4, 20, 64, 32, 2),
     _recurrent("GRU", 3, 1, 256, 128, 2),
+    _recurrent("GRU", 3, 20, 128, 128, 2),
+    _Operator("Conv", _IMAGES, [_WEIGHT], _PADDED, 1.5, "float16"),
+    _Operator("ConvInteger", _IMAGES, [_WEIGHT], _PADDED, 2, "uint8"),
+    _Operator("MatMul", (512, 64), [(64, 64)], {}, 2),
+    _Operator("MatMulInteger", (64, 256), [(256, 256)], {}, 2, "uint8"),
+    _Operator("ReduceMean", (512, 768), [], {"axes": [-1]}, 1),
+    _Operator("ReduceMax", (512, 768), [], {"axes": [0]}, 1),
+    _Operator("Softmax", (12, 128, 128), [], {}, 2),
+    _Operator("LayerNormalization", (128, 768), [(768,), (768,)], {}, 1),
+    _Operator("GlobalMaxPool", (1, 512, 14, 14), [], {}, 1),
 )
+
+_OF_HALVES = 1e-3  # how far half floats may be apart: two of their last digits
 
 
 def _operators(setting: Setting) -> Iterator[Line]:
     for operator in _OPERATORS[: setting.scaled(len(_OPERATORS))]:
         model, given = _model(operator)
         ours = built(model, given)
-        yield compared(str(operator), model, given, ours, setting, operator.goal)
+        how = [_OF_HALVES] if operator.dtype == "float16" else []
+        yield compared(str(operator), model, given, ours, setting, operator.goal, *how)
     sides = {
         name: clocked(built(*_model(operator)).module.run)
         for name, operator in (("1-d", _SIGNAL), ("2-d of height 1", _IMAGE))
@@ -102,29 +126,32 @@ def _operators(setting: Setting) -> Iterator[Line]:
 def _model(operator: _Operator) -> tuple[Any, dict[str, Any]]:
     """Return a network of an operator alone, and what it is run with."""
     # Here, because loading onnx takes long.
-    from onnx import TensorProto, helper, numpy_helper, shape_inference
+    from onnx import helper, numpy_helper, shape_inference
 
-    random = np.random.default_rng(0)
+    random, dtype = np.random.default_rng(0), np.dtype(operator.dtype)
+
+    def numbers(shape: tuple[int, ...], by: int) -> Any:
+        if dtype.kind == "u":
+            return random.integers(0, 256, shape, dtype)
+        return (random.standard_normal(shape) / by).astype(dtype)
+
     weights = [
-        numpy_helper.from_array(
-            (random.standard_normal(shape) / 16).astype("float32"), f"w{at}"
-        )
+        numpy_helper.from_array(numbers(shape, 16), f"w{at}")
         for at, shape in enumerate(operator.weights)
     ]
     names = ["x", *(one.name for one in weights)]
     node = helper.make_node(operator.name, names, ["y"], **operator.attributes)
-    kind = TensorProto.FLOAT
+    kind = helper.np_dtype_to_tensor_dtype(dtype)
     graph = helper.make_graph(
         [node],
         "operator",
         [helper.make_tensor_value_info("x", kind, operator.data)],
-        [helper.make_tensor_value_info("y", kind, None)],
+        [helper.make_empty_tensor_value_info("y")],
         weights,
     )
     version = helper.make_opsetid("", 17)
     model = helper.make_model(graph, opset_imports=[version], ir_version=8)
-    data = random.standard_normal(operator.data).astype("float32")
-    return shape_inference.infer_shapes(model), {"x": data}
+    return shape_inference.infer_shapes(model), {"x": numbers(operator.data, 1)}
 
 
 ROWS = (Row("operators", _operators),)
