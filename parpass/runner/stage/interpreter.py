@@ -339,7 +339,7 @@ class StageInterpreter:
     def read_original(self, name: str) -> Any | None:
         """Return a function at the start of the stage, if that was read and is a value.
 
-        None if no pass has read it, or if a pass that runs on it may change it in place.
+        None if no pass has read it, or if one that runs on it may change it in place.
         """
         known = self._versions.get((name, 0))
         is_usable = known is not None and is_value(self.adapter, known)

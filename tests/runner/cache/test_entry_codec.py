@@ -37,6 +37,8 @@ class Codec:
 
 
 class Value:
+    source = None
+
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
 
