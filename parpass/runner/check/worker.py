@@ -31,7 +31,7 @@ from parpass.transform.budget import (
 )
 from parpass.transform.capture.intercept import allowing_capture, capturing
 from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
-from parpass.transform.code_names import named_globals, names_in
+from parpass.transform.code_names import closure_of, named_globals, names_in
 from parpass.transform.passes import declared_cacheable, holders_of
 from parpass.transform.plan.invoke import applies_to, transform_function
 
@@ -102,12 +102,8 @@ def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             for one in names:
                 if one in vars(value):
                     yield f"the global '{name}.{one}'", vars(value)[one]
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        try:
-            yield f"the variable '{name}' around it", cell.cell_contents
-        except ValueError:
-            continue  # it has no value yet
+    for name, value in closure_of(function).items():
+        yield f"the variable '{name}' around it", value
     for at, value in enumerate(function.__defaults__ or ()):
         yield f"the default value {at} of '{function.__name__}'", value
 
