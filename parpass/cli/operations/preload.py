@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parpass.cli.options.written import JOBS, written_value
 from parpass.entry_points import ir_named, ir_with_suffix
 from parpass.errors import EntryPointError
 from parpass.runner.follow.environment import worker_env
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from parpass.runner import Executor
 
 _COMMANDS = "opt", "mlir-opt"
+_EXECUTORS = "--dask", "--executor"
+_PROCESSES = *JOBS, "--workers"  # `mlir-opt` has the last one
 _ENTRY = "parpass.cli.entry"  # which each worker loads, as the program begins with it
 
 
@@ -33,7 +36,9 @@ def preload_from_argv(arguments: Sequence[str]) -> None:
     is_for_workers = bool(arguments) and arguments[0] in _COMMANDS
     if not (is_for_workers and fork_server.has_fork_server()):
         return
-    if not {"--dask", "--executor", "-j0"}.isdisjoint(arguments):
+    if written_value(arguments, _EXECUTORS):
+        return
+    if written_value(arguments, _PROCESSES) in ("0", "1"):
         return
     files = [Path(one) for one in arguments if Path(one).is_file()]
     if modules := _modules_for_files(files, None):
