@@ -24,7 +24,7 @@ JOBS = "-j", "--jobs"
 
 
 def without_alias(argument: str, options: Collection[str]) -> str:
-    """Return an argument under its option's own name; `options` are the names of all."""
+    """Return an argument with its option's own name; `options` are the names of all."""
     name, equals, value = argument.partition("=")
     long = f"-{name}"  # mlir-opt takes one dash as well
     if long.startswith("--") and (long in options or long in ALIASES):
