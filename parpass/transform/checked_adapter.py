@@ -148,9 +148,7 @@ class CheckedAdapter:
             found = self._noted(method, self._members.decode, encoded, mod)
         else:
             found = self._call(method, encoded, sources, mod)
-        if self.is_function(found):
-            return found
-        raise self._error(method, FUNCTION, found)
+        return self._function(method, found)
 
     def is_function(self, value: Any) -> bool:
         return self._bool("is_function", value)
@@ -318,6 +316,11 @@ class CheckedAdapter:
             self._members.note(made)
         return cast("Any", made)
 
+    def _function(self, method: str, found: Any, expected: str = FUNCTION) -> Any:
+        if self.is_function(found):
+            return found
+        raise self._error(method, expected, found)
+
     def _bytes(self, method: str, *args: Any) -> bytes:
         found = self._call(method, *args)
         if type(found) is bytes:
@@ -368,34 +371,23 @@ class _Untouchable:
 class _CheckedBatchAdapter(CheckedAdapter):
     def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
         encode = cast("BatchCodec", self.unchecked).open_encoder(blob_sink)
-        name = adapter_name(self.unchecked)
 
         def encoded(function: Any) -> bytes | None:
             self._check_function(function)
             found: object = encode(function)
             if found is None or type(found) is bytes:
                 return found
-            raise AdapterError(
-                name, "open_encoder", "a callable that gives bytes", found
-            )
+            raise self._error("open_encoder", "a callable that gives bytes", found)
 
         return encoded
 
     def open_decoder(
         self, encoded: Any, sources: Sequence[Any], mod: Any
     ) -> Callable[[], Any]:
-        adapter = self.unchecked
-        decode = cast("BatchCodec", adapter).open_decoder(encoded, sources, mod)
-        is_function, name = self.is_function, adapter_name(adapter)
-
-        def decoded() -> Any:
-            found = decode()
-            if is_function(found):
-                return found
-            expected = "a callable that gives functions"
-            raise AdapterError(name, "open_decoder", expected, found)
-
-        return decoded
+        open_decoder = cast("BatchCodec", self.unchecked).open_decoder
+        decode = open_decoder(encoded, sources, mod)
+        expected = "a callable that gives functions"
+        return lambda: self._function("open_decoder", decode(), expected)
 
 
 class _MemberBatchEncoder:
@@ -425,14 +417,7 @@ class _MemberBatchAdapter(CheckedAdapter):
         del sources
         assert self._members is not None
         decode, method = self._members.open_decoder(encoded, mod), "decode_function"
-
-        def decoded() -> Any:
-            found = self._noted(method, decode)
-            if self.is_function(found):
-                return found
-            raise self._error(method, FUNCTION, found)
-
-        return decoded
+        return lambda: self._function(method, self._noted(method, decode))
 
 
 def adapter_name(adapter: ModuleAdapter) -> str:

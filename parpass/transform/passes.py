@@ -174,6 +174,10 @@ def holders_of(step: object) -> list[Any]:
     return found
 
 
+def step_names(steps: Iterable[Pass]) -> list[str]:
+    return [step.info.name for step in steps]
+
+
 def declared(step: object, name: str) -> Any:
     """Return an attribute that is None unless a pass, or what it wraps, sets it."""
     value = getattr(step, name, None)
