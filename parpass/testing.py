@@ -57,6 +57,7 @@ from parpass.transform.function_copies import (
     own_module,
     round_trip_all,
 )
+from parpass.transform.program_format import first_difference
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -265,23 +266,18 @@ def _round_trip_shell(
     whole = adapter.with_functions(shell, adapter.functions(mod))
     programs = adapter.programs(mod)
     texts = [_ADDRESS.sub("0x", programs.astext(one)) for one in (mod, whole)]
-    if texts[0] != texts[1]:
+    difference = first_difference(*texts)
+    if difference is not None:
         name = adapter_name(adapter)
         raise LawError(
             f"adapter '{name}': expected the module, but for its functions, from "
             f"'decode_shell' as it was given to 'encode_shell', got another text: "
-            f"{_first_difference(*texts)}; let them keep all that passes can see",
+            f"{difference}; let them keep all that passes can see",
             adapter=name,
             method="encode_shell, decode_shell",
-            difference=_first_difference(*texts),
+            difference=difference,
         )
     return shell
-
-
-def _first_difference(one: str, other: str) -> str:
-    lines = zip([*one.splitlines(), ""], [*other.splitlines(), ""], strict=False)
-    pair = next(((left, right) for left, right in lines if left != right), ("", ""))
-    return f"{pair[0]!r} and {pair[1]!r}"
 
 
 def _round_trip_out_of_band(adapter: ModuleAdapter, function: Any, shell: Any) -> Any:

@@ -83,10 +83,13 @@ class ProgramFormat(ABC):
 
 def first_difference(one: str, other: str) -> str | None:
     """Return the first line in which two texts differ; None if they are equal."""
-    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+    lines = one.splitlines(keepends=True), other.splitlines(keepends=True)
+    pairs = zip_longest(*lines, fillvalue="")
     for number, (left, right) in enumerate(pairs, 1):
         if left != right:
-            return f"line {number}: '{left.strip()}' and '{right.strip()}'"
+            if left.strip() != right.strip():
+                left, right = left.strip(), right.strip()
+            return f"line {number}: {left!r} and {right!r}"
     return None
 
 

@@ -6,7 +6,7 @@ types stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import force_setattr
@@ -160,22 +160,16 @@ Tensor[(3,), float32] {
             if isinstance(function, Function)  # of this IR
         }
         share = sum(sizes.values()) // _LEAST_SHARE
-        outliner = _Outliner(mod)
+        outliner = _Outliner(mod, sizes, least, self.segment_nodes)
         for name in [name for name, size in sizes.items() if size >= share]:
-            whole = functions[name]
-            why = (
-                "it has too few nodes"
-                if sizes[name] < least
-                else outliner.why_not(name)
-            )
-            if not why:
-                functions[name] = outliner.cut(name, self.segment_nodes)
-                why = "no cut leaves parts of this size" * (functions[name] is whole)
-            if why:
+            made = outliner.cut(name)
+            if not isinstance(made, str):
+                functions[name] = made
+            else:
                 ctx.remark(
                     "missed",
-                    f"not cut: {why}",
-                    whole.span,
+                    f"not cut: {made}",
+                    functions[name].span,
                     name="NotCut",
                     function=name,
                     nodes=sizes[name],
@@ -198,13 +192,22 @@ _WHOLE = (Match, RefCreate, RefRead)
 class _Outliner:
     """Cuts functions of one module.
 
+    Args:
+        mod: The module.
+        sizes: How many nodes each function has.
+        least: Functions of fewer nodes are not cut.
+        segment_nodes: How many nodes a segment has, about.
+
     Attributes:
         segments: What was cut out.
     """
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(
+        self, mod: IRModule, sizes: Mapping[str, int], least: int, segment_nodes: int
+    ) -> None:
         self.segments: dict[GlobalVar, Function] = {}
-        self._mod = mod
+        self._mod, self._sizes = mod, sizes
+        self._least, self._segment_nodes = least, segment_nodes
         self._taken = set(mod.functions_by_name)
 
     @cached_property
@@ -215,10 +218,12 @@ class _Outliner:
     def _graph(self) -> CallGraph:
         return CallGraph(self._mod)
 
-    def why_not(self, name: str) -> str:
+    def _why_whole(self, name: str) -> str:
         """Return why a function must stay as it is; empty if it may be cut."""
         function: Function = self._mod[name]
         attrs = function.attrs or {}
+        if self._sizes[name] < self._least:
+            return "it has too few nodes"
         if function.checked_type_ is None:
             return "it has no types"
         if function.type_params:
@@ -232,13 +237,15 @@ class _Outliner:
             return "it has a match, or references"
         return "it calls itself" if self._graph.is_recursive(name) else ""
 
-    def cut(self, name: str, size: int) -> Function:
-        """Return a function that calls its segments; itself if it cannot be cut."""
+    def cut(self, name: str) -> Function | str:
+        """Return a function that calls its segments, or why it stays as it is."""
+        if why := self._why_whole(name):
+            return why
         function: Function = self._mod[name]
         flow = DataFlow(function.body)
-        parts = segments(flow, size)
+        parts = segments(flow, self._segment_nodes)
         if len(parts) < 2:
-            return function
+            return "no cut leaves parts of this size"
         inside = {flow.nodes[at]: part for part in parts for at in part}
         given = {function.body}
         for node, operands in zip(flow.nodes, flow.operands, strict=True):
