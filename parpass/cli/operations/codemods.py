@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from parpass.cli.operations.executors import function_cache, opening_runner
+from parpass.cli.operations.preload import can_preload
 from parpass.cli.options.codemod import CodemodOptions
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.progress_display import showing_progress
@@ -27,7 +28,6 @@ from parpass.integrations.codemod import (
 )
 from parpass.integrations.codemod.codemod_names import shipped_codemods
 from parpass.runner import RunReport
-from parpass.runner.pool import fork_server
 
 
 def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
@@ -38,9 +38,8 @@ def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
     is_much = (
         kept is None
         and executor is None
-        and jobs not in (0, 1)
         and any(os.path.isdir(one) for one in given.paths)
-        and fork_server.has_fork_server()
+        and can_preload(jobs)
     )
     reports: list[RunReport] = []
     try:

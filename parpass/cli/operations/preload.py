@@ -50,11 +50,16 @@ def modules_to_preload(
 ) -> Sequence[str]:
     """Return what workers load for inputs, if these are sure to be much work."""
     modules = _modules_for_files(inputs, ir)
-    if not modules or jobs in (0, 1) or not fork_server.has_fork_server():
-        return ()
+    return modules if modules and can_preload(jobs) else ()
+
+
+def can_preload(jobs: int | None) -> bool:
+    """Return whether so many jobs are several, whose workers a fork server makes."""
+    if jobs in (0, 1) or not fork_server.has_fork_server():
+        return False
     from parpass.runner.cores import usable_cores  # with loky, which takes time
 
-    return modules if jobs or usable_cores() > 1 else ()
+    return jobs is not None or usable_cores() > 1
 
 
 def _modules_for_files(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:

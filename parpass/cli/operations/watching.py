@@ -213,8 +213,6 @@ class Watching:
 def _printed_ir(options: WatchOptions, known: set[str]) -> PrintAroundPasses | None:
     before = pass_names(options.print_ir_before, known, "--print-ir-before")
     after = pass_names(options.print_ir_after, known, "--print-ir-after")
-    before = None if options.print_ir_before_all else before
-    after = None if options.print_ir_after_all else after
     return (
         PrintAroundPasses(before, after) if before != set() or after != set() else None
     )

@@ -12,13 +12,15 @@ ALIASES = {
     "--mlir-output-format": "--timing",
     "--mlir-pass-statistics": "--statistics",
     "--mlir-print-ir-after": "--print-ir-after",
-    "--mlir-print-ir-after-all": "--print-ir-after-all",
+    "--mlir-print-ir-after-all": "--print-ir-after",
     "--mlir-print-ir-after-change": "--print-ir-after-change",
     "--mlir-print-ir-before": "--print-ir-before",
-    "--mlir-print-ir-before-all": "--print-ir-before-all",
+    "--mlir-print-ir-before-all": "--print-ir-before",
     "--mlir-print-ir-tree-dir": "--dump-ir",
     "--mlir-timing": "--timing",
     "--pass-statistics": "--statistics",
+    "--print-ir-after-all": "--print-ir-after",
+    "--print-ir-before-all": "--print-ir-before",
 }
 JOBS = "-j", "--jobs"
 
