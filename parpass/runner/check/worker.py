@@ -27,10 +27,9 @@ from parpass.transform.budget import (
     budgets_of,
     in_worker,
     or_exit,
-    setting_limits,
 )
-from parpass.transform.capture.intercept import allowing_capture, capturing
-from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
+from parpass.transform.capture.intercept import capturing
+from parpass.transform.capture.recorder import Recorder, recording
 from parpass.transform.code_names import closure_of, named_globals, names_in
 from parpass.transform.passes import declared_cacheable, holders_of
 from parpass.transform.plan.invoke import applies_to, transform_function
@@ -175,13 +174,7 @@ def run_check(packed: bytes) -> bytes:
     work = _PassRunner(step, adapter, job)
     context = job.snapshot.context()
     # The pass logs in the run for the result.
-    with (
-        job.snapshot.activated(context),
-        setting_limits(job.limits),
-        function_pass_body(),
-        allowing_capture(),
-        capturing(),
-    ):
+    with job.snapshot.activated(context, job.limits), capturing():
         reports = {
             name: [work.run(name, context) for _ in range(job.times)]
             for name in job.order
