@@ -27,6 +27,7 @@ from parpass.integrations.codemod import (
     run_codemod,
 )
 from parpass.integrations.codemod.codemod_names import shipped_codemods
+from parpass.report.figures import count_text
 from parpass.runner import RunReport
 
 
@@ -184,8 +185,7 @@ def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> No
             )
             if found or what == "changed"
         ]
-        count = len(result.files)
-        files = "1 file" if count == 1 else f"{count:,} files"
+        files = count_text(len(result.files), "file")
         click.echo(f"{files}: {', '.join(parts)}", err=True)
 
 
