@@ -87,7 +87,7 @@ class WatchedRuns:
         """Record the runs that begin in the block, for Perfetto or Chrome to show.
 
         There are tracks of the coordinator and of each worker, with the passes on each
-        function, packing, waiting and unpacking, module passes and hooks of
+        function, encoding, waiting and decoding, module passes and hooks of
         instruments; and events, such as deaths of workers. A run that fails, or is
         cancelled, is recorded up to its end.
 
