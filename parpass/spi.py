@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         begin_worker,
     )
     from parpass.runner.cores import usable_cores
-    from parpass.runner.executor import DEFAULT_START_SECONDS
+    from parpass.runner.executor import DEFAULT_START_SECONDS, exit_cause
     from parpass.runner.follow.environment import worker_env
     from parpass.runner.ipc.batch import EncodedFunction, EncodedFunctions
     from parpass.runner.ipc.blobs import (
@@ -149,6 +149,7 @@ __all__ = [
     "did_you_mean",
     "dumps",
     "encode_call",
+    "exit_cause",
     "first_difference",
     "function_file_name",
     "importable",
@@ -177,7 +178,7 @@ _SECTIONS = {
     # Executor
     "runner.cores": "usable_cores",
     "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
-    "NoWorkersError",
+    "NoWorkersError exit_cause",
     "runner.follow.environment": "worker_env",
     # Worker
     "runner.worker.frozen": "worker_command",

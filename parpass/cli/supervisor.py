@@ -198,11 +198,11 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     `faulthandler`.
     """
     from parpass.cli.output.failure import innermost_frame  # as rare as crashes
+    from parpass.runner.executor import exit_cause  # likewise
 
     pass_name, function = place
     where = "the module" if function is None else f"function '{function}'"
-    cause = f"EXIT({code})" if code >= 0 else f"{signal.Signals(-code).name}({code})"
-    lines = [f"pass '{pass_name}' on {where} killed the process: {cause}"]
+    lines = [f"pass '{pass_name}' on {where} killed the process: {exit_cause(code)}"]
     if frame := innermost_frame(told):
         lines.append(f"where: {frame}; --traceback shows all")
     has_no_workers = written_value(sys.argv[1:], JOBS) == "0"

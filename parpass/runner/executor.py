@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
@@ -143,6 +145,17 @@ class JobLostError(Exception):
         self.cause = cause
         self.process = process
         self.host_died = host_died
+
+
+def exit_cause(code: int) -> str:
+    """Return the cause of a process's end, such as `SIGSEGV(-11)` or `EXIT(1)`.
+
+    Args:
+        code: Its exit code; the number of a signal that ended it is below 0.
+    """
+    with contextlib.suppress(ValueError):  # not of a signal, or of one without a name
+        return f"{signal.Signals(-code).name}({code})"
+    return f"EXIT({code})"
 
 
 def was_killed(cause: str) -> bool:

@@ -1,4 +1,4 @@
-"""Options as they are written, for who looks at them before or without click."""
+"""Options as they are written, which are looked at before or without click."""
 
 from __future__ import annotations
 
