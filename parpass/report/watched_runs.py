@@ -9,7 +9,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from parpass.errors import ArgumentError
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from parpass.report.timeline import Recorded, Tracing
     from parpass.runner.observers import RunObserver
     from parpass.transform import PassContext
-    from parpass.transform.capture.pass_memory import PassMemory
 
 
 class WatchedRuns:
@@ -172,7 +170,10 @@ class WatchedRuns:
         try:
             with contextlib.ExitStack() as stack:
                 if memory:
-                    measured = stack.enter_context(_measuring_memory(context))
+                    # Few ask for it.
+                    from parpass.transform.capture.memory_meter import measuring_memory
+
+                    measured = stack.enter_context(measuring_memory(context))
                     recorder.profile.memory = measured
                 stack.enter_context(self.traced_to(recorder.add_slices))
                 yield recorder.profile
@@ -238,10 +239,3 @@ def _progress_tracker(
             f"{callback!r}"
         )
     return () if inside_function_pass() else (ProgressTracker(callback),)
-
-
-def _measuring_memory(context: PassContext) -> AbstractContextManager[PassMemory]:
-    # For those that ask for it alone.
-    from parpass.transform.capture.memory_meter import measuring_memory
-
-    return measuring_memory(context)
