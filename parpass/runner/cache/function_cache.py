@@ -65,6 +65,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
         signature_changed: Whether the signature of the function changed.
+        content: The digest of the result in keys of later stages, if a layer had it.
     """
 
     reads: Sequence[tuple[Read, bytes]]
@@ -73,6 +74,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
     effects: Mapping[int, Effects] = {}
     dependencies: Sequence[str] | None = ()
     signature_changed: bool = False
+    content: bytes | None = None
 
 
 class FunctionCache:

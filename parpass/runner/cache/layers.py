@@ -16,6 +16,7 @@ from typing import Protocol
 from parpass.entry_points import open_cache_layer
 from parpass.errors import ArgumentError, EntryPointError, SlowerRunWarning
 from parpass.errors.warning import warn
+from parpass.transform.gc_pause import in_gc_pauses
 
 
 class CacheLayer(Protocol):
@@ -101,7 +102,8 @@ class Layers:
             if not missing:
                 return
             found: Mapping[str, bytes] = self._use(at, "get", list(missing)) or {}
-            taken = {key: one for key, one in found.items() if accept(key, one)}
+            with in_gc_pauses(found.items()) as each:
+                taken = {key: one for key, one in each if accept(key, one)}
             for key in taken:
                 missing.pop(key, None)
             self._put(range(at), taken)

@@ -270,7 +270,8 @@ class StageRunner:
         self._given[name] = given
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
-            self._loaded[name] = self._load(name)
+            known = self._work.read_original(name)
+            self._loaded[name] = self._load(name) if known is None else known
         return FunctionCursor(name)
 
     def _check(self) -> None:
