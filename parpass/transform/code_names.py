@@ -72,10 +72,10 @@ def named_submodules(function: FunctionType) -> list[ModuleType]:
 
     A process that imports the packages alone does not have them.
     """
-    names = names_in(function.__code__)
-    defaults = function.__defaults__ or (), (function.__kwdefaults__ or {}).values()
-    waiting = [*named_globals(function).values(), *closure_of(function).values()]
-    waiting += itertools.chain(*defaults)
+    names, variables = names_in(function.__code__), function.__globals__
+    waiting = [variables[name] for name in names if name in variables]
+    waiting += [*closure_of(function).values(), *(function.__defaults__ or ())]
+    waiting += (function.__kwdefaults__ or {}).values()
     reached: dict[str, ModuleType] = {}
     while waiting:
         one = waiting.pop()
