@@ -229,7 +229,7 @@ class PrintIR(ModulePass):
     """Print the module to standard error and return it unchanged.
 
     Args:
-        header: Comes first, to tell several printings apart.
+        header: Printed first, to tell several printings apart.
     """
 
     pass_info = PassInfo(opt_level=0, name="PrintIR")

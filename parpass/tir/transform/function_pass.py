@@ -45,7 +45,7 @@ prim_func_pass = decorator_like(
 
 @register_pass("tir.transform.Apply")
 class Apply(PrimFuncPass):
-    """Give each PrimFunc to a function, whose result takes its place.
+    """Replace each PrimFunc by the result of a function called on it.
 
     Args:
         ftransform: The function.

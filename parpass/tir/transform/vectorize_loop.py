@@ -241,7 +241,7 @@ def _acts(expr: PrimExpr) -> bool:
 
 @register_pass("tir.transform.VectorizeLoop")
 class VectorizeLoop(PrimFuncPass):
-    """Make vectors of the loops that are marked `vectorized`.
+    """Turn loops marked `vectorized` into vector operations.
 
     ::
 
@@ -257,13 +257,13 @@ class VectorizeLoop(PrimFuncPass):
             if i.s < n:
                 C[i.s] = B[i.s]
 
-    The mark asserts that the rounds of the loop may run side by side, statement by
-    statement. What there is no vector of, such as a statement under a
-    condition that differs between rounds, or an access by `BufferLoad` or
-    `BufferStore`, is run round by round.
+    The mark asserts that the iterations may run side by side, statement by statement.
+    Statements without a vector form run one iteration at a time: for example, a
+    statement under a condition that differs between iterations, or an access by
+    `BufferLoad` or `BufferStore`.
 
     Args:
-        enable_vectorize: Without it the loops become serial ones.
+        enable_vectorize: If False, the loops become serial loops.
     """
 
     pass_info = PassInfo(0, "tir.VectorizeLoop")
