@@ -78,7 +78,7 @@ def assert_allclose(
     rtol: float = 1e-7,
     atol: float = 1e-7,
 ) -> None:
-    """Check that two arrays have one shape, and agree up to `atol + rtol * desired`.
+    """Check that two arrays have one shape and agree up to `atol + rtol * desired`.
 
     Raises:
         AssertionError: They do not; the message shows where.
@@ -95,14 +95,14 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
-    """Run all checks: methods, codec, copies, what passes see, a parallel run.
+    """Run all checks: methods, codec, copies, passes, and a parallel run.
 
     Args:
-        mod: A module, best with functions of every kind that the IR has.
-        pipeline: Passes for it, best with module passes between function passes.
+        mod: A module, ideally with functions of every kind that the IR has.
+        pipeline: Passes for it, ideally with module passes between function passes.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
         LawError: The adapter breaks the law.
     """
     check_methods(mod)
@@ -116,7 +116,7 @@ def check_methods(mod: Any) -> None:
     """Check the results of each method on a module and on its functions.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
     """
     adapter = for_run(adapter_of(mod, "check_methods"))
     for function in adapter.functions(mod).values():
@@ -219,13 +219,13 @@ def _expect(
 
 
 def check_codec(mod: Any) -> None:
-    """Check that adapter, module and functions are unchanged by encoding and decoding.
+    """Check that the adapter, the module and its functions round-trip.
 
     Functions are encoded one by one, with large values in-band and out-of-band, and in
     batches if the adapter has a `BatchCodec`.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
         LawError: A decoded value differs from the encoded one.
         Exception: Exceptions of the codec.
     """
@@ -327,11 +327,12 @@ def _check_unchanged(
 def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
     """Check that functions can be copied, and that passes change no others in place.
 
-    Each function must own what can be changed of it, and know its own module alone; and
-    if the adapter says that functions are values, passes must change none.
+    Each function must own everything in it that can be changed, and must reach no
+    module but its own. If the adapter says that functions are values, passes must not
+    change any.
 
     Raises:
-        LawError: Functions share a part, lead to each other or to another module, or a
+        LawError: Functions share a part, refer to each other or to another module, or a
             pass changes a function that it must not.
     """
     adapter = for_run(adapter_of(mod, "check_copies"))
@@ -352,11 +353,11 @@ def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
 
 
 def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
-    """Check that no pass can observe that functions were encoded and decoded.
+    """Check that passes cannot tell whether functions were round-tripped.
 
-    The passes run one after the other in this process, each on the result of the passes
-    before it and on that result after the codec. They should include enough passes of
-    the kinds that users of the IR write, and one of them twice.
+    Each pass runs in this process on the result of the passes before it, both directly
+    and after a round trip through the codec. Include enough passes of the kinds that
+    your users write, and one of them twice.
 
     Raises:
         LawError: The results of a pass differ.
