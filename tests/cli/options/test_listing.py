@@ -54,8 +54,8 @@ def test_the_configs_are_listed_with_their_types():
         (
             "DeadCodeElimination",
             [
-                "DeadCodeElimination: a function pass, runs from -O1\n\nDrop each",
-                "    inline_once: Whether to put values that are used once",
+                "DeadCodeElimination: a function pass, runs from -O1\n\nRemove each",
+                "    inline_once: Whether to inline values that are used once",
                 "\n\nOptions:\ninline_once=false      bool\n",
             ],
         ),
