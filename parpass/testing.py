@@ -127,9 +127,9 @@ def check_methods(mod: Any) -> None:
     mod = own_module(adapter, mod)
     functions = adapter.functions(mod)
     for name, function in functions.items():
-        _expect(adapter, "functions", "names that are str", name, type(name) is str)
+        _expect(adapter, "functions", "names of type str", name, type(name) is str)
         is_function = adapter.is_function(function)
-        _expect(adapter, "is_function", "True of each function", False, is_function)
+        _expect(adapter, "is_function", "True for each function", False, is_function)
         kind = adapter.kind_of(function)
         if kind is not None:
             checked_result(adapter, "restoring_pass", kind)
@@ -154,7 +154,7 @@ def check_methods(mod: Any) -> None:
     for name, build in _MODULES.items():
         _check_module(adapter, name, build, mod)
     shown = adapter.functions(adapter.replace_functions(mod, {}))
-    expected = "the functions of the module where none is replaced"
+    expected = "the functions of the module if none is replaced"
     _expect(
         adapter, "replace_functions", expected, shown, _are_identical(functions, shown)
     )
@@ -171,20 +171,20 @@ def _check_module(adapter: ModuleAdapter, method: str, build: _Build, mod: Any) 
     before = dict(adapter.functions(mod))
     given = _Lazy(before)
     made = build(adapter, mod, given)
-    expected = "a module that keeps the mapping it is given, and loads none of it"
+    expected = "a module that keeps the given mapping, and loads none of its functions"
     sets_members = method == "with_functions" and attaches_functions(adapter, mod)
     is_kept = sets_members or not given.loaded
     if not is_kept and attaches_functions(adapter, mod):
-        expected += "; override it, as 'with_functions' looks at functions"
-    _expect(adapter, method, expected, "one that copies it", is_kept)
+        expected += "; override it, because 'with_functions' reads the functions"
+    _expect(adapter, method, expected, "a module that copies it", is_kept)
     shown = adapter.functions(made)
-    expected = "a module with the functions it is given"
+    expected = "a module with the given functions"
     _expect(adapter, method, expected, list(shown), _are_identical(before, shown))
     empty = adapter.functions(build(adapter, mod, {}))
     _expect(adapter, method, f"{expected}, none", list(empty), not empty)
-    expected = "that the module it is given stays as it is"
+    expected = "an unchanged argument"
     unchanged = _are_identical(before, adapter.functions(mod))
-    _expect(adapter, method, expected, "another one", unchanged)
+    _expect(adapter, method, expected, "a changed one", unchanged)
 
 
 class _Lazy(Mapping[str, Any]):
@@ -268,9 +268,9 @@ def _round_trip_shell(
     if texts[0] != texts[1]:
         name = adapter_name(adapter)
         raise LawError(
-            f"adapter '{name}': expected the module, but for its functions, from "
-            f"'decode_shell' as it was given to 'encode_shell', got another text: "
-            f"{_first_difference(*texts)}; let them keep all that passes can see",
+            f"adapter '{name}': expected 'decode_shell' to restore the module that was "
+            f"passed to 'encode_shell', got another text: "
+            f"{_first_difference(*texts)}; make them keep all that passes can see",
             adapter=name,
             method="encode_shell, decode_shell",
             difference=_first_difference(*texts),
@@ -314,9 +314,9 @@ def _check_unchanged(
     found = difference_of(adapter, function, decoded)
     if found is not None:
         raise LawError(
-            f"adapter '{adapter_name(adapter)}': expected function '{name}' from "
-            f"{methods} as it was, got a different one: {found}; let them keep all "
-            "that passes can see",
+            f"adapter '{adapter_name(adapter)}': expected function '{name}' to "
+            f"round-trip through {methods}, got a different one: {found}; make them "
+            "keep all that passes can see",
             adapter=adapter_name(adapter),
             method=methods,
             function=name,
@@ -447,11 +447,10 @@ def check_parallel(
     for function, found in differences:
         on = "" if function is None else f" on function '{function}'"
         raise LawError(
-            f"adapter '{adapter_name(adapter)}': expected the serial run's result of "
-            f"the parallel run{on}, got a different one: {found} "
-            "(the serial run's first); "
+            f"adapter '{adapter_name(adapter)}': expected equal results of the serial "
+            f"and the parallel run{on}, got different ones: {found} (serial first); "
             "if 'check_passes' finds nothing, run the pipeline under the option "
-            "parpass.check_contract, which looks at the passes",
+            "parpass.check_contract, which checks the passes",
             adapter=adapter_name(adapter),
             method=CODEC,
             function=function,

@@ -203,7 +203,7 @@ class Match(Expr, frozen=True, eq=False):
 
     Attributes:
         data: The value.
-        clauses: The clauses; the first one that matches counts.
+        clauses: The clauses; the first match wins.
         complete: Whether some clause matches every value, which InferType checks.
     """
 

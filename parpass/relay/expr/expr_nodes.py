@@ -117,8 +117,7 @@ class Call(Expr, frozen=True, eq=False, gc=False):
     """A call of an operator, a global function or a closure.
 
     Raises:
-        SizeLimitError: It calls what a call returns, which calls what a call returns,
-            and so on, more than 1,000 deep.
+        SizeLimitError: Calls of the results of calls are nested more than 1,000 deep.
     """
 
     op: Expr
@@ -342,7 +341,7 @@ class Function(BaseFunc, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType | None:
-        """The type as annotated; None where an annotation is missing or incomplete."""
+        """The annotated type; None if an annotation is missing or incomplete."""
         parts = [*(param.type_annotation for param in self.params), self.ret_type]
         known = [part for part in parts if part is not None and is_complete(part)]
         if len(known) != len(parts):

@@ -132,13 +132,13 @@ class DeadCodeEliminator(ExprMutator):
         """Drop a `let` whose variable is not used any more."""
         if let.var in self._inlined:
             self.counts["inlined"] += 1
-            _remark(let, "passed", "Inlined", "put in the place of its only use")
+            _remark(let, "passed", "Inlined", "inlined at its only use")
         elif not self._uses.is_live(let.var):
             self.counts["dropped"] += 1
-            _remark(let, "passed", "Dropped", "dropped, as nothing uses it")
+            _remark(let, "passed", "Dropped", "removed: it is unused")
         else:
             if self._uses.is_kept_for_effects(let.var):
-                why = "kept, though nothing uses it: it may have effects"
+                why = "unused, but kept: it may have effects"
                 _remark(let, "missed", "Kept", why)
             return super().visit_let(let)
         return self.visit(let.body)

@@ -167,11 +167,11 @@ class LoopUnroller(StmtMutator):
         if loop.kind != ForKind.SERIAL:
             return None
         if extent is None:
-            return "how many rounds it has is not constant"
+            return "its number of iterations is not constant"
         if self._normal:
             return "a loop in it is not unrolled"
         if self._unrolled > self._config.auto_max_depth:
-            return "there are more unrolled loops in it than auto_max_depth allows"
+            return "it contains more nested unrolled loops than auto_max_depth allows"
         steps = extent * self._steps
         if steps > self._max_step and extent > self._config.auto_max_extent:
             return "it is longer than auto_max_step and auto_max_extent allow"

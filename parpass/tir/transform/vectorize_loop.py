@@ -80,7 +80,7 @@ class Vectorizer(ExprVectorizer):
         if self.lets and any(node in self.lets for node in breadth_first(stmt)):
             self._needs_more = True
             return stmt
-        message = "run round by round: there is no vector of it"
+        message = "run iteration by iteration: it has no vector form"
         what, span = type(stmt).__name__, getattr(stmt, "span", None)
         _remark(self.var, "missed", "NotVectorized", message, span, statement=what)
         index = structs.replace(self.var, name=f"{self.var.name}.s")
@@ -302,7 +302,7 @@ class LoopVectorizer(StmtMutator):
         if lanes == 1:
             return substitute(op.body, {op.loop_var: first})
         ramp = Ramp(first, const(1, first.dtype), lanes)
-        message = "made vectors of its rounds"
+        message = "vectorized"
         _remark(op.loop_var, "passed", "Vectorized", message, op.span, lanes=lanes)
         return Vectorizer(op.loop_var, ramp).visit(op.body)
 
@@ -315,7 +315,7 @@ class VectorizeSkipper(StmtMutator):
         new = yield from self.visit_children(op)
         if op.kind != ForKind.VECTORIZED:
             return new
-        message = "made a serial loop: vectors are not wanted"
+        message = "made a serial loop: vectorization is off"
         _remark(op.loop_var, "missed", "NotVectorized", message, op.span)
         return structs.replace(new, kind=ForKind.SERIAL)
 
