@@ -31,8 +31,8 @@ class WorkerFigures(msgspec.Struct, frozen=True, kw_only=True):
         starting: Of the workers, until each had its first job.
         idle_at_end: Of the workers, after the last job of a stage was submitted.
         waiting: Of the workers, waiting for jobs.
-        packing: Of the coordinator, encoding functions.
-        unpacking: Of the coordinator, decoding functions while workers ran others.
+        encoding: Of the coordinator, encoding functions.
+        decoding: Of the coordinator, decoding functions while workers ran others.
         jobs: The number of jobs that workers were sent.
         functions: The number of functions that they were sent.
         deaths: How many workers died, or were killed because they hung.
@@ -49,8 +49,8 @@ class WorkerFigures(msgspec.Struct, frozen=True, kw_only=True):
     starting: float = 0.0
     idle_at_end: float = 0.0
     waiting: float = 0.0
-    packing: float = 0.0
-    unpacking: float = 0.0
+    encoding: float = 0.0
+    decoding: float = 0.0
     jobs: int = 0
     functions: int = 0
     deaths: int = 0
@@ -94,8 +94,8 @@ class RunFigures(WorkerFigures, frozen=True, kw_only=True):
 
     The parts of the time add up: `beforehand`, `loading`, `module_passes`,
     `instruments`, `here`, `in_workers`, `looking` and `rest` to `seconds`; `busy`,
-    `starting`, `idle_at_end` and `waiting` to `workers * in_workers`. `packing` and
-    `unpacking` are parallel to the workers.
+    `starting`, `idle_at_end` and `waiting` to `workers * in_workers`. `encoding` and
+    `decoding` are parallel to the workers.
 
     Attributes:
         seconds: The whole run.

@@ -132,8 +132,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
             f"{count_text(self.stages, 'stage')}, {count_text(self.jobs, 'job')}, "
             f"{count_text(self.functions, 'function')} sent; "
             f"{self.bytes_sent / 1e6:.1f} MB out, {self.bytes_received / 1e6:.1f} MB "
-            f"back; encoded in {time_text(self.packing)}, decoded while workers ran "
-            f"in {time_text(self.unpacking)}{cached}"
+            f"back; encoded in {time_text(self.encoding)}, decoded while workers ran "
+            f"in {time_text(self.decoding)}{cached}"
         )
 
     @property

@@ -132,10 +132,10 @@ class RunRecorder(RunObserver):
 
     def span_ended(self, span: Span) -> None:
         """Note the time; of a stage in workers it is that stage's."""
-        if span.activity is Activity.PACKING:
-            self._stage.sums["packing"] += span.seconds
-        elif span.activity is Activity.UNPACKING:
-            self._stage.sums["unpacking"] += span.seconds
+        if span.activity is Activity.ENCODING:
+            self._stage.sums["encoding"] += span.seconds
+        elif span.activity is Activity.DECODING:
+            self._stage.sums["decoding"] += span.seconds
         else:
             self.spans.append(span)
 

@@ -26,8 +26,8 @@ class Category(enum.StrEnum):
     PASS = "pass"  # on consecutive functions
     FUNCTION = "function"  # in a pass
     JOB = "job"
-    PACKING = "packing"
-    UNPACKING = "unpacking"
+    ENCODING = "encoding"
+    DECODING = "decoding"
     LOADING = "loading"  # a stage: its passes, and what they import
     STARTING = "starting"  # a worker
     WAITING = "waiting"

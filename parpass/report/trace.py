@@ -40,8 +40,8 @@ _COLOURS = {
     Category.STARTING: "white",
     Category.LOST: "terrible",
     Category.LOADING: "light_memory_dump",
-    Category.PACKING: "generic_work",
-    Category.UNPACKING: "generic_work",
+    Category.ENCODING: "generic_work",
+    Category.DECODING: "generic_work",
 }
 
 # Of slices that begin and end together the outer one comes first.

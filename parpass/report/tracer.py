@@ -1,7 +1,7 @@
 """The tracer of a run: puts what the run notifies it of on a timeline.
 
 The coordinator has a track for what is done one after the other, and one each for
-packing and unpacking, which go on beside it. Each worker has a track, and one that
+encoding and decoding, which go on beside it. Each worker has a track, and one that
 takes the place of another has its own.
 """
 
@@ -17,9 +17,9 @@ from parpass.report.timeline import Category, Slice, Tracing, Track
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimeline
 from parpass.runner.observers import Activity, RunObserver, SentStage, Span, WorkerEnd
 from parpass.runner.stage.call_recorder import (
+    DECODING,
+    ENCODING,
     LOADING,
-    PACKING,
-    UNPACKING,
     Call,
     CallRecorder,
     decoded_calls,
@@ -32,14 +32,14 @@ _CATEGORIES = {
     Activity.INSTRUMENT: Category.INSTRUMENT,
     Activity.READING_INSTRUMENT: Category.INSTRUMENT,
     Activity.HERE: Category.LOCAL,
-    Activity.LOOKING: Category.UNPACKING,
-    Activity.PACKING: Category.PACKING,
-    Activity.UNPACKING: Category.UNPACKING,
+    Activity.LOOKING: Category.DECODING,
+    Activity.ENCODING: Category.ENCODING,
+    Activity.DECODING: Category.DECODING,
 }
 _OTHER_WORK = {
     LOADING: Slice("loading", Category.LOADING, 0.0, 0.0),
-    UNPACKING: Slice("unpacking", Category.UNPACKING, 0.0, 0.0),
-    PACKING: Slice("packing", Category.PACKING, 0.0, 0.0),
+    DECODING: Slice("decoding", Category.DECODING, 0.0, 0.0),
+    ENCODING: Slice("encoding", Category.ENCODING, 0.0, 0.0),
 }
 _MIN_WAIT = 1e-6  # seconds; shorter ones are not shown
 
@@ -81,7 +81,7 @@ class Tracer(RunObserver):
         category, name, track = _CATEGORIES.get(span.activity), span.name, self._track
         if category is None:
             return
-        if span.activity in (Activity.PACKING, Activity.UNPACKING):
+        if span.activity in (Activity.ENCODING, Activity.DECODING):
             name = category.value
             track = self._own_track(name)
         elif span.activity is Activity.LOOKING:
@@ -119,7 +119,7 @@ class Tracer(RunObserver):
         self._calls = CallRecorder()
 
     def stage_sent(self, stage: SentStage) -> None:
-        for what in ("packing", "unpacking"):
+        for what in ("encoding", "decoding"):
             self._own_track(what)
         self._stage = _StageTracks(stage, self._tracing, self._track)
 

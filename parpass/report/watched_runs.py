@@ -87,7 +87,7 @@ class WatchedRuns:
         """Record the runs that begin in the block, for Perfetto or Chrome.
 
         The coordinator and each worker have a track. Tracks show the passes on each
-        function, packing, waiting and unpacking, module passes and instrument hooks,
+        function, encoding, waiting and decoding, module passes and instrument hooks,
         and events such as the death of a worker. A run that fails or is cancelled is
         recorded up to its end.
 

@@ -14,8 +14,8 @@ from parpass.transform import Pass
 _MAX_PASSES = 10_000  # remembered, so that a service that makes new ones cannot leak
 _SMOOTHING = 0.5  # of what was measured last, if that is more than what was known
 
-# Seconds that handing functions to the workers costs beside their passes: packing and
-# unpacking on both sides, jobs, what is kept of each. Measured for Relay by `bench`.
+# Seconds that handing functions to the workers costs beside their passes: encoding and
+# decoding on both sides, jobs, what is kept of each. Measured for Relay by `bench`.
 # What the coordinator does of it, it does for one function after the other.
 _COORDINATOR_SECONDS_PER_NODE = 1e-6
 _COORDINATOR_SECONDS_PER_FUNCTION = 4e-5
@@ -23,7 +23,7 @@ _WORKER_SECONDS_PER_NODE = 1.5e-6
 _WORKER_SECONDS_PER_FUNCTION = 8e-5
 _CONTENTION = 1.1  # cores are slower when all are busy, and when passes alternate
 
-BYTES_PER_NODE = 20  # that is packed, about
+BYTES_PER_NODE = 20  # that is encoded, about
 _MAX_SLOWDOWN = 8.0
 _DECAY = 0.98  # of what was learnt, each time that work stays here because of it
 

@@ -52,8 +52,8 @@ class Activity(enum.Enum):
     HERE = "here"  # function passes, by a `PlacementReason`
     LOOKING = "looking"  # decoding functions that are read here
     LOADING = "loading"  # what sends functions to workers, and starting them
-    PACKING = "packing"  # encoding functions, beside the workers
-    UNPACKING = "unpacking"  # decoding them, beside the workers
+    ENCODING = "encoding"  # of functions, beside the workers
+    DECODING = "decoding"  # of functions, beside the workers
 
 
 class Span(NamedTuple):
@@ -108,8 +108,8 @@ class RunObserver:
     """Notified of the events of one run; a subclass has the methods that it needs.
 
     The driver calls them where the events are, in its own threads, and waits: they are
-    short. They do not raise, and no result depends on them. Methods for packing,
-    unpacking and jobs may be called at the same time in two threads.
+    short. They do not raise, and no result depends on them. Methods for encoding,
+    decoding and jobs may be called at the same time in two threads.
 
     Attributes:
         watches_functions: Whether it is notified of each function that passes run on in

@@ -515,7 +515,7 @@ def _total_nodes(mod: Any, adapter: ModuleAdapter) -> int:
 
 
 def _node_count(one: Any, adapter: ModuleAdapter, limit: int) -> int:
-    """Return how many nodes a function has, which may be held, and packed."""
+    """Return how many nodes a function has, which may be held, and encoded."""
     if type(one) is not FunctionHandle:
         return adapter.size(one, limit)
     if one.function is not None:

@@ -59,16 +59,16 @@ def test_each_pass_on_each_function_is_on_a_track_of_a_worker_once(
     assert trace.calls() == CALLS
     assert set(trace.tracks) - set(trace.workers) == {
         "coordinator",
-        "packing",
-        "unpacking",
+        "encoding",
+        "decoding",
     }
     assert 1 <= len(trace.workers) <= 2
     own = [one for name in trace.workers for one in trace.tracks[name]]
     kinds = {one["cat"] for one in own}
-    assert kinds >= {"job", "pass", "function", "packing", "unpacking", "waiting"}
+    assert kinds >= {"job", "pass", "function", "encoding", "decoding", "waiting"}
     assert not {one["name"] for one in own} & {"run", "Duplicate"}
     here = {one["cat"] for one in trace.tracks["coordinator"]}
-    assert here >= {"run", "stage", "module pass", "instrument", "unpacking"}
+    assert here >= {"run", "stage", "module pass", "instrument", "decoding"}
     colours = {one["name"]: one["cname"] for one in trace.slices("pass")}
     assert len(set(colours.values())) == len(colours)
 

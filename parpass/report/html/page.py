@@ -27,8 +27,8 @@ _MAX_SLICES = 50_000
 _DRAWN = {
     Category.MODULE_PASS,
     Category.INSTRUMENT,
-    Category.PACKING,
-    Category.UNPACKING,
+    Category.ENCODING,
+    Category.DECODING,
     Category.LOADING,
     Category.STARTING,
     Category.LOST,

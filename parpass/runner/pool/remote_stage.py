@@ -197,8 +197,8 @@ class RemoteStage:
         return times, new
 
     def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
-        unpacking = timing(self.observers, Activity.UNPACKING)
-        with unpacking, in_gc_pauses(functions) as handles:
+        decoding = timing(self.observers, Activity.DECODING)
+        with decoding, in_gc_pauses(functions) as handles:
             for held in handles:
                 self.store.load(held, self._mod.base)
                 if not self._keeps_bytes:

@@ -111,22 +111,22 @@ class StageWriter:
             all_seen = self._to_run == 1 or self._move_large_first()
             self._is_sorted = all_seen or self._encoded > 0
         began = time.perf_counter()
-        packed: list[tuple[int, EncodedFunction]] = []
+        encoded: list[tuple[int, EncodedFunction]] = []
         while self._encoded < len(self._to_encode) and self._continues_slice(began):
             function = self._to_encode[self._encoded]
             one = self._encode_function(self._names[function])
-            packed.append((function, one))
+            encoded.append((function, one))
             self._encoded_bytes += one.size
             self._encoded += 1
         self._encoder.close()
         if self._writer is None and self._fits_one_message():
-            self._attach(packed)
+            self._attach(encoded)
         else:
-            self._write(packed)
-        first = self._encoded - len(packed)
-        ready = [function for function, _ in packed[: max(0, self._to_run - first)]]
+            self._write(encoded)
+        first = self._encoded - len(encoded)
+        ready = [function for function, _ in encoded[: max(0, self._to_run - first)]]
         self._slice_seconds = min(2 * self._slice_seconds, _ENCODE_SECONDS)
-        span = Span(Activity.PACKING, "", began, time.perf_counter())
+        span = Span(Activity.ENCODING, "", began, time.perf_counter())
         for observer in self._observers:
             observer.span_ended(span)
         if not ready and self._encoded == len(self._to_encode):
@@ -163,10 +163,10 @@ class StageWriter:
         )
         return is_small and (self._to_run == 1 or self._is_light)
 
-    def _attach(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
+    def _attach(self, encoded: Sequence[tuple[int, EncodedFunction]]) -> None:
         """Set the functions to be sent in each job, of which there mostly is one."""
-        self._attached = dict(packed)
-        for function, (batch, at) in packed:
+        self._attached = dict(encoded)
+        for function, (batch, at) in encoded:
             length, size = len(batch.payload), len(batch.payload) // len(batch.ends)
             self.slots[function] = IndexEntry(0, length, at, size)
 
@@ -182,10 +182,10 @@ class StageWriter:
         )
         return self._writer
 
-    def _write(self, packed: Sequence[tuple[int, EncodedFunction]]) -> None:
+    def _write(self, encoded: Sequence[tuple[int, EncodedFunction]]) -> None:
         """Append batches to the file, each once, and set the entries of functions."""
         writer = self._writer or self._create_files()
-        for batch, members in groupby(packed, lambda pair: pair[1].batch):
+        for batch, members in groupby(encoded, lambda pair: pair[1].batch):
             slot = self._written.get(batch)
             if slot is None:
                 slot = self._written[batch] = append_batch(writer, batch)

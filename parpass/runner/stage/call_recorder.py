@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 # In place of the index of a pass.
 LOADING = -1  # the stage: its passes, and what they import
-UNPACKING = -2
-PACKING = -3
+DECODING = -2
+ENCODING = -3
 
 NO_FUNCTION = -1
 

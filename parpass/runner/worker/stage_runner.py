@@ -40,9 +40,9 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.shared_dir import SharedDirectory, StorageError
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.call_recorder import (
+    DECODING,
+    ENCODING,
     LOADING,
-    PACKING,
-    UNPACKING,
     CallRecorder,
 )
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
@@ -254,7 +254,7 @@ class StageRunner:
         began = time.perf_counter()
         cursors = [self._begin(index, given) for index, given in batch]
         if self._recorder is not None:
-            self._recorder.add(began, UNPACKING)
+            self._recorder.add(began, DECODING)
         return cursors
 
     def _encode_changed(
@@ -272,7 +272,7 @@ class StageRunner:
                 changed[index] = encoded
             cursor.outcome.function = None
         if self._recorder is not None:
-            self._recorder.add(began, PACKING)
+            self._recorder.add(began, ENCODING)
         return changed
 
     def _begin(self, index: int, given: IndexEntry | EncodedFunction) -> FunctionCursor:

@@ -109,13 +109,13 @@ def test_perfetto_finds_every_track_and_slice_and_nothing_to_complain_of(
     joined = f"{tracks} on slice.track_id = thread_track.id join thread using (utid)"
     assert set(asked(perfetto, joined)) == set(read.tracks)
     assert len(read.workers) == 2
-    for category in ("run", "stage", "job", "pass", "function", "packing", "waiting"):
+    for category in ("run", "stage", "job", "pass", "function", "encoding", "waiting"):
         count = f"select count(*) from slice where category = '{category}'"
         assert asked(perfetto, count) == [str(len(read.slices(category)))]
     # It tells of events that it could not make sense of, such as slices that overlap.
     wrong = "select name from stats where severity <> 'info' and value > 0"
     assert asked(perfetto, wrong) == []
-    for name in ("coordinator", "packing", *read.workers):
+    for name in ("coordinator", "encoding", *read.workers):
         assert perfetto.page.get_by_text(name).first.is_visible()
     assert perfetto.errors == []
 
