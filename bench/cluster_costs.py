@@ -124,7 +124,7 @@ def _observed(
             began = time.process_time()
             made = runner.run_sync(mod, what)
             took = time.process_time() - began
-            taken.append((took, _last(runner).packing, _clock(executor) - before))
+            taken.append((took, _last(runner).encoding, _clock(executor) - before))
             del made
     coordinator, packing, worker = (min(one) for one in zip(*taken, strict=True))
     is_changed, count, report = isinstance(what, Swap), len(mod), _last(runner)
