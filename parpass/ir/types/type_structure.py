@@ -103,10 +103,10 @@ class TypeVar(Type, frozen=True):
 
 
 class IncompleteType(Type, frozen=True, eq=False):
-    """A type to be inferred by InferType; prints as `_`.
+    """A type for InferType to infer; prints as `_`.
 
-    As an annotation it leaves a type or a part of one open. Each object is an unknown
-    of its own: one object in two places means one type in both.
+    Use it to leave an annotated type, or a part of one, open. Each object is a separate
+    unknown: one object in two places means the same type in both.
     """
 
     visitor: ClassVar[str] = "visit_incomplete_type"

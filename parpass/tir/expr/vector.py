@@ -52,7 +52,7 @@ class Ramp(PrimExpr, frozen=True, eq=False):
 
 @reflected(is_graph=False, value=FieldKind.CHILD, dtype=FieldKind.DERIVED)
 class Broadcast(PrimExpr, frozen=True, eq=False):
-    """A vector of one value, again and again."""
+    """A vector that repeats one value."""
 
     value: Operand
     lanes: int
@@ -93,7 +93,7 @@ def _vector_of(kind: str, dtype: str, lanes: int) -> str:
     dtype=FieldKind.DERIVED,
 )
 class Shuffle(PrimExpr, frozen=True, eq=False):
-    """A vector of lanes of other ones, by their numbers in all of these together."""
+    """A vector of lanes of other vectors, selected by number."""
 
     vectors: Operands
     indices: Operands
@@ -148,7 +148,7 @@ def _true(lanes: int) -> PrimExpr:
     predicate=FieldKind.CHILD,
 )
 class Load(PrimExpr, frozen=True, eq=False):
-    """A value of memory: what a pointer has at an index, where the predicate holds."""
+    """The element of a pointer at an index in memory, if the predicate holds."""
 
     dtype: str
     buffer_var: Var

@@ -21,10 +21,9 @@ from parpass.transform.decorators import (
 
 
 class PrimFuncPass(FunctionPass):
-    """A pass that sees one PrimFunc at a time, and so can run on many at once.
+    """A pass that sees one PrimFunc at a time, so that many can run at once.
 
-    Of a module's functions it sees the PrimFuncs alone, and nothing is to be restored
-    after it.
+    It sees only the PrimFuncs of a module, and no restoring pass follows it.
     """
 
     function_kind = "tir"
