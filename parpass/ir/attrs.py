@@ -128,8 +128,8 @@ class _Met:
         if self._copies - len(self._values) > _MAX_COPIES:
             raise SizeLimitError(
                 f"expected at most {_MAX_COPIES} tuples and mappings in attribute "
-                f"'{name}' beyond the first use of each, as each is copied where it "
-                "stands; one that holds a second one twice doubles it"
+                f"'{name}' beyond the first use of each, because each use is copied; "
+                "one that contains another twice doubles it"
             )
 
 

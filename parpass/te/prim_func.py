@@ -124,8 +124,8 @@ class _FromBuffers(ExprMutator):
 
     def visit_reduce_(self, op: Reduce) -> PrimExpr:
         raise IRTypeError(
-            "expected a reduction to be all that te.compute computes, got one within "
-            "an expression; compute it by itself first"
+            "expected te.compute to compute only the reduction, got a reduction within "
+            "an expression; compute it separately first"
         )
 
 

@@ -78,8 +78,8 @@ def unmatched(match: Match, definition: Definitions) -> Iterator[Pattern]:
         steps += 1 + len(rest.rows)
         if steps > _MOST_STEPS:
             raise SizeLimitError(
-                "the patterns are too many to tell whether they match every value; "
-                "write a match that need not, or take it apart"
+                "too many patterns to check whether they match every value; write an "
+                "incomplete match, or split it"
             )
         if not rest.rows:
             yield _case(rest)

@@ -141,8 +141,8 @@ class _Rewriter:
             expr = after
         names = ", ".join(type(each).__name__ for each in self._finders)
         raise IRError(
-            f"expected rewriting to come to an end, got changes in {_MAX_ROUNDS} "
-            f"rounds of {names}; do they undo each other? rewrite_once=True stops one "
+            f"expected rewriting to terminate, got changes in {_MAX_ROUNDS} rounds of "
+            f"{names}; do they undo each other? rewrite_once=True stops a callback "
             "after its first change"
         )
 

@@ -169,7 +169,7 @@ def _check_callee_depth(callee: Expr) -> None:
         callee, depth = callee.op, depth + 1
         if depth > _MAX_CALLEE_DEPTH:
             raise SizeLimitError(
-                "a call calls what a call returns, and that one likewise, more than "
+                "calls of the results of calls are nested more than "
                 f"{_MAX_CALLEE_DEPTH:,} deep; bind some of them by a let"
             )
 
@@ -186,7 +186,7 @@ def _check_bound(bound: object, by: str) -> None:
     if not isinstance(bound, Var):
         raise IRTypeError(
             f"expected a variable for {by} to bind, got {bound!r:.100}; if a rewrite "
-            "put it there, the variable may have been bound twice, which InferType says"
+            "put it there, the variable may be bound twice, which InferType reports"
         )
 
 

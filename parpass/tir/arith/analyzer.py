@@ -75,8 +75,8 @@ class Analyzer:
         known = self._told.get((var, cast("type[Any]", type(info))))
         if known is not None and known != info and not override:
             raise IRError(
-                f"expected the {type(info).__name__} of '{var.name}' that is known, "
-                f"{known}, got {info}; to change it give override"
+                f"expected the known {type(info).__name__} of '{var.name}', {known}, "
+                f"got {info}; to replace it, pass override=True"
             )
         if known is info or (known == info and isinstance(info, Interval)):
             return

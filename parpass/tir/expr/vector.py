@@ -107,8 +107,8 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
         lanes = sum(data_type(one.dtype).lanes for one in self.vectors)
         if len(elements) != 1 or not 0 < len(self.indices) <= lanes:
             raise IRTypeError(
-                "expected vectors of one dtype for Shuffle, and from 1 to as many "
-                f"indices as they have lanes, got {sorted(elements)} and "
+                "expected vectors of one dtype for Shuffle, and at least 1 index and at "
+                f"most one for each lane, got {sorted(elements)} and "
                 f"{len(self.indices)} indices of {lanes} lanes"
             )
         (element,) = elements

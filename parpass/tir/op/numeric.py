@@ -81,7 +81,7 @@ def divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     a, b = as_prim_expr(lhs), as_prim_expr(rhs)
     if data_type(a.dtype).is_integral and data_type(b.dtype).is_integral:
         raise AmbiguousDivisionError(
-            "expected floats for '/', got ints, of which there are several divisions: "
+            "expected floats for '/', got ints, which have several divisions: "
             "call tir.floordiv, tir.truncdiv, tir.indexdiv or tir.div"
         )
     return div(a, b, span)

@@ -173,7 +173,7 @@ FLOAT, INT8, BOOL = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT8, 9)
         ),
         (
             {"dims": [2], "int32_data": [1000, 2], "data_type": INT8},
-            "has the value 1000, which is none of int8",
+            "has the value 1000, which int8 cannot hold",
         ),
         ({"dims": [3], "raw_data": b"1", "data_type": 22}, "has 1 bytes of values"),
     ],
