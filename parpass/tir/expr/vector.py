@@ -107,9 +107,9 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
         lanes = sum(data_type(one.dtype).lanes for one in self.vectors)
         if len(elements) != 1 or not 0 < len(self.indices) <= lanes:
             raise IRTypeError(
-                "expected vectors of one dtype for Shuffle, and at least 1 index and at "
-                f"most one for each lane, got {sorted(elements)} and "
-                f"{len(self.indices)} indices of {lanes} lanes"
+                "expected vectors of one dtype for Shuffle, and from 1 index to one per "
+                f"lane, got {sorted(elements)} and {len(self.indices)} indices of "
+                f"{lanes} lanes"
             )
         (element,) = elements
         set_dtype(self, data_type(element).with_lanes(len(self.indices)))
