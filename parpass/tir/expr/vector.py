@@ -107,7 +107,7 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
         lanes = sum(data_type(one.dtype).lanes for one in self.vectors)
         if len(elements) != 1 or not 0 < len(self.indices) <= lanes:
             raise IRTypeError(
-                "expected vectors of one dtype for Shuffle, and from 1 index to one per "
+                "expected vectors of one dtype for Shuffle, and 1 index to one for each "
                 f"lane, got {sorted(elements)} and {len(self.indices)} indices of "
                 f"{lanes} lanes"
             )
