@@ -107,8 +107,8 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
         lanes = sum(data_type(one.dtype).lanes for one in self.vectors)
         if len(elements) != 1 or not 0 < len(self.indices) <= lanes:
             raise IRTypeError(
-                "expected vectors of one dtype for Shuffle, and 1 index to one for each "
-                f"lane, got {sorted(elements)} and {len(self.indices)} indices of "
+                "expected vectors of one dtype for Shuffle, and at most one index for "
+                f"each lane, got {sorted(elements)} and {len(self.indices)} indices of "
                 f"{lanes} lanes"
             )
         (element,) = elements
