@@ -220,8 +220,8 @@ def test_shapes_of_values_are_looked_at_wherever_they_stand(place: str) -> None:
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ((FLOAT, [3]), r"said to be \[3\] of FLOAT"),
-        ((INT8, [2]), r"said to be \[2\] of INT8"),
+        ((FLOAT, [3]), r"declared as \[3\] of FLOAT"),
+        ((INT8, [2]), r"declared as \[2\] of INT8"),
     ],
 )
 def test_an_input_and_its_initializer_are_of_one_type(
