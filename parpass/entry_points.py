@@ -51,14 +51,16 @@ class IR(NamedTuple):
     """The declaration of an IR, available before its adapter is imported.
 
     Attributes:
-        name: Its name for `--ir` and in reproducers, and that of the entry point.
+        name: The IR's name for `--ir` and in reproducers; also the name of the entry
+            point.
         adapter: The module whose import registers adapter, program format and passes.
-        suffixes: The suffixes of files with its programs, such as `.relay`; none if the
-            command does not read them.
-        requirement: The requirement that installs all that it imports, such as
+        suffixes: The suffixes of files with its programs, such as `.relay`; empty if
+            the command does not read them.
+        requirement: The requirement that installs everything it imports, such as
             `parpass[xdsl]`.
-        preload: Returns the modules that workers load for a program's text.
-        preload_characters: The size from which on a program is worth that.
+        preload: Returns the modules that workers preload for a program's text.
+        preload_characters: The minimum size of a program, in characters, for preloading
+            to pay off.
     """
 
     name: str

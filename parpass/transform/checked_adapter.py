@@ -48,14 +48,14 @@ _STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
 _CODEC = ("encode_function", "decode_function")
 
 # Expected results, for messages.
-FUNCTION = "a function, of which 'is_function' says that it is one,"
-_MODULE = "a module, of which 'is_module' says that it is one,"
+FUNCTION = "a function that 'is_function' accepts"
+_MODULE = "a module that 'is_module' accepts"
 _BYTES = "bytes"
-_BYTES_ADVICE = "of text it is what text.encode() gives"
+_BYTES_ADVICE = "encode text with text.encode()"
 BOOL = "True or False"
-NO_RETURN = "'return' may be missing"
+NO_RETURN = "is a 'return' missing?"
 
-_SAME_RESULT = "the result is that of a serial run, but may have taken longer"
+_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
@@ -170,7 +170,7 @@ class CheckedAdapter:
         return self._advice("size", 1, _is_size, expected, function, limit)
 
     def signature(self, function: Any) -> Any | None:
-        return self._advice("signature", None, None, "what can be compared", function)
+        return self._advice("signature", None, None, "a comparable value", function)
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
         return self._advice("keeps_signature", False, is_bool, BOOL, before, after)
@@ -240,9 +240,9 @@ class CheckedAdapter:
         if made is given and given is not mod and self.unchecked.functions(mod):
             raise self._error(
                 "with_functions",
-                "a new module, with the one that it is given left as it is",
+                "a new module, and an unchanged argument",
                 made,
-                "make a copy of the module, and put the functions into that",
+                "put the functions into a copy of the module",
             )
         self._makes_new_modules = True
 
@@ -377,7 +377,7 @@ class _CheckedBatchAdapter(CheckedAdapter):
             found: object = encode(function)
             if found is None or type(found) is bytes:
                 return found
-            raise self._error("open_encoder", "a callable that gives bytes", found)
+            raise self._error("open_encoder", "a callable that returns bytes", found)
 
         return encoded
 
@@ -386,7 +386,7 @@ class _CheckedBatchAdapter(CheckedAdapter):
     ) -> Callable[[], Any]:
         open_decoder = cast("BatchCodec", self.unchecked).open_decoder
         decode = open_decoder(encoded, sources, mod)
-        expected = "a callable that gives functions"
+        expected = "a callable that returns functions"
         return lambda: self._function("open_decoder", decode(), expected)
 
 
@@ -472,9 +472,9 @@ def _restore(adapter: ModuleAdapter, stated: Sequence[Any]) -> CheckedAdapter:
             raise AdapterError(
                 adapter_name(adapter),
                 name,
-                f"{there}, as in the process that runs the pipeline,",
+                f"{there}, its value in the process that runs the pipeline,",
                 getattr(adapter, name),
-                "set it on the adapter, or where its class is defined",
+                "set it on the adapter, or in the definition of its class",
             )
     return _create(adapter)
 
@@ -525,7 +525,7 @@ def check_attributes(adapter: ModuleAdapter) -> None:
         message = "expected a ModuleAdapter for an adapter, got "
         if isinstance(given, type):
             name = given.__name__
-            raise ArgumentError(f"{message}class {name}; make one, as in {name}()")
+            raise ArgumentError(f"{message}class {name}; create one: {name}()")
         raise ArgumentError(message + describe_value(given))
     name = adapter_name(adapter)
     for attribute in ("consumes_functions", "round_trip_between_passes"):

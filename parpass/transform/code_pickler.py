@@ -217,14 +217,14 @@ class ClassSharingPickler(_ReducingPickler):
 
 
 def dumps(value: Any, reducers: Mapping[type, Callable[[Any], Any]] = _NONE) -> bytes:
-    """Pickle a value, with code that other processes cannot import by value.
+    """Pickle a value; code that other processes cannot import is pickled by value.
 
     Args:
         value: The value.
-        reducers: What instances of classes are pickled as, as in `copyreg`.
+        reducers: Reducers of classes, as in `copyreg`.
 
     Raises:
-        Exception: A part of it cannot be pickled.
+        Exception: A part of the value cannot be pickled.
     """
     file = io.BytesIO()
     if reducers:

@@ -219,10 +219,10 @@ class _PassRunner:
             report, made = self._report(name, functions[name], view, context)
         changed = _changed(before, fingerprints(self._step)) or functions.changed()
         if changed is None and self._adapter.encode_shell(view) != rest:
-            changed = "changed the module that it was given"
+            changed = "changed its input module"
         if changed is None and outside.found is not None:
             changed = (
-                f"declares cacheable, and read what no key has, by {outside.found}"
+                f"declares cacheable, but reads what no key covers, by {outside.found}"
             )
         if made is not None and not functions.has(made):
             self._adapter.discard(
@@ -317,7 +317,7 @@ class _DecodedFunctions(Mapping[str, Any]):
                 self._encoded[name], (), self._shell
             )
             if difference_of(self._adapter, original, function) is not None:
-                return f"changed function '{name}', that it was given, in its place"
+                return f"changed function '{name}' of its input in place"
         return None
 
 
