@@ -155,9 +155,6 @@ class StageInterpreter:
     def steps_on(self, name: str) -> int:
         return self.cutoff.steps_on(self._index[name])
 
-    def run(self, name: str) -> FunctionOutcome:
-        return self.resume(FunctionCursor(name))
-
     def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
         while self.step(cursor):
             pass

@@ -184,7 +184,7 @@ def test_open_dimensions_are_listed_with_a_command_to_copy(folder: Path):
     *advice, command = result.stderr.splitlines()
     assert result.exit_code == 2
     assert "".join(advice) == (
-        "Error: open.onnx: the shapes of its inputs have to be known; open are 'x' of "
+        "Error: open.onnx: the shapes of its inputs must be known; open are 'x' of "
         "(batch, ?), 'y' of (batch, 3); set lengths by --dim, or whole shapes by "
         "--shape, with your lengths instead of 1:"
     )
