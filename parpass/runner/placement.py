@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -477,34 +477,43 @@ def _estimate_size(
     functions: Mapping[str, Any], adapter: ModuleAdapter
 ) -> tuple[float, int]:
     """Return how many nodes functions have, about, and the largest that was counted."""
-    count, seen = len(functions), functions.values()
+    count = len(functions)
     if count > _SAMPLE_IF_LARGE:
-        seen = _sample(functions, adapter)
+        sizes = _sample_sizes(functions, adapter)
+        return (sum(sizes) + len(sizes)) * count / len(sizes), max(sizes)
     nodes = largest = 0
-    for one in seen:
+    for one in functions.values():
         size = _node_count(one, adapter, _MAX_COUNTED_NODES)
         nodes += size + 1  # an adapter may not know
         if size > largest:
             largest = size
         if count == 2 and nodes <= _NEGLIGIBLE_NODES:
             return 2.0 * nodes, size  # workers would save no more than this one takes
-    return nodes * count / len(seen), largest
+    return float(nodes), largest
 
 
-def _sample(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[Any]:
-    """Return functions that tell the size of all, a few of them if they are large."""
-    few = _stride_sample(functions, _SAMPLE_IF_LARGE)
-    nodes = sum(_node_count(one, adapter, _MAX_COUNTED_NODES) for one in few)
+def _sample_sizes(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[int]:
+    """Return sizes that tell those of all functions, of a few if they are large."""
+    few = {
+        name: _node_count(functions[name], adapter, _MAX_COUNTED_NODES)
+        for name in _stride_sample(functions, _SAMPLE_IF_LARGE)
+    }
+    nodes = sum(few.values())
     # To count a node takes up to a tenth of what a pass takes on it.
     if nodes >= _MAX_COUNTED_NODES:
-        return few
+        return list(few.values())
     enough = 2 * _MAX_COUNTED_NODES * len(few) // max(1, nodes)
-    return _stride_sample(functions, min(_SAMPLE_SIZE, enough))
+    return [
+        few[name]
+        if name in few
+        else _node_count(functions[name], adapter, _MAX_COUNTED_NODES)
+        for name in _stride_sample(functions, min(_SAMPLE_SIZE, enough))
+    ]
 
 
-def _stride_sample(functions: Mapping[str, Any], most: int) -> list[Any]:
+def _stride_sample(functions: Mapping[str, Any], most: int) -> Iterator[str]:
     # An odd step, so that of functions that come in pairs both kinds are seen.
-    return list(islice(functions.values(), 0, None, len(functions) // most | 1))
+    return islice(functions, 0, None, len(functions) // most | 1)
 
 
 def _total_nodes(mod: Any, adapter: ModuleAdapter) -> int:
@@ -519,5 +528,5 @@ def _node_count(one: Any, adapter: ModuleAdapter, limit: int) -> int:
     if type(one) is not FunctionHandle:
         return adapter.size(one, limit)
     if one.function is not None:
-        return adapter.size(one.function, limit)
+        return one.size(adapter, limit)
     return 0 if one.encoded is None else one.encoded.size // BYTES_PER_NODE

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
 
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
@@ -181,7 +180,7 @@ def run_rest(
     context: PassContext,
     store: ModuleStore,
     outcomes: StageOutcomes,
-    proceeds: Callable[[int, Any], bool] | None = None,
+    proceeds: Callable[[int, FunctionHandle], bool] | None = None,
     observers: Sequence[RunObserver] = (),
 ) -> None:
     """Run passes on the functions without an outcome in this process, and record it.
@@ -192,8 +191,8 @@ def run_rest(
         context: The settings in force.
         store: Decodes functions.
         outcomes: The results so far.
-        proceeds: Called before each function, with how many were run and itself; the
-            rest is left where this returns False.
+        proceeds: Called before each function, with how many were run and its handle;
+            the rest is left where this returns False.
         observers: Notified of each function.
     """
     names = outcomes.names
@@ -211,8 +210,10 @@ def run_rest(
         for count, at in enumerate(outcomes.missing()):
             store.check_open()
             held = mod.handles[names[at]]
-            if proceeds and not proceeds(count, store.load(held, mod.base)):
-                return
+            if proceeds:
+                store.load(held, mod.base)
+                if not proceeds(count, held):
+                    return
             cursor = FunctionCursor(names[at])
             for one in observers:
                 one.function_began(0, at, cursor.outcome)

@@ -16,7 +16,6 @@ import contextlib
 import time
 from collections import deque
 from concurrent.futures import Future
-from typing import Any
 
 import msgspec
 
@@ -24,7 +23,7 @@ from parpass.errors import RuntimeUseError
 from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
-from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.placement import Placement, PlacementPolicy
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
@@ -73,7 +72,7 @@ class StopCriterion:
         self.has_started = False
         self.start_seconds = 0.0
 
-    def __call__(self, at: int, function: Any) -> bool:
+    def __call__(self, at: int, held: FunctionHandle) -> bool:
         """Return whether this process goes on with a function."""
         is_sampled = at >= _ALWAYS_COUNTED and self._rates[-1] < _BRIEF_SECONDS
         if is_sampled and at % _SAMPLE_STRIDE:
@@ -87,7 +86,7 @@ class StopCriterion:
         if at < _ALWAYS_COUNTED or self._counting <= _COUNTING_SHARE * spent:
             pace = each * at / self.nodes if each else _DEFAULT_PACE
             limit = int(min(self._overhead / (pace or 1e-12), 1e9)) + 1
-            self._size = 1 + self._adapter.size(function, limit)
+            self._size = 1 + held.size(self._adapter, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:
                 return False

@@ -30,13 +30,25 @@ _NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
 class FunctionHandle:
     """One function: as an object, encoded, or both."""
 
-    __slots__ = ("encoded", "function")
+    __slots__ = ("_counted", "encoded", "function")
 
     def __init__(
         self, function: Any = None, encoded: EncodedFunction | None = None
     ) -> None:
         self.function = function
         self.encoded = encoded
+        self._counted = 0, 0  # the size, and up to where it was counted
+
+    def size(self, adapter: ModuleAdapter, limit: int) -> int:
+        """Return the size of the function, an object, counted up to `limit` at least.
+
+        The adapter is asked once, or again if it counted up to a lower limit.
+        """
+        size, counted_to = self._counted
+        if counted_to <= size and counted_to < limit:
+            size = adapter.size(self.function, limit)
+            self._counted = size, limit
+        return size
 
 
 class StoredModule:

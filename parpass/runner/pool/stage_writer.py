@@ -204,13 +204,15 @@ class StageWriter:
         """
         search = _SEARCH_SECONDS if self._encoded else _FIRST_SEARCH_SECONDS
         until = time.perf_counter() + search
-        size = self._store.adapter.size
+        adapter = self._store.adapter
         waiting = self._to_encode[self._encoded : self._to_run]
         large: dict[int, int] = {}
         for index in waiting:
-            function = self._held[self._names[index]].function
-            if function is not None and (nodes := size(function, _GIANT)) >= _LARGE:
-                large[index] = nodes
+            held = self._held[self._names[index]]
+            if held.function is not None:
+                nodes = held.size(adapter, _GIANT)
+                if nodes >= _LARGE:
+                    large[index] = nodes
             if time.perf_counter() > until:
                 break
         if large:

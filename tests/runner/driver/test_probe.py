@@ -12,6 +12,7 @@ from parpass.runner import cost_model
 from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
 from parpass.runner.driver.probe import StopCriterion
+from parpass.runner.ipc.module_store import FunctionHandle
 
 LIGHT, HEAVY = 1e-5, 1e-2  # seconds
 TO_WIN = 0.1  # seconds, for workers to be worth it
@@ -42,7 +43,7 @@ def handed_over(costs: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> int 
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     criterion = StopCriterion(len(costs), *about)
     for at, cost in enumerate(costs):
-        if not criterion(at, object()):
+        if not criterion(at, FunctionHandle(object())):
             return at
         now += cost
     return None

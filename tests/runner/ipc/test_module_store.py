@@ -25,6 +25,30 @@ def encoded_only(store: ModuleStore, function: Fn) -> FunctionHandle:
     )
 
 
+class Sizes(ToyAdapter):
+    """Notes up to where it was asked for sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits: list[int] = []
+
+    def size(self, function: Fn, limit: int) -> int:
+        self.limits.append(limit)
+        return min(limit, super().size(function, limit))
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 9, 10, 11, 50])
+def test_the_size_of_a_function_is_asked_for_once_where_that_is_enough(nodes: int):
+    adapter, handle = Sizes(), FunctionHandle(Fn((1,) * nodes))
+    size = ToyAdapter().size(handle.function, 100)
+    assert handle.size(adapter, 10) == min(size, 10)
+    assert handle.size(adapter, 10) == min(size, 10)
+    assert adapter.limits == [10]
+    assert handle.size(adapter, 100) == size
+    assert handle.size(adapter, 5) == size
+    assert adapter.limits == ([10] if size < 10 else [10, 100])
+
+
 def test_an_unchanged_module_has_identical_functions(store: ModuleStore):
     mod = program(1, 2)
     module = store.wrap(mod)
