@@ -380,7 +380,7 @@ def test_open_shapes_of_programs_are_named_together(folder: Path):
     result = parpass("build", "net.relay", "-o", "net.so")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: expected known shapes for the graph executor, got open ones of the "
+        "Error: net.relay: expected known shapes for the graph executor, got open ones of the "
         "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
         "them into the program, or use 'parpass run', which takes the shapes of "
         "--input\n"
