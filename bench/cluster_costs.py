@@ -63,7 +63,7 @@ class Observed:
     back: int  # bytes; 0 if functions were unchanged
     jobs: int
     coordinator: float
-    packing: float
+    encoding: float
     worker: float  # the work aside
     is_changed: bool
 
@@ -124,9 +124,9 @@ def _observed(
             began = time.process_time()
             made = runner.run_sync(mod, what)
             took = time.process_time() - began
-            taken.append((took, _last(runner).packing, _clock(executor) - before))
+            taken.append((took, _last(runner).encoding, _clock(executor) - before))
             del made
-    coordinator, packing, worker = (min(one) for one in zip(*taken, strict=True))
+    coordinator, encoding, worker = (min(one) for one in zip(*taken, strict=True))
     is_changed, count, report = isinstance(what, Swap), len(mod), _last(runner)
     return Observed(
         count,
@@ -134,7 +134,7 @@ def _observed(
         report.bytes_received if is_changed else 0,
         report.jobs,
         coordinator,
-        packing,
+        encoding,
         max(0.0, worker - count * seconds),
         is_changed,
     )
@@ -158,7 +158,7 @@ def solved(runs: Sequence[Observed]) -> Costs:
     """Return the costs that explain what runs took."""
     kept = [run for run in runs if not run.is_changed]
     pack, byte = _coefficients(
-        [(run.functions, run.there) for run in kept], [run.packing for run in kept]
+        [(run.functions, run.there) for run in kept], [run.encoding for run in kept]
     )
     stage, function, send = _coefficients(
         [(1, run.functions, run.jobs) for run in kept],

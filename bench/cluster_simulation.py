@@ -68,7 +68,7 @@ class Costs:
     way: float = 0.0
     restart: float = 10.0
 
-    def packing(self, size: int) -> float:
+    def encoding(self, size: int) -> float:
         """Return what a function of so many bytes takes to be packed."""
         return self.pack + size * self.byte
 
@@ -224,7 +224,7 @@ class _Simulation:
             self._handle(FunctionsReady(range(first, done), [1] * (done - first)))
         if done < self.cluster.functions:
             more = min(_PACKED_AT_ONCE, self.cluster.functions - done)
-            each = self.cluster.costs.packing(self.cluster.size)
+            each = self.cluster.costs.encoding(self.cluster.size)
             at = self.coordinator.take(self.now, more * each)
             self._plan(at, "pack", done + more)
 

@@ -159,14 +159,9 @@ def _filled(path: Path, parts: Mapping[str, str]) -> str:
     return text
 
 
-def _met(report: Report) -> str:
-    verdicts = [line.verdict for _, line in report.goals() if line.verdict]
-    return f"{verdicts.count('met')} of {len(verdicts)} goals are met"
-
-
 def _goals(report: Report) -> str:
     return (
-        f"{_met(report)}. {report.title}.\n\n"
+        f"{report.title}.\n\n"
         f"![Each figure as a multiple of its goal](performance-goals.svg)\n\n"
         f"{as_markdown(report.goals())}"
     )

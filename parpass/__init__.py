@@ -1,9 +1,9 @@
 """parpass: a pass manager for compilers written in Python that uses every core.
 
-The names below are those that a user of any IR needs first, and TVM's beside them; the
+This package exports the names that users of any IR need first, and TVM's names. The
 rest is in the packages `transform`, `instrument`, `runner`, `relay`, `te`, `target`,
-`tir`, `ir`, `runtime` and `errors`, and in `spi` for integrations.
-All of them load when they are first used, so that importing parpass costs little.
+`tir`, `ir`, `runtime` and `errors`, and in `spi` for integrations. All names load on
+first use, so importing parpass is cheap.
 """
 
 from __future__ import annotations

@@ -66,78 +66,81 @@ async def run_pipeline(
 ) -> ModT:
     """Run a pipeline on a module, on every core; await it under trio or asyncio.
 
-    The result is that of a serial run, `a_pass(mod)` under the same context: the same
-    module, diagnostics, callbacks and error. The module that is passed in stays as it
-    was. Processes, if there were any, are left to the next call; they end when no call
-    has used them for ten seconds, with the program, or by `end_idle_workers`. To say
-    yourself how long they live run pipelines on a runner, by `open_runner`.
+    The result equals that of a serial run, `a_pass(mod)` under the same context: the
+    same module, diagnostics, callbacks and error. The input module is not changed.
+
+    Worker processes stay warm for the next call. They end when no call has used them
+    for ten seconds, when the program ends, or when you call `end_idle_workers`. To
+    control their lifetime yourself, use a runner from `open_runner`.
 
     Args:
         mod: The module.
         pipeline: A pass, a sequence of passes, or pipeline text.
-        context: The settings; by default the current `PassContext`. One that is not
-            the current one is entered for the run, and its instruments with it.
-        workers: How many processes at most; None for every core that this process may
-            use (its affinity mask and its container's quota are regarded), 0 to stay in
-            this one. Small work stays in this process anyway.
-        executor: The executor that runs jobs, in place of a pool of processes; or its
-            URL, such as `dask://host:8786`, whose scheme is the name of an entry point
-            of `parpass.executors`. It is opened by the first run then, and closed with
-            the runner, or with the call.
-        isolated: Whether every function pass runs in a worker, whatever that costs, so
-            that nothing it does can hurt this process: a crash, an exit or a hang in
-            it is an error here, and what it imports or writes to globals stays there.
-            Otherwise small work stays in this process, and passes whose cost is not
-            known begin here: one that crashes takes this process along. What cannot be
-            sent to a worker is an error then. The option `parpass.isolated` of a
-            context says the same.
-        cache: Results of earlier runs, or the folder where they are kept. Functions
-            that are the same as before, under passes, settings and neighbours that are,
-            are taken from it.
-        function_timeout: Seconds that a pass may take on one function, for each pass
-            that says nothing itself. Passes with a limit run in the workers, where
-            they can be killed; so with the next two. The first in serial order to
-            hang is an error after twice as long at most, besides other work, on
-            however many functions the pass hangs; with "retry" after four times.
-        cpu_limit: Seconds of the processor that a pass may take on one function,
-            likewise: of the thread that runs it, while it does not wait. An error of
-            the same kind, which names the limit.
-        memory_limit: Bytes that a pass may take on one function, likewise.
-        on_failure: What to do if a pass fails on a function, likewise: "fail" ends the
-            run, "skip" leaves the function as it was, with a warning, "retry" tries it
-            once more in another worker.
-        report: Called with the report of this run when it has ended, however that was;
-            `reports.append`, say. Of several runs at once each has its own.
-        progress: Called with how far the run is, on the event loop that awaits it, at
-            most five times a second, and once more when it has ended. Where nothing
-            awaits, as with `run_pipeline_sync`, another thread calls it while this one
-            is busy. The run does not wait for it. One that raises is called no more.
-            True writes a line a second to standard error.
-        trace: The file that the run is recorded in, for Perfetto; see `Runner.trace`.
+        context: The settings; by default the current `PassContext`. Another context,
+            with its instruments, is entered for the run.
+        workers: The maximum number of processes. None uses every core available to this
+            process, within its affinity mask and its container's quota; 0 runs
+            everything in this process. Small work stays in this process in any case.
+        executor: The executor that runs jobs instead of a pool of processes, or its
+            URL, such as `dask://host:8786`. The scheme is the name of an entry point of
+            `parpass.executors`. An executor given by URL is opened by the first run and
+            closed with the runner, or at the end of the call.
+        isolated: Whether to run every function pass in a worker, whatever the cost, so
+            that it cannot harm this process. A crash, an exit or a hang then becomes an
+            error here, and imports and global writes stay in the worker. Anything that
+            cannot be sent to a worker is an error. If False, small work stays in this
+            process, and so do passes at first, while their cost is unknown; a crash
+            there ends this process. The context option `parpass.isolated` does the
+            same.
+        cache: Results of earlier runs, or the folder that keeps them. Functions that
+            are unchanged, under unchanged passes, settings and neighbours, are taken
+            from it.
+        function_timeout: The seconds that a pass may take on one function, for passes
+            that do not set this themselves. Passes with a limit run in workers, where
+            they can be killed; this also holds for the next two limits. If a pass hangs
+            on several functions, the error is that of the first in serial order. It is
+            raised after at most twice the limit, not counting other work; with "retry",
+            after at most four times.
+        cpu_limit: The seconds of processor time that a pass may take on one function.
+            It counts the thread that runs the pass, while it does not wait. The error
+            is of the same type, and names the limit.
+        memory_limit: The bytes of memory that a pass may take on one function.
+        on_failure: The action if a pass fails on a function: "fail" ends the run;
+            "skip" leaves the function unchanged, with a warning; "retry" tries once
+            more in another worker.
+        report: Called with the report of this run when it has ended, successfully or
+            not; for example `reports.append`. Each of several concurrent runs has its
+            own.
+        progress: Called with the progress of the run, at most five times a second and
+            once at the end, on the event loop that awaits the run. Without an event
+            loop, as in `run_pipeline_sync`, another thread calls it. The run does not
+            wait for it. If it raises, it is not called again. True writes a line a
+            second to standard error.
+        trace: The file to record the run in, for Perfetto; see `Runner.trace`.
 
     Returns:
         The new module.
 
     Raises:
-        Exception: What a pass, or an instrument, raised: as itself, with notes that
-            name pass and function.
-        DiagnosticError: A pass reported errors on the program.
+        Exception: The exception of a pass or an instrument, unchanged, with notes that
+            name the pass and the function.
+        DiagnosticError: A pass reported errors in the program.
         WorkerDiedError: A function killed a worker, twice.
-        FunctionTimeoutError: A pass took longer on a function than it may.
-        MemoryLimitError: A pass took more memory on a function than it may.
-        ArgumentError: `workers` is below 0, or is given beside an executor; or a text
-            is no executor's URL.
-        EntryPointError: No executor has the name that the URL gives, or what it needs
-            is not installed.
-        RuntimeUseError: The run is isolated, and there can be no workers, or something
+        FunctionTimeoutError: A pass exceeded its time limit on a function.
+        MemoryLimitError: A pass exceeded its memory limit on a function.
+        ArgumentError: `workers` is below 0 or combined with an executor, or a text is
+            not the URL of an executor.
+        EntryPointError: No executor has the name in the URL, or its requirements are
+            not installed.
+        RuntimeUseError: The run is isolated, and there can be no workers or something
             cannot be sent to them.
 
     Warns:
-        SlowerRunWarning: More workers than 4 for each core, and than 32, were asked for
-            (so many are used), this is a daemon process, which may start no others (all
-            runs in it), or processes cannot be had, or there is no room for what they
-            share (the rest runs in this one).
-        UnpicklablePassWarning: A pass, or a function, cannot be sent to the workers.
+        SlowerRunWarning: `workers` is over 4 per core and over 32, and is reduced to
+            that. Or this is a daemon process, which may not start others, so everything
+            runs here. Or no processes or no shared storage can be had, so the rest runs
+            here.
+        UnpicklablePassWarning: A pass or a function cannot be sent to the workers.
         TraceWarning: The trace cannot be written.
         ProgressWarning: `progress` raised an error.
     """
@@ -182,11 +185,11 @@ def run_pipeline_sync(
     For scripts, threads and notebooks. See `run_pipeline` for arguments and errors.
 
     Raises:
-        RuntimeUseError: A trio event loop is running here, which this would block.
+        RuntimeUseError: A trio event loop is running in this thread, and would block.
 
     Warns:
-        BlockedLoopWarning: An asyncio event loop is running here, which this blocks;
-            not in a notebook, whose cells all run so.
+        BlockedLoopWarning: An asyncio event loop is running in this thread, and blocks.
+            Not raised in a notebook, where every cell runs in a loop.
     """
     runner = _OneShotRunner(
         workers=workers, executor=executor, isolated=isolated, cache=cache
@@ -212,22 +215,22 @@ def open_runner(
     isolated: bool = False,
     cache: FunctionCache | str | os.PathLike[str] | None = None,
 ) -> Runner:
-    """Return a runner, which keeps its processes from one run to the next.
+    """Return a runner, which keeps its processes between runs.
 
-    Under an event loop `async with open_runner() as runner:` and
-    `await runner.run(mod, pipeline)`; elsewhere `with open_runner() as runner:` and
-    `runner.run_sync(mod, pipeline)`. One runner may be used in both ways. See
-    `run_pipeline` for the arguments. After a run `print(runner.last_report)` tells
-    where its time went.
+    Under an event loop, write `async with open_runner() as runner:` and
+    `await runner.run(mod, pipeline)`; otherwise `with open_runner() as runner:` and
+    `runner.run_sync(mod, pipeline)`. You can mix both on one runner. See `run_pipeline`
+    for the arguments. After a run, `print(runner.last_report)` shows where its time
+    went.
     """
     return Runner(workers=workers, executor=executor, isolated=isolated, cache=cache)
 
 
 class Runner(WatchedRuns):
-    """Runs pipelines on a pool of processes, which start when a stage is large enough.
+    """Runs pipelines on a pool of processes, started once a stage is large enough.
 
-    Tasks and threads may run several pipelines concurrently. The failure or
-    cancellation of one does not affect the others.
+    Several tasks and threads may run pipelines concurrently. If one fails or is
+    cancelled, the others are not affected.
     """
 
     _reuse_pool = False  # processes of other calls
@@ -379,9 +382,9 @@ def _tracing(
 def end_idle_workers() -> None:
     """End the processes that are kept for the next call of `run_pipeline`, and wait.
 
-    They end on their own when no call has used them for ten seconds, and at exit. Calls
-    that are running keep theirs, which are kept after them. Pools of runners are not
-    affected.
+    They end by themselves after ten seconds without a call, and at exit. Calls in
+    progress keep their processes, which stay warm afterwards. The pools of runners are
+    not affected.
     """
     reusable = sys.modules.get(_REUSABLE_MODULE)
     if reusable is not None:  # else there are none

@@ -11,20 +11,21 @@ from io import BufferedRandom
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Generator[BufferedRandom]:
-    """Give a new file, which takes the place of `path` as the block ends.
+    """Yield a new file that replaces `path` when the block ends.
 
-    A reader sees the old content or the new one; a process that has the old file open
-    or mapped keeps it. If the block raises, or is interrupted, the path is as it was,
-    and nothing is beside it; if the process is killed, perhaps a file `.parpass-*`. A
-    link stays one: the file that it leads to is replaced. The permissions of that
-    file stay; where there is none they are those that the umask leaves.
+    Readers see either the old content or the new content; a process that has the old
+    file open or mapped keeps it. If the block raises or is interrupted, the path is
+    unchanged and nothing is left beside it. If the process is killed, a file
+    `.parpass-*` may remain. If the path is a link, the file that it points to is
+    replaced. The permissions of an existing file are kept; those of a new file follow
+    the umask.
 
     Args:
-        path: The file that is replaced, or made, in a folder that is there.
+        path: The file to replace or create, in an existing folder.
 
     Raises:
-        OSError: It cannot be written: it is a folder, its folder may not be written to,
-            the disk is full.
+        OSError: The file cannot be written: for example, it is a folder, its folder is
+            not writable, or the disk is full.
     """
     target = os.path.realpath(path)
     # A name of its own, not `tempfile`'s: those files are for their owner alone.

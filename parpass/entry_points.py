@@ -16,7 +16,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parpass.errors import AdapterWarning, EntryPointError
 from parpass.errors.core import did_you_mean
@@ -51,14 +51,16 @@ class IR(NamedTuple):
     """The declaration of an IR, available before its adapter is imported.
 
     Attributes:
-        name: Its name for `--ir` and in reproducers, and that of the entry point.
+        name: The IR's name for `--ir` and in reproducers; also the name of the entry
+            point.
         adapter: The module whose import registers adapter, program format and passes.
-        suffixes: The suffixes of files with its programs, such as `.relay`; none if the
-            command does not read them.
-        requirement: The requirement that installs all that it imports, such as
+        suffixes: The suffixes of files with its programs, such as `.relay`; empty if
+            the command does not read them.
+        requirement: The requirement that installs everything it imports, such as
             `parpass[xdsl]`.
-        preload: Returns the modules that workers load for a program's text.
-        preload_characters: The size from which on a program is worth that.
+        preload: Returns the modules that workers preload for a program's text.
+        preload_characters: The minimum size of a program, in characters, for preloading
+            to pay off.
     """
 
     name: str
@@ -76,9 +78,6 @@ class IR(NamedTuple):
                 if a module is not installed.
         """
         _import(self.adapter, f"IR '{self.name}'", self.requirement)
-
-
-ExecutorFactory = Callable[[str], AbstractContextManager[Any]]
 
 
 def ir_named(name: str) -> IR | None:
@@ -124,20 +123,8 @@ def open_executor(url: str) -> AbstractContextManager[Any]:
     Raises:
         EntryPointError: There is none of that name, or it cannot be loaded.
     """
-    scheme = url.partition("://")[0]
-    value = _value(EXECUTORS, scheme)
-    if value is None:
-        names = sorted({*SHIPPED[EXECUTORS], *installed(EXECUTORS)})
-        known = [f"{one} ({_extra(one)})" if _extra(one) else one for one in names]
-        raise EntryPointError(
-            f"no executor named '{scheme}'{did_you_mean(scheme, names)}; there are "
-            f"{', '.join(known)}"
-        )
-    requirement = _extra(scheme)
-    factory = _load(EXECUTORS, scheme, value, requirement)
-    if not callable(factory):
-        raise _unfit(EXECUTORS, scheme, value, "a function from a URL", factory)
-    return cast("ExecutorFactory", factory)(url)
+    unknown = f"no executor named '{url.partition('://')[0]}'"
+    return _from_url(EXECUTORS, url, unknown)(url)
 
 
 def open_cache_layer(url: str, *, is_writable: bool = False) -> Any:
@@ -149,24 +136,32 @@ def open_cache_layer(url: str, *, is_writable: bool = False) -> Any:
     Raises:
         EntryPointError: There is none of that name, or it cannot be loaded.
     """
+    unknown = f"expected a URL such as https://HOST/PATH for a cache layer, got '{url}'"
+    return _from_url(LAYERS, url, unknown)(url, is_writable=is_writable)
+
+
+def _from_url(group: str, url: str, unknown: str) -> Callable[..., Any]:
+    """Return the function of the entry point that the scheme of a URL names."""
     scheme = url.partition("://")[0]
-    value = _value(LAYERS, scheme)
+    value = _value(group, scheme)
     if value is None:
-        names = sorted({*SHIPPED[LAYERS], *installed(LAYERS)})
-        raise EntryPointError(
-            "expected a URL such as https://HOST/PATH for a cache layer, got "
-            f"'{url}'{did_you_mean(scheme, names)}; known are {', '.join(names)}"
+        names = sorted({*SHIPPED[group], *installed(group)})
+        extras = [(name, _extra(group, name)) for name in names]
+        known = ", ".join(
+            f"{name} ({extra})" if extra else name for name, extra in extras
         )
-    requirement = "parpass[http]" if scheme in SHIPPED[LAYERS] else ""
-    make = _load(LAYERS, scheme, value, requirement)
-    if not callable(make):
-        raise _unfit(LAYERS, scheme, value, "a function from a URL", make)
-    return make(url, is_writable=is_writable)
+        hint = did_you_mean(scheme, names)
+        raise EntryPointError(f"{unknown}{hint}; there are {known}")
+    factory = _load(group, scheme, value, _extra(group, scheme))
+    if not callable(factory):
+        raise _unfit(group, scheme, value, "a function from a URL", factory)
+    return factory
 
 
-def _extra(scheme: str) -> str:
-    """Return the requirement that installs a shipped executor's library, else ""."""
-    return f"parpass[{scheme}]" if scheme in SHIPPED[EXECUTORS] else ""
+def _extra(group: str, name: str) -> str:
+    """Return the requirement for an integration that is shipped, else ""."""
+    module = SHIPPED[group].get(name, "").removeprefix("parpass.integrations.")
+    return f"parpass[{module.partition('.')[0]}]" if module else ""
 
 
 def _load_ir(name: str, value: str) -> IR:

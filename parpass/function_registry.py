@@ -28,10 +28,10 @@ class Object(Protocol):
 
 
 class PackedFunc:
-    """A callable as a value that can be registered, handed over and called.
+    """A callable as a value that can be registered, passed around and called.
 
-    Callables among its arguments arrive as PackedFuncs, and a callable that it gives
-    comes back as one; everything else passes as it is.
+    Callables among its arguments arrive as PackedFuncs, and a callable that it returns
+    becomes one; other values pass through unchanged.
 
     Args:
         body: The callable.
@@ -57,10 +57,10 @@ class PackedFunc:
 
 
 def convert(value: Any) -> Any:
-    """Return a callable as a PackedFunc, a list as a tuple, and others as they are.
+    """Convert a callable to a PackedFunc and a list to a tuple; keep other values.
 
-    Nodes and passes, which can be called too, stay what they are. What only stands for
-    a node, such as `x == 1` of loop expressions, becomes that.
+    Nodes and passes stay unchanged, although they can be called. A stand-in for a node,
+    such as `x == 1` on loop expressions, becomes the node.
     """
     if isinstance(value, list | tuple):
         return tuple(map(convert, cast("Sequence[Any]", value)))
@@ -92,16 +92,16 @@ def register_func(
 ) -> Any:
     """Register a callable under a name, and return it as a PackedFunc.
 
-    Without a callable this is a decorator; without a name, too, under the callable's
+    Without a callable this is a decorator. Without a name, too, it uses the callable's
     own name.
 
     Args:
         func_name: The name.
         f: The callable.
-        override: Whether to replace what is registered under that name.
+        override: Whether to replace a function that is registered under that name.
 
     Raises:
-        ArgumentError: The name is taken, or an argument is of the wrong kind.
+        ArgumentError: The name is taken, or an argument is of the wrong type.
     """
     if callable(func_name):
         return _enter(func_name.__name__, func_name, override=override)
@@ -135,10 +135,10 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
 
     Args:
         name: The name.
-        allow_missing: Whether to return None where there is none.
+        allow_missing: Whether to return None if there is none.
 
     Raises:
-        UnknownFunctionError: There is none; the message has the nearest names.
+        UnknownFunctionError: There is none; the message suggests the nearest names.
     """
     import_declared()
     found = _functions.find(name)
@@ -172,7 +172,7 @@ def known_func(name: str) -> PackedFunc | None:
 
 
 def remove_global_func(name: str) -> None:
-    """Take a function out; nothing happens if there is none of that name."""
+    """Remove a function; a no-op if the name is not registered."""
     with contextlib.suppress(KeyError):
         del _functions[name]
 

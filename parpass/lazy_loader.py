@@ -32,7 +32,7 @@ def attach_lazy(
     before_lookup: Callable[[], None] | None = None,
     hints: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the `__getattr__` and the `__dir__` of a package.
+    """Return `__getattr__` and `__dir__` for a package that loads names on demand.
 
     Args:
         package: The name of the package.
@@ -40,9 +40,9 @@ def attach_lazy(
         submodules: Attributes that are modules: their full names.
         reexport_from: A module whose public names are attributes of the package, too.
         before_lookup: Called before an attribute is taken from its module.
-        hints: What to use instead of absent names that suggest themselves. Accessing
-            one raises ImportError: of an AttributeError `from package import name`
-            drops the message.
+        hints: For absent names that users may expect, the replacement to suggest.
+            Accessing such a name raises ImportError, since `from package import name`
+            drops the message of an AttributeError.
     """
     modules = submodules or {}
 

@@ -31,23 +31,22 @@ _declared: Sequence[Entry] | None = None  # foreign entries that are in force
 class ReplicatedTable(dict[KeyT, ValueT]):
     """A registry, a dict, that records which entries the program added and removed.
 
-    Entries are added by item assignment and removed by `del`, and in no other way.
-    Foreign entries are those that another process, the coordinator, has replicated to
-    this one.
+    Add entries only by item assignment, and remove them only by `del`. Foreign entries
+    are those replicated to this process by the coordinator.
 
     Args:
         entry_kind: The word for an entry in messages; unique to the table.
 
     Attributes:
         module: The module that defines the table.
-        added: Entries that the program added: the module whose import added each, or
-            None.
+        added: Entries that the program added, each with the module whose import added
+            it, or None.
         removed: Keys that the program removed.
-        unpicklable: Entries that cannot be sent: the value, and why.
-        shadowed: Own entries that foreign ones replace: a list of one value, or an
+        unpicklable: Entries that cannot be sent: the value and the reason.
+        shadowed: Own entries that foreign ones replace: a list with one value, or an
             empty list if there was none.
-        missing: Foreign entries that are not, or not yet, loaded; by key, or by
-            `TypeName` where the key is a class.
+        missing: Foreign entries that have not been loaded (yet), by key, or by
+            `TypeName` if the key is a class.
     """
 
     def __init__(self, entry_kind: str) -> None:
@@ -125,7 +124,7 @@ class ReplicatedTable(dict[KeyT, ValueT]):
         self.shadowed.setdefault(key, [self[key]] if key in self else [])
 
     def mask(self, key: KeyT) -> None:
-        """Remove an entry for as long as foreign ones are in force."""
+        """Hide an entry while foreign entries are in force."""
         super().pop(key, None)
 
     def unload(self) -> None:

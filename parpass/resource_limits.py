@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from typing import NamedTuple, TextIO
 
 try:
@@ -78,33 +79,6 @@ def _address_space() -> int | None:
         return None
 
 
-@contextlib.contextmanager
-def exit_after(seconds: float) -> Generator[None]:
-    """End this process if the block takes longer, in Python or in C.
-
-    The timer takes a few microseconds; a thread that watches would take a hundred.
-    There is no limit if `seconds` are infinite, outside of the main thread, and on
-    systems without interval timers.
-    """
-    before = signal.getsignal(signal.SIGALRM) if _has_timer(seconds) else None
-    if before is None:  # a handler of C could not be put back
-        yield
-        return
-    is_changed = before is not signal.SIG_DFL
-    began, theirs = WALL_CLOCK.clock(), signal.getitimer(signal.ITIMER_REAL)
-    try:
-        if is_changed:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, _clamp(seconds))
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if is_changed:
-            signal.signal(signal.SIGALRM, before)
-        rest = _rest(theirs, WALL_CLOCK.clock() - began)
-        signal.setitimer(signal.ITIMER_REAL, *rest)
-
-
 class OverdueError(Exception):
     """A block is interrupted where it is."""
 
@@ -126,14 +100,30 @@ class Timer(NamedTuple):
 WALL_CLOCK = Timer("ITIMER_REAL", "SIGALRM", time.perf_counter)
 
 
-@contextlib.contextmanager
-def interrupt_after(seconds: float, timer: Timer = WALL_CLOCK) -> Generator[None]:
+def exit_after(seconds: float) -> AbstractContextManager[None]:
+    """End this process if the block takes longer, in Python or in C.
+
+    The timer takes a few microseconds; a thread that watches would take a hundred.
+    There is no limit if `seconds` are infinite, outside of the main thread, on systems
+    without interval timers, and where code in C has a handler of the signal.
+    """
+    return _alarm(seconds, WALL_CLOCK, exits=True)
+
+
+def interrupt_after(
+    seconds: float, timer: Timer = WALL_CLOCK
+) -> AbstractContextManager[None]:
     """Raise OverdueError in a block that takes longer, where it runs Python.
 
-    It is raised again after each half second, as the block may catch it. A timer of the
-    program, such as an alarm, goes on when the block ends. There is no limit where
-    `exit_after` has none.
+    It is raised again after each half second, as the block may catch it. There is no
+    limit where `exit_after` has none.
     """
+    return _alarm(seconds, timer, exits=False)
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float, timer: Timer, *, exits: bool) -> Generator[None]:
+    """Set a timer for a block; that of the program goes on when the block ends."""
     if not _has_timer(seconds):
         yield
         return
@@ -156,7 +146,7 @@ def interrupt_after(seconds: float, timer: Timer = WALL_CLOCK) -> Generator[None
 
     try:
         try:
-            signal.signal(number, ring)
+            signal.signal(number, signal.SIG_DFL if exits else ring)
             # Again and again: Python may not see a signal until the next one.
             signal.setitimer(which, _clamp(seconds), _INTERVAL)
             yield

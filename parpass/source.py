@@ -10,9 +10,9 @@ class Source(Protocol):
 
     @property
     def original(self) -> Any:
-        """The value itself where this is the process that it came from, else None."""
+        """The value itself if it came from this process, else None."""
         ...
 
     def fetch(self) -> memoryview:
-        """Return its bytes, read-only; they may have to be asked for."""
+        """Return its bytes, read-only; this may request them from another process."""
         ...

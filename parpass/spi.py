@@ -1,38 +1,39 @@
-"""The service provider interface: all that an integration imports of parpass.
+"""The service provider interface: everything an integration imports from parpass.
 
-An integration adds an IR, an executor, or both. It imports this module, and the public
+An integration adds an IR, an executor, or both. It imports this module and the public
 packages `parpass`, `parpass.transform`, `parpass.instrument`, `parpass.errors` and
-`parpass.diagnostic`; nothing else of parpass is stable for it. Each name is defined in
-a module of the core, and is loaded from there when it is first used.
+`parpass.diagnostic`; nothing else in parpass is stable for it. Each name is defined in
+a module of the core, and loads from there on first use.
 
 IR
-    How modules of a type are handled: `ModuleAdapter` and `register_adapter`, with the
-    protocols of the codecs and of values that travel apart from a function's bytes; and
+    The handling of modules of a type: `ModuleAdapter` and `register_adapter`, with the
+    protocols of codecs and of values that travel apart from a function's bytes; and
     `IR`, the record of an entry point.
 
 Program format
-    How the command line reads, writes and reduces the programs of an IR.
+    The parser, printer and reduction patterns of an IR, for the command line.
 
 Executor
-    `Executor` is the protocol of a pool of workers; `JobLostError`,
-    `JobCancelledError` and `NoWorkersError` are what its futures fail with;
-    `usable_cores` says how many processes can run at once.
+    `Executor` is the protocol of a pool of workers. Its futures fail with
+    `JobLostError`, `JobCancelledError` or `NoWorkersError`. `usable_cores` returns how
+    many processes can run at once.
 
 Worker
-    What the processes of an executor call: `begin_worker` once, then `run_job` for each
-    job; or `serve`, which does both over a connection. `worker_command` starts such a
-    process, also where the program is frozen.
+    The functions that the processes of an executor call: `begin_worker` once, then
+    `run_job` for each job; or `serve`, which does both over a connection.
+    `worker_command` starts such a process, in a frozen program, too.
 
 Shared directory
-    What a run shares with its workers, for an executor whose workers have another file
-    system: the messages and file names of jobs, the table of encoded functions, the
-    status board on which a worker records what it runs, and large values by digest.
+    The data that a run shares with its workers, for an executor whose workers have
+    another file system: the messages and file names of jobs, the table of encoded
+    functions, the status board on which a worker records what it runs, and large values
+    by digest.
 
 Tables
-    `ReplicatedTable` is a registry whose entries follow a program to its workers;
-    `dumps` and `warn` are pickling by value and warnings as passes have them,
-    `did_you_mean` names what is near a name that is unknown, `check_version` warns of a
-    foreign package's version that was not tested, `atomic_write` replaces a file in one
+    `ReplicatedTable` is a registry whose entries follow a program to its workers.
+    `dumps` pickles code by value and `warn` issues warnings, as in passes.
+    `did_you_mean` suggests the names nearest to an unknown one, `check_version` warns
+    of an untested version of another package, `atomic_write` replaces a file in one
     step, and `attach_lazy` defers the imports of a package.
 """
 
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         begin_worker,
     )
     from parpass.runner.cores import usable_cores
-    from parpass.runner.executor import DEFAULT_START_SECONDS
+    from parpass.runner.executor import DEFAULT_START_SECONDS, exit_cause
     from parpass.runner.follow.environment import worker_env
     from parpass.runner.ipc.batch import EncodedFunction, EncodedFunctions
     from parpass.runner.ipc.blobs import (
@@ -149,6 +150,7 @@ __all__ = [
     "did_you_mean",
     "dumps",
     "encode_call",
+    "exit_cause",
     "first_difference",
     "function_file_name",
     "importable",
@@ -177,7 +179,7 @@ _SECTIONS = {
     # Executor
     "runner.cores": "usable_cores",
     "runner.executor": "DEFAULT_START_SECONDS Executor JobCancelledError JobLostError "
-    "NoWorkersError",
+    "NoWorkersError exit_cause",
     "runner.follow.environment": "worker_env",
     # Worker
     "runner.worker.frozen": "worker_command",

@@ -57,6 +57,7 @@ from parpass.transform.function_copies import (
     own_module,
     round_trip_all,
 )
+from parpass.transform.program_format import first_difference
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -78,7 +79,7 @@ def assert_allclose(
     rtol: float = 1e-7,
     atol: float = 1e-7,
 ) -> None:
-    """Check that two arrays have one shape, and agree up to `atol + rtol * desired`.
+    """Check that two arrays have one shape and agree up to `atol + rtol * desired`.
 
     Raises:
         AssertionError: They do not; the message shows where.
@@ -95,14 +96,14 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
-    """Run all checks: methods, codec, copies, what passes see, a parallel run.
+    """Run all checks: methods, codec, copies, passes, and a parallel run.
 
     Args:
-        mod: A module, best with functions of every kind that the IR has.
-        pipeline: Passes for it, best with module passes between function passes.
+        mod: A module, ideally with functions of every kind that the IR has.
+        pipeline: Passes for it, ideally with module passes between function passes.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
         LawError: The adapter breaks the law.
     """
     check_methods(mod)
@@ -116,7 +117,7 @@ def check_methods(mod: Any) -> None:
     """Check the results of each method on a module and on its functions.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
     """
     adapter = for_run(adapter_of(mod, "check_methods"))
     for function in adapter.functions(mod).values():
@@ -127,9 +128,9 @@ def check_methods(mod: Any) -> None:
     mod = own_module(adapter, mod)
     functions = adapter.functions(mod)
     for name, function in functions.items():
-        _expect(adapter, "functions", "names that are str", name, type(name) is str)
+        _expect(adapter, "functions", "names of type str", name, type(name) is str)
         is_function = adapter.is_function(function)
-        _expect(adapter, "is_function", "True of each function", False, is_function)
+        _expect(adapter, "is_function", "True for each function", False, is_function)
         kind = adapter.kind_of(function)
         if kind is not None:
             checked_result(adapter, "restoring_pass", kind)
@@ -154,7 +155,7 @@ def check_methods(mod: Any) -> None:
     for name, build in _MODULES.items():
         _check_module(adapter, name, build, mod)
     shown = adapter.functions(adapter.replace_functions(mod, {}))
-    expected = "the functions of the module where none is replaced"
+    expected = "the functions of the module if none is replaced"
     _expect(
         adapter, "replace_functions", expected, shown, _are_identical(functions, shown)
     )
@@ -171,20 +172,20 @@ def _check_module(adapter: ModuleAdapter, method: str, build: _Build, mod: Any) 
     before = dict(adapter.functions(mod))
     given = _Lazy(before)
     made = build(adapter, mod, given)
-    expected = "a module that keeps the mapping it is given, and loads none of it"
+    expected = "a module that keeps the given mapping, and loads none of its functions"
     sets_members = method == "with_functions" and attaches_functions(adapter, mod)
     is_kept = sets_members or not given.loaded
     if not is_kept and attaches_functions(adapter, mod):
-        expected += "; override it, as 'with_functions' looks at functions"
-    _expect(adapter, method, expected, "one that copies it", is_kept)
+        expected += "; override it, because 'with_functions' reads the functions"
+    _expect(adapter, method, expected, "a module that copies it", is_kept)
     shown = adapter.functions(made)
-    expected = "a module with the functions it is given"
+    expected = "a module with the given functions"
     _expect(adapter, method, expected, list(shown), _are_identical(before, shown))
     empty = adapter.functions(build(adapter, mod, {}))
     _expect(adapter, method, f"{expected}, none", list(empty), not empty)
-    expected = "that the module it is given stays as it is"
+    expected = "an unchanged argument"
     unchanged = _are_identical(before, adapter.functions(mod))
-    _expect(adapter, method, expected, "another one", unchanged)
+    _expect(adapter, method, expected, "a changed one", unchanged)
 
 
 class _Lazy(Mapping[str, Any]):
@@ -219,13 +220,13 @@ def _expect(
 
 
 def check_codec(mod: Any) -> None:
-    """Check that adapter, module and functions are unchanged by encoding and decoding.
+    """Check that the adapter, the module and its functions round-trip.
 
     Functions are encoded one by one, with large values in-band and out-of-band, and in
     batches if the adapter has a `BatchCodec`.
 
     Raises:
-        AdapterError: A method returns a value that it must not.
+        AdapterError: A method returns an invalid value.
         LawError: A decoded value differs from the encoded one.
         Exception: Exceptions of the codec.
     """
@@ -265,23 +266,18 @@ def _round_trip_shell(
     whole = adapter.with_functions(shell, adapter.functions(mod))
     programs = adapter.programs(mod)
     texts = [_ADDRESS.sub("0x", programs.astext(one)) for one in (mod, whole)]
-    if texts[0] != texts[1]:
+    difference = first_difference(*texts)
+    if difference is not None:
         name = adapter_name(adapter)
         raise LawError(
-            f"adapter '{name}': expected the module, but for its functions, from "
-            f"'decode_shell' as it was given to 'encode_shell', got another text: "
-            f"{_first_difference(*texts)}; let them keep all that passes can see",
+            f"adapter '{name}': expected 'decode_shell' to restore the module that was "
+            f"passed to 'encode_shell', got another text: "
+            f"{difference}; make them keep all that passes can see",
             adapter=name,
             method="encode_shell, decode_shell",
-            difference=_first_difference(*texts),
+            difference=difference,
         )
     return shell
-
-
-def _first_difference(one: str, other: str) -> str:
-    lines = zip([*one.splitlines(), ""], [*other.splitlines(), ""], strict=False)
-    pair = next(((left, right) for left, right in lines if left != right), ("", ""))
-    return f"{pair[0]!r} and {pair[1]!r}"
 
 
 def _round_trip_out_of_band(adapter: ModuleAdapter, function: Any, shell: Any) -> Any:
@@ -314,9 +310,9 @@ def _check_unchanged(
     found = difference_of(adapter, function, decoded)
     if found is not None:
         raise LawError(
-            f"adapter '{adapter_name(adapter)}': expected function '{name}' from "
-            f"{methods} as it was, got a different one: {found}; let them keep all "
-            "that passes can see",
+            f"adapter '{adapter_name(adapter)}': expected function '{name}' to "
+            f"round-trip through {methods}, got a different one: {found}; make them "
+            "keep all that passes can see",
             adapter=adapter_name(adapter),
             method=methods,
             function=name,
@@ -327,11 +323,12 @@ def _check_unchanged(
 def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
     """Check that functions can be copied, and that passes change no others in place.
 
-    Each function must own what can be changed of it, and know its own module alone; and
-    if the adapter says that functions are values, passes must change none.
+    Each function must own everything in it that can be changed, and must reach no
+    module but its own. If the adapter says that functions are values, passes must not
+    change any.
 
     Raises:
-        LawError: Functions share a part, lead to each other or to another module, or a
+        LawError: Functions share a part, refer to each other or to another module, or a
             pass changes a function that it must not.
     """
     adapter = for_run(adapter_of(mod, "check_copies"))
@@ -352,11 +349,11 @@ def check_copies(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
 
 
 def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
-    """Check that no pass can observe that functions were encoded and decoded.
+    """Check that passes cannot tell whether functions were round-tripped.
 
-    The passes run one after the other in this process, each on the result of the passes
-    before it and on that result after the codec. They should include enough passes of
-    the kinds that users of the IR write, and one of them twice.
+    Each pass runs in this process on the result of the passes before it, both directly
+    and after a round trip through the codec. Include enough passes of the kinds that
+    your users write, and one of them twice.
 
     Raises:
         LawError: The results of a pass differ.
@@ -446,11 +443,10 @@ def check_parallel(
     for function, found in differences:
         on = "" if function is None else f" on function '{function}'"
         raise LawError(
-            f"adapter '{adapter_name(adapter)}': expected the serial run's result of "
-            f"the parallel run{on}, got a different one: {found} "
-            "(the serial run's first); "
+            f"adapter '{adapter_name(adapter)}': expected equal results of the serial "
+            f"and the parallel run{on}, got different ones: {found} (serial first); "
             "if 'check_passes' finds nothing, run the pipeline under the option "
-            "parpass.check_contract, which looks at the passes",
+            "parpass.check_contract, which checks the passes",
             adapter=adapter_name(adapter),
             method=CODEC,
             function=function,

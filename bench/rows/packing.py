@@ -1,4 +1,4 @@
-"""Row `packing`: what it takes to pack a function, and to unpack it."""
+"""Row `packing`: the cost of encoding and of decoding a function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GOAL = Goal(15)  # us, for functions of ten nodes
 
 
 class _Side:
-    """Packs and unpacks functions, together or each alone."""
+    """Encodes and decodes functions, together or each alone."""
 
     def __init__(self, mod: IRModule, functions: Sequence[relay.Function], how: bool):
         self._store = ModuleStore(adapter_of(mod, "bench"), Optimizations(batches=how))
@@ -60,17 +60,17 @@ def _measured(
 ) -> Iterator[Line]:
     together, alone = (_Side(mod, functions, how) for how in (True, False))
     sides = {
-        "packed": clocked(together.pack, time.thread_time),
-        "packed alone": clocked(alone.pack, time.thread_time),
-        "unpacked": clocked(together.unpack, time.thread_time),
-        "unpacked alone": clocked(alone.unpack, time.thread_time),
+        "encoded": clocked(together.pack, time.thread_time),
+        "encoded alone": clocked(alone.pack, time.thread_time),
+        "decoded": clocked(together.unpack, time.thread_time),
+        "decoded alone": clocked(alone.unpack, time.thread_time),
     }
     with gc_paused:  # as the runner does for each function
         times: Times = interleaved(sides, runs)
-    for done in ("packed", "unpacked"):
+    for done in ("encoded", "decoded"):
         yield Line(
             what,
-            f"{done}: processor's time for each function",
+            f"{done}: processor time per function",
             median(times[done]).times(1e6 / len(functions), "us"),
             _GOAL if nodes == 10 else None,
             note=f"{_brief(ratio(times, f'{done} alone', done))} faster than alone; "

@@ -115,11 +115,11 @@ def _bytes_of(nodes: int) -> int:
 def _cost_lines(what: str, costs: Costs) -> Iterator[Line]:
     named = {
         "coordinator: a stage": (costs.stage, "us"),
-        "coordinator: a function packed and planned": (costs.pack, "us"),
-        "coordinator: a kilobyte packed": (1000 * costs.byte, "us"),
+        "coordinator: a function encoded and planned": (costs.pack, "us"),
+        "coordinator: a kilobyte encoded": (1000 * costs.byte, "us"),
         "coordinator: an outcome": (costs.accept, "us"),
-        "coordinator: a changed function taken in": (costs.unpack, "us"),
-        "coordinator: a kilobyte taken in": (1000 * costs.back_byte, "us"),
+        "coordinator: a changed function received": (costs.unpack, "us"),
+        "coordinator: a kilobyte received": (1000 * costs.back_byte, "us"),
         "coordinator: a job sent and answered": (costs.send, "us"),
         "worker: a stage": (costs.load, "us"),
         "worker: a job": (costs.job, "us"),

@@ -51,7 +51,7 @@ def _siblings(setting: Setting) -> Iterator[Line]:
         "bytes decoded by a worker, at most : bytes of the module",
         Figure(most.decoded_bytes / whole),
         Goal(2),
-        note=f"once to read the others, once for its own jobs; {len(counts)} workers "
+        note=f"once, be it for its own jobs or for others; {len(counts)} workers "
         f"decoded {sum(one.decoded for one in counts.values()):,} functions",
     )
 

@@ -1,4 +1,4 @@
-"""The `parpass` command. What it needs is imported when it is used."""
+"""The `parpass` command, which imports what it needs on demand."""
 
 from __future__ import annotations
 

@@ -20,15 +20,16 @@ import faulthandler
 import math
 import mmap
 import os
-import re
 import signal
 import struct
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NoReturn
+
+from parpass.cli.options.written import JOBS, written_value
 
 if TYPE_CHECKING:
     from parpass.transform.capture.bodies import ActiveBody
@@ -197,14 +198,15 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     `faulthandler`.
     """
     from parpass.cli.output.failure import innermost_frame  # as rare as crashes
+    from parpass.runner.executor import exit_cause  # likewise
 
     pass_name, function = place
     where = "the module" if function is None else f"function '{function}'"
-    cause = f"EXIT({code})" if code >= 0 else f"{signal.Signals(-code).name}({code})"
-    lines = [f"pass '{pass_name}' on {where} killed the process: {cause}"]
+    lines = [f"pass '{pass_name}' on {where} killed the process: {exit_cause(code)}"]
     if frame := innermost_frame(told):
         lines.append(f"where: {frame}; --traceback shows all")
-    without = ", without -j0," if _has_no_workers(sys.argv[1:]) else ""
+    has_no_workers = written_value(sys.argv[1:], JOBS) == "0"
+    without = ", without -j0," if has_no_workers else ""
     if function is not None and sys.argv[1:2] == ["codemod"]:
         lines.append(f"use --isolate{without} to continue with the other files")
     elif function is not None:
@@ -213,11 +215,3 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
             "with --on-failure=skip to leave the function as it was"
         )
     return "\n  ".join(lines)
-
-
-def _has_no_workers(arguments: Sequence[str]) -> bool:
-    """Return whether arguments have `-j0`, in one of its spellings."""
-    from parpass.cli.options.syntax import ALIASES  # as rare as crashes
-
-    spelled = "\0".join(ALIASES.get(one, one) for one in arguments)
-    return re.search(r"\0(-j\0?|--jobs[\0=])0(\0|$)", spelled) is not None

@@ -4,32 +4,32 @@
 
     ParpassError                  TVM's name for it: TVMError
     ├── PassError                 a pass broke its contract
-    │   ├── PassResultError       it returned the wrong kind (also TypeError)
+    │   ├── PassResultError       it returned a wrong type (also TypeError)
     │   ├── PassInputError        its argument is no module of its IR (also TypeError)
     │   ├── UndefinedPassError    a pipeline item is missing (also ValueError)
-    │   ├── ReadOnlyModuleError   a function pass wrote to the module it was given
+    │   ├── ReadOnlyModuleError   a function pass wrote to its module
     │   ├── InputChangedError     it changed its argument in place
-    │   ├── ContractError         a function pass depends on what it must not
-    │   ├── PreservedAnalysisError   it changed what it says it preserves
+    │   ├── ContractError         a function pass broke its contract
+    │   ├── PreservedAnalysisError   it changed an analysis it declares preserved
     │   ├── WellFormedError       it broke the IR's rules (also AssertionError)
-    │   └── UnprintablePassError  it cannot be put in pipeline text (also ValueError)
+    │   └── UnprintablePassError  it has no pipeline text (also ValueError)
     ├── UnknownPassError          no pass of that name (also KeyError)
     ├── UnknownFunctionError      no global function of that name (also ValueError)
     ├── PassContextError          a context was exited out of order (also RuntimeError)
-    ├── ArgumentError             a value of the wrong kind (also TypeError)
+    ├── ArgumentError             an argument has a wrong type (also TypeError)
     ├── AdapterError              an IR's adapter returned one (also TypeError)
-    ├── LawError                  passes can observe its codec (also AssertionError)
+    ├── LawError                  an adapter broke the law (also AssertionError)
     ├── ConfigError               unknown or ill-typed option (also AttributeError)
     │   └── ConfigValueError      ... a value of the wrong type (also TypeError)
-    ├── InstrumentError           an instrument is not fit for use (also TypeError)
-    ├── DiagnosticError           errors of the user's program were reported
+    ├── InstrumentError           an instrument is not usable (also TypeError)
+    ├── DiagnosticError           a pass reported errors in the program
     │   └── ParseError            ... its text cannot be read (also ValueError)
     │       └── UnreadFunctionError   ... found when a pass accessed the function
     ├── ModuleError               a module cannot hold a value or key
     │   ├── UnknownGlobalError    no function of that name (also ValueError)
-    │   └── ModuleTypeError       a function or key of the wrong kind (also TypeError)
-    ├── IRError                   a node is used against its rules
-    │   ├── IRTypeError           ... with a value of the wrong kind (also TypeError)
+    │   └── ModuleTypeError       a function or key of a wrong type (also TypeError)
+    ├── IRError                   a node is used incorrectly
+    │   ├── IRTypeError           ... with a value of a wrong type (also TypeError)
     │   ├── SizeLimitError        ... to make something too large (also ValueError)
     │   ├── ScopeBuilderError     ... built out of order (also RuntimeError)
     │   ├── UntypedError          ... its type has not been inferred (also ValueError)
@@ -38,10 +38,10 @@
     │   └── StructuralMismatchError   two nodes differ (also ValueError)
     ├── MalformedJSONError        text that load_json cannot read (also ValueError)
     ├── EvaluationError           the interpreter cannot evaluate a program
-    │   ├── CallLimitError        it calls more functions than it may
-    │   └── StepLimitError        it takes more steps than it may
+    │   ├── CallLimitError        it exceeds the limit on calls
+    │   └── StepLimitError        it exceeds the limit on steps
     ├── TargetError               no target of that name or kind (also ValueError)
-    ├── CodeGenError              no machine code can be generated for a function
+    ├── CodeGenError              a function cannot be compiled to machine code
     ├── LibraryError              a compiled library cannot be loaded
     │   ├── DamagedLibraryError   ... changed, or truncated (also ValueError)
     │   └── ForeignLibraryError   ... for another machine, or of another version
@@ -56,10 +56,10 @@
     ├── EntryPointError           no IR, or executor, of that name (also LookupError)
     ├── FunctionFailure           a pass on one function was ended from outside
     │   ├── WorkerDiedError       ... workers died repeatedly (also RuntimeError)
-    │   ├── FunctionTimeoutError  ... it took longer than it may (also TimeoutError)
-    │   └── MemoryLimitError      ... it took more memory than it may (also MemoryError)
+    │   ├── FunctionTimeoutError  ... it exceeded a time limit (also TimeoutError)
+    │   └── MemoryLimitError      ... it exceeded a memory limit (also MemoryError)
     ├── WorkerError               an unpicklable error of a worker (also RuntimeError)
-    └── InternalError             a fault of parpass itself (also RuntimeError)
+    └── InternalError             a bug in parpass (also RuntimeError)
 
 Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
 `BudgetWarning`, `BlockedLoopWarning`, `AdapterWarning`, `TraceWarning`,
@@ -67,7 +67,7 @@ Warnings: `UnpicklablePassWarning`, `PassStateWarning`, `SlowerRunWarning`,
 
 Every error keeps its values as attributes and survives pickling, because workers send
 errors to the coordinator. Errors and warnings have `hints`: keys of the phrases in
-their messages that name a setting, which each front end spells its way
+their messages that name a setting. Each front end renders them in its own words
 (`render_hints`). Helpers for error messages are in `errors.core`.
 """
 

@@ -9,15 +9,15 @@ _MAX_VALUE_CHARS = 40  # longer values are shown by their type alone
 
 
 class AdapterError(ParpassError, TypeError):
-    """A method of an adapter returned a value that it must not return.
+    """A method of an adapter returned an invalid value.
 
-    An exception that a method raises propagates unchanged, with a note that names the
+    If a method raises, the exception propagates unchanged, with a note that names the
     method.
 
     Attributes:
         adapter: The adapter's class.
         method: The method.
-        expected: A description of the values it may return.
+        expected: A description of the valid values.
         got: A description of the value it returned.
     """
 
@@ -35,17 +35,17 @@ class AdapterError(ParpassError, TypeError):
 
 
 class LawError(ParpassError, AssertionError):
-    """A parallel run may differ from the serial run, and an adapter is at fault.
+    """A parallel run may differ from the serial run, because of an adapter.
 
     Raised under the option `parpass.check_contract`, and by `parpass.testing`.
 
     Attributes:
         adapter: The adapter's class.
-        method: Its methods that may be at fault.
+        method: The methods that may be at fault.
         pass_name: The pass whose result differed; empty if no pass was involved.
         function: The function that differed; None for the whole module.
-        difference: The first difference as the adapter describes it, the serial run's
-            side first.
+        difference: The first difference, as the adapter describes it; the serial run
+            comes first.
     """
 
     def __init__(

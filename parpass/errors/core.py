@@ -124,11 +124,11 @@ def _rebuild(
 
 
 class PassContextError(ParpassError, RuntimeError):
-    """A PassContext was exited while another PassContext was current."""
+    """A PassContext was exited that was not the current one."""
 
 
 class ArgumentError(ParpassError, TypeError):
-    """A PassInfo, PassContext, pass or Sequential was given the wrong kind of value."""
+    """An argument of a PassInfo, PassContext, pass or Sequential has the wrong type."""
 
 
 class ConfigError(ParpassError, AttributeError):
@@ -144,7 +144,7 @@ class ConfigValueError(ConfigError, TypeError):
 
 
 class InstrumentError(ParpassError, TypeError):
-    """An object passed as an instrument is none, or was not fully constructed."""
+    """An instrument is not one, or was not fully constructed."""
 
 
 class PassError(ParpassError):
@@ -172,11 +172,11 @@ class PassInputError(PassError, TypeError):
 
 
 class UndefinedPassError(PassError, ValueError):
-    """A Sequential holds None in the position of a pass."""
+    """A Sequential contains None instead of a pass."""
 
 
 class ReadOnlyModuleError(PassError):
-    """A function pass tried to change the module that it may only read."""
+    """A function pass tried to change the module, which it may only read."""
 
     @classmethod
     def of(cls, reader: str, what: str) -> ReadOnlyModuleError:
@@ -198,7 +198,7 @@ class InputChangedError(PassError):
     """A pass changed its argument in place.
 
     Detected for module passes under the option `testing.immutable_module`, and for
-    function passes where functions of the IR are mutable but not to be mutated
+    function passes if the IR's functions are mutable but passes must not change them
     (`Mutability`).
     """
 
@@ -206,9 +206,9 @@ class InputChangedError(PassError):
 class ContractError(PassError):
     """A function pass broke its contract under the option `parpass.check_contract`.
 
-    It has an effect besides its result, or its result depends on the hash seed, the
-    process, the order of functions or on an earlier run of it. `difference` is the
-    first difference between results; empty for an effect.
+    It has a side effect, or its result depends on the hash seed, the process, the order
+    of functions or an earlier run. `difference` is the first difference between
+    results; empty for a side effect.
     """
 
     def __init__(
@@ -219,10 +219,11 @@ class ContractError(PassError):
 
 
 class PreservedAnalysisError(PassError):
-    """A pass changed what it says that it preserves, or a result: `transform.analysis`.
+    """A pass changed an analysis that it declares preserved, or an analysis's result.
 
-    Detected under the option `parpass.check_analyses`; a result of an analysis that the
-    pass was given and changed under `parpass.check_contract`, too.
+    Detected under the option `parpass.check_analyses`; see `transform.analysis`. A pass
+    that changes a result that it received is also detected under
+    `parpass.check_contract`.
     """
 
 
@@ -249,7 +250,7 @@ class UnprintablePassError(PassError, ValueError):
 
 
 class UnknownPassError(ParpassError, KeyError):
-    """No pass is registered under a name; the nearest names are in the message."""
+    """No pass has the given name; the message suggests the nearest names."""
 
     def __init__(
         self, name: str, known: Iterable[str], *, wanted_by: str = "", has: str = ""
@@ -267,7 +268,7 @@ class UnknownPassError(ParpassError, KeyError):
 
 
 class UnknownFunctionError(ParpassError, ValueError):
-    """No function is registered under a name; the nearest names are in the message."""
+    """No function has the given name; the message suggests the nearest names."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         hint = did_you_mean(name, known)
@@ -290,16 +291,16 @@ class PipelineSyntaxError(ParpassError, ValueError):
 
 
 class ReproducerError(ParpassError, ValueError):
-    """A file is no reproducer, or names unknown passes."""
+    """A file is not a reproducer, or names unknown passes."""
 
 
 class DiagnosticError(ParpassError):
     """A program has errors.
 
     Attributes:
-        diagnostics: All diagnostics that were reported, in order.
-        is_rendered: Whether they were rendered before this was raised, which is so for
-            those of a pass.
+        diagnostics: All reported diagnostics, in order.
+        is_rendered: Whether they were rendered before this was raised; True for
+            diagnostics of a pass.
     """
 
     is_rendered: ClassVar[bool] = True
@@ -318,13 +319,13 @@ class ParseError(DiagnosticError, ValueError):
 class UnreadFunctionError(ParseError):
     """The text of a lazily parsed function cannot be parsed.
 
-    The program is at fault, not the pass that first accessed the function: the pass is
-    neither named nor skipped.
+    The program is at fault, not the pass that first accessed the function, so the error
+    does not name that pass and the pass is not skipped.
     """
 
 
 class RuntimeUseError(ParpassError, RuntimeError):
-    """The runner is used where, or in a state in which, it cannot run."""
+    """The runner is used in a place or a state in which it cannot run."""
 
     @classmethod
     def closed(cls, what: str) -> Self:
@@ -333,8 +334,8 @@ class RuntimeUseError(ParpassError, RuntimeError):
 
 
 class EntryPointError(ParpassError, LookupError):
-    """No entry point has that name, or it does not give what its group asks for."""
+    """No entry point has the given name, or it lacks what its group requires."""
 
 
 class InternalError(ParpassError, RuntimeError):
-    """A fault of parpass itself; please report it with the traceback."""
+    """A bug in parpass; please report it with the traceback."""

@@ -29,8 +29,8 @@ class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never 
         function: The function.
         reason: The event, without the names of pass and function.
         reproducer: The path of the reproducer; None if none was written.
-        traceback: The worker's stack in the format of `faulthandler`, C code included;
-            empty if it is unknown.
+        traceback: The worker's stack in the format of `faulthandler`, including C code;
+            empty if unknown.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class FunctionFailure(ParpassError):  # noqa: N818 -- the base of errors, never 
 
 
 class WorkerDiedError(FunctionFailure, RuntimeError):
-    """A worker died, and so did a second one when the suspected function ran alone.
+    """A worker died, and so did the next one that ran the suspected function alone.
 
     Attributes:
         cause: The signal or the exit code.
@@ -86,13 +86,13 @@ def _limit_message(pass_name: str, function: str, reason: str) -> str:
 
 
 class FunctionTimeoutError(FunctionFailure, TimeoutError):
-    """A pass took more time on a function than it may, such as `function_timeout`.
+    """A pass exceeded its time limit on a function, such as `function_timeout`.
 
-    It is raised after twice the limit at most, not counting other work, however many
-    functions the pass hangs on.
+    It is raised after at most twice the limit, not counting other work, even if the
+    pass hangs on many functions.
 
     Attributes:
-        limit: The limit, in seconds; `reason` says which.
+        limit: The limit, in seconds; `reason` names it.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class FunctionTimeoutError(FunctionFailure, TimeoutError):
 
 
 class MemoryLimitError(MemoryError, FunctionFailure):
-    """A pass took more memory on a function than it may; `limit` in bytes."""
+    """A pass exceeded its memory limit on a function; `limit` is in bytes."""
 
     def __init__(
         self, *, pass_name: str, function: str, limit: int, reason: str
@@ -130,8 +130,8 @@ _OTHERS = "_parpass_other_failures"
 def other_failures(error: BaseException) -> tuple[BaseException, ...]:
     """Return the further failures of the pass that raised `error`, in module order.
 
-    `error` is the first failure in the order of a serial run, which stops at it. A
-    parallel run stops as soon as the failure is known: these are the failures on later
+    `error` is the first failure in serial order, where a serial run stops. A parallel
+    run stops as soon as that failure is known; these are the failures on later
     functions that workers had reported by then. Empty for a run in one process.
     """
     return safe_getattr(error, _OTHERS, ())

@@ -13,9 +13,9 @@ from typing import Any, Self
 
 
 class Hint(enum.Enum):
-    """The key of a phrase; its value is the phrase for callers in Python.
+    """The key of a phrase; its value is the phrase for Python callers.
 
-    `{0}` and so on in a phrase are the places of subjects, for hints that have some.
+    `{0}` and so on are placeholders for subjects, in hints that have some.
     """
 
     SKIP_FUNCTION = "set on_failure='skip' to leave this function as it was"
@@ -57,7 +57,7 @@ MessagePart = str | Hint | tuple[Hint, *tuple[str, ...]]
 
 
 class HintedMessage(str):
-    """A message with hints: a string that shows the phrases for callers in Python.
+    """A message with hints: a string that shows the phrases for Python callers.
 
     Args:
         parts: Text, hints and messages with hints, in order.
@@ -98,12 +98,12 @@ class Hinted:
 
 
 def render_hints(message: object, phrases: Mapping[Hint, str]) -> str:
-    """Return a message as text in which hints are a front end's phrases.
+    """Return a message as text, with a front end's phrases for its hints.
 
     Args:
         message: An error, a warning or a string. Without hints this is `str(message)`.
-        phrases: The phrases of the front end; of hints that are not in it, those for
-            callers in Python are shown.
+        phrases: The phrases of the front end; hints not in it use the phrases for
+            Python callers.
     """
     if isinstance(message, Hinted) and message.args:
         message = message.args[0] if message.hints else message

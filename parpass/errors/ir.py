@@ -41,11 +41,11 @@ __all__ = [
 
 
 class ModuleError(ParpassError):
-    """A module cannot hold a given definition."""
+    """A module cannot hold a definition."""
 
 
 class UnknownGlobalError(ModuleError, ValueError):
-    """A module has no function, or no type, of that name."""
+    """A module has no function or type of the given name."""
 
     def __init__(self, name: str, known: Iterable[str], what: str = "function") -> None:
         known = tuple(known)
@@ -55,19 +55,19 @@ class UnknownGlobalError(ModuleError, ValueError):
 
 
 class ModuleTypeError(ModuleError, TypeError):
-    """A module was given a key or a function of the wrong kind."""
+    """A key or function has the wrong type for a module."""
 
 
 class IRError(ParpassError):
-    """A node of the embedded IR is used against its rules."""
+    """A node of the embedded IR is used incorrectly."""
 
 
 class IRTypeError(IRError, TypeError):
-    """A node was given a value of the wrong kind."""
+    """A value has the wrong type for a node."""
 
 
 class SizeLimitError(IRError, ValueError):
-    """A type, a program or its text would be larger than a limit says."""
+    """A type, a program or its text would exceed a size limit."""
 
 
 class ScopeBuilderError(IRError, RuntimeError):
@@ -75,11 +75,11 @@ class ScopeBuilderError(IRError, RuntimeError):
 
 
 class UntypedError(IRError, ValueError):
-    """A type was read that has not been inferred yet."""
+    """A type was read before it was inferred."""
 
 
 class UnknownAttrError(IRError, KeyError):
-    """The attributes of a call include none of that name."""
+    """A call has no attribute of the given name."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         known = tuple(known)
@@ -89,7 +89,7 @@ class UnknownAttrError(IRError, KeyError):
 
 
 class UnknownOpError(IRError, AttributeError):
-    """No operator of that name is registered."""
+    """No operator has the given name."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no operator named '{name}'{did_you_mean(name, known)}")
@@ -111,19 +111,19 @@ class StructuralMismatchError(IRError, ValueError):
 
 
 class EvaluationError(ParpassError):
-    """The interpreter met a program that it cannot evaluate."""
+    """The interpreter cannot evaluate a program."""
 
 
 class CallLimitError(EvaluationError):
-    """A program exceeds the number of calls allowed to its evaluation."""
+    """A program exceeds the limit on calls in its evaluation."""
 
 
 class StepLimitError(EvaluationError):
-    """A loop program exceeds the number of steps allowed to its evaluation."""
+    """A loop program exceeds the limit on steps in its evaluation."""
 
 
 class MalformedJSONError(ParpassError, ValueError):
-    """JSON text holds no IR; `where` is the position, such as `nodes[12].args[0]`."""
+    """JSON text is no valid IR; `where` is the place, such as `nodes[12].args[0]`."""
 
     def __init__(self, message: str, *, where: str) -> None:
         super().__init__(f"{where}: {message}")
@@ -139,7 +139,7 @@ class FrontendError(ParpassError):
 
 
 class MalformedModelError(FrontendError, ValueError):
-    """An input file is truncated, or not of the expected format."""
+    """An input file is truncated, or not in the expected format."""
 
 
 class UnsupportedOpsError(FrontendError, NotImplementedError):
@@ -152,11 +152,11 @@ class UnsupportedOpsError(FrontendError, NotImplementedError):
 
 
 class TargetError(ParpassError, ValueError):
-    """No target has that name or kind."""
+    """No target has the given name or kind."""
 
 
 class CodeGenError(ParpassError):
-    """No machine code can be generated for a function; `span`, if known, is where."""
+    """A function cannot be compiled to machine code; `span`, if known, is the place."""
 
     def __init__(self, message: str, function: str = "", span: Any = None) -> None:
         super().__init__(message)
@@ -169,15 +169,15 @@ class LibraryError(ParpassError):
 
 
 class DamagedLibraryError(LibraryError, ValueError):
-    """A library differs from what was written: it was changed, or is truncated."""
+    """A library was changed after it was written, or is truncated."""
 
 
 class ForeignLibraryError(LibraryError):
-    """A library is for another machine, or of another version of the format."""
+    """A library is for another machine, or for another version of the format."""
 
 
 class CPUFeatureError(ForeignLibraryError):
-    """A library uses features, named in `missing`, that this processor lacks."""
+    """A library uses features, listed in `missing`, that this processor lacks."""
 
     def __init__(self, message: str, missing: tuple[str, ...] = ()) -> None:
         super().__init__(message)

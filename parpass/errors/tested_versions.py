@@ -15,14 +15,14 @@ def check_version(
     effect: str,
     category: type[Warning] = AdapterWarning,
 ) -> bool:
-    """Return whether a version was tested; warn of one that was not.
+    """Return whether a version was tested; warn if it was not.
 
     Args:
-        package: The name by which pip installs the package.
-        found: The version that is installed.
-        tested: Those that were tested, the one to install last: `0.74.0` is that
-            version alone, `0.68.*` all of its series, as pip has it.
-        effect: What may be wrong, or is done otherwise, with another version.
+        package: The name under which pip installs the package.
+        found: The installed version.
+        tested: The tested versions, the recommended one last: `0.74.0` is that version
+            alone, `0.68.*` its whole series, as in pip.
+        effect: The possible problem, or the different behaviour, with another version.
         category: The class of the warning.
     """
     if any(fnmatchcase(found, one) for one in tested):

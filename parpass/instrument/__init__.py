@@ -1,4 +1,4 @@
-"""Watchers of passes; TVM's `tvm.instrument`."""
+"""Instruments, which watch passes; TVM's `tvm.instrument`."""
 
 from parpass.instrument.function_dump import DumpFunctions
 from parpass.instrument.ir_printing import (

@@ -32,34 +32,34 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 class DumpFunctions(PassInstrument):
-    """Writes each version of each function to a file, in folders by function.
+    """Writes each version of each function to a file, in one folder per function.
 
-    `DIR/FUNCTION/000_before.relay` is the text of a function before the first pass that
-    changed it, `001_PASS.relay` that after this pass, and so on. The first line of what
-    a pass made is a comment with the command that runs the pass again on the file
-    before it, in that folder; or why that text cannot be run by itself: it refers to
-    other functions, say, or large constants are not in it. If a function was changed
-    by what is not dumped meanwhile, another `NNN_before` comes first.
+    `DIR/FUNCTION/000_before.relay` is the text before the first pass that changed the
+    function, `001_PASS.relay` the text after that pass, and so on. The first line after
+    a pass is a comment with the command that runs the pass on the previous file, from
+    within that folder. If that text cannot run by itself, the comment says why: it
+    refers to other functions, for example, or omits large constants. If something that
+    is not dumped changed a function in between, another `NNN_before` comes first.
 
-    Files are the same at any number of workers, and dumping makes no barrier. The
-    folder of a function has its name; if that is longer than 100 characters, or has
-    others than `a-z0-9_.-`, these become `_`, and `~` follows with a digest of the
-    name; upper case stays, with the digest.
+    The files do not depend on the number of workers, and dumping adds no barrier. A
+    folder is named after its function. In names that are longer than 100 characters or
+    contain others than `a-z0-9_.-`, such characters become `_`, and `~` and a digest of
+    the name follow; upper case is kept, with the digest.
 
-    What cannot be written is one warning on standard error, and ends the dump, but not
-    the run.
+    If a file cannot be written, dumping ends with one warning on standard error; the
+    run continues.
 
     Args:
-        directory: An empty directory; it is made if it is not there.
+        directory: An empty directory; created if necessary.
         passes: Globs of the passes; by default all.
         functions: Globs of the functions; by default all.
-        limit: How many bytes are written at most. The first version that would exceed
-            it ends the dump, with a warning.
-        arguments: What the commands need besides, such as `--load` and a file.
+        limit: The maximum number of bytes to write. Dumping ends, with a warning,
+            before the first version that would exceed it.
+        arguments: Further arguments of the commands, such as `--load` and a file.
 
     Raises:
-        ArgumentError: The directory cannot be made, is not empty, or may not be written
-            to; or the globs are no list of names; or the limit is negative.
+        ArgumentError: The directory cannot be created, is not empty, or is not
+            writable; or the globs are not a list of names; or the limit is negative.
     """
 
     observes_ir = False
@@ -85,7 +85,7 @@ class DumpFunctions(PassInstrument):
         self._has_ended = False
 
     def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
-        """Write the version of the function, and the one before if it is not there."""
+        """Write the new version of the function, and the previous one if necessary."""
         if self._has_ended:
             return
         suffix = ".txt" if change.origin is None else change.origin.suffix

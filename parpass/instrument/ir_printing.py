@@ -21,7 +21,7 @@ class PrintBeforeAll(PassInstrument):
     """Prints the module before each pass.
 
     Args:
-        stream: The stream; by default the current `sys.stdout` at that time.
+        stream: The stream; by default `sys.stdout` at the time of printing.
     """
 
     def __init__(self, *, stream: TextIO | None = None) -> None:
@@ -36,7 +36,7 @@ class PrintAfterAll(PassInstrument):
     """Prints the module after each pass.
 
     Args:
-        stream: The stream; by default the current `sys.stdout` at that time.
+        stream: The stream; by default `sys.stdout` at the time of printing.
     """
 
     def __init__(self, *, stream: TextIO | None = None) -> None:
@@ -53,10 +53,10 @@ class PassPrintingInstrument(PassInstrument):
     Args:
         print_before_pass_names: The passes before which to print.
         print_after_pass_names: The passes after which to print.
-        stream: The stream; by default the current `sys.stdout` at that time.
+        stream: The stream; by default `sys.stdout` at the time of printing.
 
     Raises:
-        ArgumentError: The names are no list of names.
+        ArgumentError: The names are not a list of names.
     """
 
     def __init__(
@@ -71,35 +71,35 @@ class PassPrintingInstrument(PassInstrument):
         self._stream = stream
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module if the pass is one of those."""
+        """Print the module if the pass is in the list."""
         if info.name in self._before:
             _print(f"Print IR before: {info.name}\n{mod}\n\n\n", self._stream)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module if the pass is one of those."""
+        """Print the module if the pass is in the list."""
         if info.name in self._after:
             _print(f"Print IR after: {info.name}\n{mod}\n\n\n", self._stream)
 
 
 class PrintChanged(PassInstrument):
-    """Prints what passes change: a diff for each function that one changed.
+    """Prints the changes of passes: a diff for each changed function.
 
-    It is silent for what stayed the same, and makes no barrier: workers compare, and
-    print. The diffs are unified text behind lines `// PASS changed FUNCTION`; see
+    It prints nothing for unchanged functions and adds no barrier: workers compare and
+    print. The diffs are unified text after lines `// PASS changed FUNCTION`; see
     `FunctionChange.diff`.
 
-    A stream that cannot be written to is one warning on standard error, and ends the
-    printing, but not the run.
+    If the stream cannot be written to, printing ends with one warning on standard
+    error; the run continues.
 
     Args:
         passes: Globs of the passes; by default all.
         functions: Globs of the functions; by default all.
-        stream: The stream; by default the current `sys.stdout` at that time.
-        coloured: Whether lines have colours; by default on a terminal, as `NO_COLOR`
-            and `TERM` allow it.
+        stream: The stream; by default `sys.stdout` at the time of printing.
+        coloured: Whether to colour lines; by default on a terminal, unless `NO_COLOR`
+            or `TERM` says otherwise.
 
     Raises:
-        ArgumentError: The globs are no list of names.
+        ArgumentError: The globs are not a list of names.
     """
 
     observes_ir = False
@@ -160,21 +160,21 @@ _FORBIDDEN_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 class DumpIR(PassInstrument):
-    r"""Writes the module after each pass that succeeds to `DIR/NNN_NAME.txt`.
+    r"""Writes the module after each successful pass to `DIR/NNN_NAME.txt`.
 
     NNN counts the files of this instrument from 000, in the order in which passes end:
-    a pass comes before the one that it is nested in. In NAME, the name of the pass,
-    characters that file names cannot have (`<>:"/\|?*`, control characters) become
+    a nested pass comes before the pass around it. NAME is the name of the pass;
+    characters that file names cannot contain (`<>:"/\|?*`, control characters) become
     `_`. The text is `str(mod)`. TVM's files end in `.py`, because TVMScript is Python;
-    ours hold the text of any IR, and end as `suffix` says.
+    these hold the text of any IR, and end in `suffix`.
 
-    A file that cannot be written is a warning on standard error, no failure of the run.
+    A file that cannot be written causes a warning on standard error; the run continues.
 
     Args:
-        dump_dir: The directory, which is made when it is needed.
-        refresh: Whether to delete a directory that is there already. If it holds
-            anything but dumps it is left alone, with a warning.
-        suffix: How the names of files end.
+        dump_dir: The directory; created when needed.
+        refresh: Whether to delete an existing directory. One that contains anything but
+            dumps is left alone, with a warning.
+        suffix: The suffix of file names.
     """
 
     def __init__(

@@ -19,14 +19,14 @@ _ByBoth = dict[tuple[str, str], Counter[str]]
 
 
 class PassStatisticsInstrument(PassInstrument):
-    """Shows the counters that passes keep by `PassContext.count`.
+    """Shows the counters that passes keep with `PassContext.count`.
 
-    A context adds them up itself, in `PassContext.statistics`; this object adds up
-    those of the contexts in which it saw a pass begin, from then on, and is there after
-    they were left.
+    Each context adds them up in `PassContext.statistics`. This object adds up several
+    contexts, each from the first pass that it sees begin there, and stays available
+    after they end.
 
     Args:
-        by_function: Whether the counters of functions are kept apart, too.
+        by_function: Whether to keep counters by function, too.
     """
 
     observes_ir = False
@@ -39,7 +39,7 @@ class PassStatisticsInstrument(PassInstrument):
 
     @property
     def totals(self) -> dict[str, Counter[str]]:
-        """The counters of each pass by its name, in the order of a serial run."""
+        """The counters of each pass by pass name, in the order of a serial run."""
         totals: dict[str, Counter[str]] = {}
         for context, before in self._seen.items():
             _add_difference(totals, context.statistics, before)
@@ -67,7 +67,7 @@ class PassStatisticsInstrument(PassInstrument):
         )
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Take note of the context, and of what had been counted in it before."""
+        """Register the context, and the counts that it had before."""
         del mod, info
         context = PassContext.current()
         if context not in self._seen:
@@ -103,12 +103,12 @@ def _by_both_names(context: PassContext) -> _ByBoth:
 
 
 class PassProfile(msgspec.Struct, frozen=True):
-    """One pass that was run, and those that were run within it.
+    """One pass that ran, and the passes nested in it.
 
     Attributes:
         name: The name of the pass.
-        seconds: How long it took, with the passes in it.
-        children: The passes in it, in the order of their beginning.
+        seconds: Its time, nested passes included.
+        children: The nested passes, in the order in which they began.
     """
 
     name: str
@@ -139,9 +139,8 @@ class _Timer:
 class PassTimingInstrument(PassInstrument):
     """Times every pass.
 
-    What it measured belongs to this object: it is there after the context was left,
-    and passes that failed are in it. For one run at a time; runs one after the other
-    add up.
+    The measurements belong to this object: they stay available after the context ends,
+    and include failed passes. Use it for one run at a time; consecutive runs add up.
     """
 
     observes_ir = False
@@ -153,30 +152,33 @@ class PassTimingInstrument(PassInstrument):
 
     @property
     def profiles(self) -> tuple[PassProfile, ...]:
-        """The outermost passes, in order; of a running one, its time so far."""
+        """The outermost passes, in order; a running pass has its time so far."""
         return tuple(timer.profile() for timer in self._outermost)
 
     def render(self) -> str:
         """Return the profile as text, a line for each pass, indented by tabs.
 
         A line is `NAME: TOTALus [SELFus] (x%; y%)`: the time with and without nested
-        passes, the share of the whole, and the share of the pass around it.
+        passes, the share of the total, and the share of the enclosing pass.
         """
         profiles = self.profiles
         whole = sum(profile.seconds for profile in profiles)
         return "".join(_lines(profiles, whole, whole))
 
     def enter_pass_ctx(self) -> None:
-        """Remember which passes are running around the context."""
+        """Record which passes are running around the context."""
         self._running_at_enter.append(len(self._running))
 
     def exit_pass_ctx(self) -> None:
-        """End what is still running; cancelled passes are not reported otherwise."""
+        """End the passes that are still running.
+
+        Passes that were cancelled are not reported in any other way.
+        """
         # An instrument of the default context is left without having been entered.
         self._stop(self._running_at_enter.pop() if self._running_at_enter else 0)
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Begin to time a pass."""
+        """Start timing a pass."""
         del mod
         timer = _Timer(info, now())
         siblings = self._running[-1].children if self._running else self._outermost

@@ -29,20 +29,20 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 class PassInstrument:
-    """Watches passes; give instances to `PassContext(instruments=[...])`.
+    """Watches passes; pass instances to `PassContext(instruments=[...])`.
 
-    Override the hooks that you need, all optional. Hooks are those of the class, not
-    attributes of an instance. They run in the caller's process, one at a time, in the
-    order of a serial run. A hook that is given the module may change it, as in TVM,
-    where it is the same object: the passes that come after it get it as it is then.
+    Override the hooks that you need; all are optional. Define them in the class: hooks
+    set on an instance have no effect. They run in the caller's process, one at a time,
+    in the order of a serial run. A hook that receives the module may change it in
+    place, as in TVM; later passes see the change.
 
     Attributes:
         observes_ir: Whether the hooks around passes look at the module. Set it to False
-            for an instrument that does not: they are then given None for the module,
+            for an instrument that does not: its hooks then receive None for the module,
             and the runner may run several function passes without a barrier.
-        watched_passes: Globs of the passes whose changes `on_function_changed` gets;
-            `UnrollLoop` means `tir.UnrollLoop` as well.
-        watched_functions: Globs of the functions whose changes it gets.
+        watched_passes: Globs of the passes whose changes `on_function_changed`
+            receives; `UnrollLoop` also matches `tir.UnrollLoop`.
+        watched_functions: Globs of the functions whose changes it receives.
     """
 
     observes_ir: ClassVar[bool] = True
@@ -51,7 +51,7 @@ class PassInstrument:
 
     @cached_property
     def bound_hooks(self) -> Hooks:
-        """The hooks that the class overrides, bound to this."""
+        """The hooks that the class overrides, bound to this instance."""
         kind = type(self)
         found = {hook: inspect.getattr_static(kind, hook) for hook in _HOOK_NAMES}
         bound = {
@@ -74,42 +74,42 @@ class PassInstrument:
         """Called when the context is left, whether or not an error left it."""
 
     def should_run(self, mod: Any, info: PassInfo) -> bool:
-        """Return whether the pass shall run; one veto is enough.
+        """Return whether to run the pass; one veto is enough.
 
-        Not asked about passes in the context's `required_pass`.
+        Not called for passes in the context's `required_pass`.
         """
         del mod, info
         return True
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Called before a pass, with the module that it gets."""
+        """Called before a pass, with its input module."""
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Called after a pass, with the module that it returned."""
+        """Called after a pass, with its output module."""
 
     def run_after_failed_pass(self, mod: Any, info: PassInfo, error: Exception) -> None:
-        """Called instead of `run_after_pass` if the pass, one in it, or a hook raised.
+        """Called instead of `run_after_pass` if the pass, one in it or a hook raised.
 
-        Each `run_before_pass` that returned is followed by one `run_after_pass` or by
-        one `run_after_failed_pass`. `mod` is the module that the pass was given.
+        Each `run_before_pass` that returned is followed by exactly one `run_after_pass`
+        or `run_after_failed_pass`. `mod` is the input module of the pass.
         """
 
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
         """Called for each remark of a pass, when the pass has run on all functions.
 
-        It comes before `run_after_pass`, and before `run_after_failed_pass`. `info` is
-        that of the pass that these are called for: the body of a function pass may have
-        run the one that made the remark. If no instrument of a context has this hook,
-        passes record no remarks.
+        Called before `run_after_pass` or `run_after_failed_pass`, with the same `info`:
+        if the body of a function pass ran another pass that made the remark, `info` is
+        the outer pass's. If no instrument of a context overrides this hook, passes
+        record no remarks.
         """
 
     def on_function_changed(self, info: PassInfo, change: FunctionChange) -> None:
         """Called for each function that a pass changed, added or removed, in order.
 
-        It comes before `run_after_pass`. What the pass changed includes what the pass
-        that restores the IR's invariants after it did. Workers compare and print, so
-        watching is no barrier. Of a pass that fails there are no changes, and if no
-        instrument of a context has this hook, nothing is compared.
+        Called before `run_after_pass`. The changes of a pass include those of the
+        restoring pass that runs after it. Workers compare and print, so watching adds
+        no barrier. A pass that fails has no changes. If no instrument of a context
+        overrides this hook, nothing is compared.
         """
 
     def __str__(self) -> str:
@@ -121,12 +121,12 @@ def pass_instrument(pi_cls: ClassT) -> ClassT: ...
 @overload
 def pass_instrument(pi_cls: None = None) -> Callable[[ClassT], ClassT]: ...
 def pass_instrument(pi_cls: Any = None) -> Any:
-    """Make a class with some of the hooks an instrument class; a decorator.
+    """Turn a class with some of the hooks into an instrument class; a decorator.
 
     The new class derives from both.
 
     Raises:
-        ArgumentError: The argument is no class.
+        ArgumentError: The argument is not a class.
     """
     if pi_cls is None:
         return pass_instrument

@@ -43,19 +43,19 @@ def remark_writer(path: str | Path) -> RemarkWriter:
 class RemarksInstrument(PassInstrument):
     """Collects the remarks of passes, in the order of a serial run.
 
-    Those of several runs add up. It does not look at the IR, so no pass waits for
-    others.
+    Remarks of several runs accumulate. It does not look at the IR, so it adds no
+    barrier.
 
     Args:
-        passes: Globs, one of which the name of the pass that makes a remark is to
-            match; by default all do. As `-pass-remarks=` of LLVM's tools.
-        kinds: The kinds that are wanted, as `RemarkKind` or by name.
+        passes: Globs of the passes whose remarks to collect; by default all. Like
+            LLVM's `-pass-remarks=`.
+        kinds: The kinds to collect, as `RemarkKind` or by name.
 
     Attributes:
         remarks: The remarks.
 
     Raises:
-        ArgumentError: There is no such kind, or `passes` is no list of names.
+        ArgumentError: A kind is unknown, or `passes` is not a list of names.
     """
 
     observes_ir = False
@@ -70,7 +70,7 @@ class RemarksInstrument(PassInstrument):
         self.remarks: list[Remark] = []
 
     def on_remark(self, info: PassInfo, remark: Remark) -> None:
-        """Keep the remark, if it is wanted."""
+        """Keep the remark if it matches."""
         del info
         if remark.kind in self._kinds and matches_any_pass(
             self._patterns, remark.pass_name
@@ -84,8 +84,8 @@ class RemarksInstrument(PassInstrument):
     def write(self, path: str | Path) -> None:
         """Write the remarks to a file.
 
-        It is YAML in LLVM's format if its name ends in `.yaml` or `.yml`, which
-        opt-viewer wants to be `.opt.yaml`, and JSON Lines if it ends in `.jsonl`.
+        The format follows from the suffix: YAML in LLVM's format for `.yaml` and `.yml`
+        (opt-viewer expects `.opt.yaml`), JSON Lines for `.jsonl`.
 
         Raises:
             ArgumentError: It has another suffix.

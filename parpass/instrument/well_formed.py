@@ -15,12 +15,12 @@ _SHOWN = 10
 class WellFormedInstrument(PassInstrument):
     """Raises `WellFormedError` as soon as a module breaks the rules of its IR.
 
-    What the rules are the module's adapter says: for Relay see
-    `parpass.relay.analysis.function_faults`. A function that is the very object that
-    was looked at last is not looked at again.
+    The module's adapter defines the rules; for Relay see
+    `parpass.relay.analysis.function_faults`. A function that has been checked and is
+    still the same object is not checked again.
 
     Args:
-        validate_before_transform: Whether to look before passes too, so that a broken
+        validate_before_transform: Whether to check before passes, too, so that a broken
             input is not blamed on the first pass.
     """
 
@@ -30,14 +30,14 @@ class WellFormedInstrument(PassInstrument):
         self._open: list[str] = []  # the passes that have begun
 
     def enter_pass_ctx(self) -> None:
-        """Begin anew."""
+        """Start afresh."""
         self._open = []
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Check the argument of the pass.
+        """Check the input of the pass.
 
-        If an outer pass began with a sound module, an unsound argument of a nested pass
-        is a fault of the outer one.
+        If the input of an outer pass was sound and that of a nested pass is not, the
+        outer pass is at fault.
         """
         if self._before and self._open:
             self._check(mod, self._open[-1], "after")
@@ -46,7 +46,7 @@ class WellFormedInstrument(PassInstrument):
         self._open.append(info.name)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Check what the pass returned."""
+        """Check the output of the pass."""
         self._open.pop()
         self._check(mod, info.name, "after")
 

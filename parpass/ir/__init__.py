@@ -1,8 +1,8 @@
 """Base classes that all IRs share, and the names of TVM's `tvm.ir`.
 
-Names are imported lazily: IRs import the modules of this package directly, and workers
-load only what they use. A lookup of one of TVM's names also loads the program's
-dialects, so that their texts and operators are known.
+Names load lazily: IRs import the modules of this package directly, and workers load
+only what they use. Looking up one of TVM's names also loads the program's dialects, so
+that their texts and operators are known.
 """
 
 from __future__ import annotations

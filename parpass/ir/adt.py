@@ -23,7 +23,7 @@ from parpass.ir.types.type_structure import type_vars_in
 
 
 class GlobalTypeVar(Type, frozen=True):
-    """The name of a type that a module defines; a call of it gives a `TypeCall`."""
+    """The name of a type that a module defines; calling it gives a `TypeCall`."""
 
     visitor: ClassVar[str] = "visit_global_type_var"
 
@@ -125,11 +125,11 @@ def constructor_of(
 
 
 class TypeData(ComposedType, frozen=True, eq=False, dict=True):
-    """Definition of a type: its type parameters and its constructors.
+    """The definition of a type: its type parameters and its constructors.
 
     Raises:
-        IRTypeError: A constructor belongs to another type, two have one name, or one
-            uses a type variable that the definition does not bind.
+        IRTypeError: A constructor belongs to another type, two have the same name, or
+            one uses an unbound type variable.
         SizeLimitError: Types would be nested too deep.
     """
 

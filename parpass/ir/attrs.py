@@ -17,10 +17,10 @@ INTS = range(-(2**63), 2**64)  # that attributes may have
 
 
 class Attrs(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of operators' attributes: immutable, compared by value.
+    """The base of operators' attributes: immutable, compared by value.
 
-    A subclass declares the attributes of one kind of operator under TVM's names, with
-    defaults; sequences are tuples. They are read as fields, `attrs.strides`, or as
+    A subclass declares the attributes of one kind of operator, with defaults, under
+    TVM's names; sequences are tuples. Read them as fields, `attrs.strides`, or as
     items, `attrs["strides"]`.
     """
 
@@ -31,7 +31,7 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         return self.__struct_fields__
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the attribute of that name, `default` if it is missing."""
+        """Return the attribute of that name, or `default` if it is missing."""
         return getattr(self, name) if name in self else default
 
     def get_int(self, name: str) -> int:
@@ -47,7 +47,7 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
         return str(self[name])
 
     def check(self) -> None:
-        """Check the attributes against each other; each field is valid by itself.
+        """Check the attributes against each other; each field is valid on its own.
 
         Raises:
             IRTypeError: They are inconsistent.
@@ -68,13 +68,13 @@ class Attrs(msgspec.Struct, frozen=True, kw_only=True):
 class DictAttrs(Mapping[str, Any]):
     """An immutable mapping of attributes by name, compared by content.
 
-    Values are those that a program's text can hold: None, bools, 64-bit ints, floats,
-    strings, types, and tuples and mappings of these. Numbers of numpy and of other
-    classes are converted to Python's, lists to tuples. An object with a method
-    `as_attribute`, such as a target, is replaced by the value that this returns.
+    Values are those that a program's text can contain: None, bools, 64-bit ints,
+    floats, strings, types, and tuples and mappings of these. Numbers of numpy and of
+    other classes become Python numbers, and lists become tuples. An object with a
+    method `as_attribute`, such as a target, is replaced by that method's result.
 
     Raises:
-        IRTypeError: A value is none of these, or a name is no string.
+        IRTypeError: A value is none of these, or a name is not a string.
         SizeLimitError: Values would be nested too deep, or shared too often.
     """
 
@@ -128,8 +128,8 @@ class _Met:
         if self._copies - len(self._values) > _MAX_COPIES:
             raise SizeLimitError(
                 f"expected at most {_MAX_COPIES} tuples and mappings in attribute "
-                f"'{name}' beyond the first use of each, as each is copied where it "
-                "stands; one that holds a second one twice doubles it"
+                f"'{name}' beyond the first use of each, because each use is copied; "
+                "one that contains another twice doubles it"
             )
 
 

@@ -16,19 +16,19 @@ _MAX_DISPLAYED_NODES = 20_000  # of a function, whose text takes a second
 
 
 class BaseFunc(RelayExpr, frozen=True, eq=False, weakref=True):
-    """Base of the functions of all IRs, which are the members of modules.
+    """The base of the functions of all IRs; modules contain them.
 
     A subclass has the field `attrs`, and the namespace of its IR.
 
     Attributes:
-        may_be_open: Whether a module may hold such a function with free variables.
+        may_be_open: Whether a module may contain such a function with free variables.
     """
 
     may_be_open: ClassVar[bool] = False
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """The function's attributes; empty where it has none."""
+        """The function's attributes; empty if it has none."""
         return getattr(self, "attrs", None) or {}
 
     def with_attr(self, key: str, value: Any) -> Self:
@@ -40,7 +40,7 @@ class BaseFunc(RelayExpr, frozen=True, eq=False, weakref=True):
         return self._with({k: v for k, v in self.attributes.items() if k != key})
 
     def text_for_display(self) -> str:
-        """Return the text, or what the function is if that would be very long."""
+        """Return the text, or a description if the text would be very long."""
         nodes = count_nodes(self, _MAX_DISPLAYED_NODES)
         if nodes >= _MAX_DISPLAYED_NODES:
             return f"{self!r}\nmore than {nodes:,} nodes; print(function) shows all"
@@ -58,7 +58,7 @@ class BaseFunc(RelayExpr, frozen=True, eq=False, weakref=True):
 
     @property
     def annotated_type(self) -> FuncType | None:
-        """The type that the function states; None if it is not stated in full."""
+        """The type that the function declares; None if it is incomplete."""
         return None
 
     def _with(self, attrs: Mapping[str, Any]) -> Self:

@@ -11,11 +11,11 @@ from parpass.ir.types import Type
 
 
 class RelayExpr(Node, frozen=True, eq=False):
-    """Base of expressions that have a type; Python's operators build calls.
+    """The base of typed expressions; Python's operators build calls.
 
-    An expression is pickled like any object, so that values pickled with it stay shared
-    with it; the price is that `pickle` recurses, and fails on a very deep one. Modules
-    and `save_json` work at any depth.
+    An expression is pickled like any object, so values pickled with it stay shared. The
+    price is that `pickle` recurses, and fails on a very deep expression. Modules and
+    `save_json` work at any depth.
     """
 
     namespace: ClassVar[str] = "relay"

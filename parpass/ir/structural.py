@@ -30,14 +30,14 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Return whether two modules, expressions, types or attributes are equal.
 
     Lists are equal if their items are; free variables of different items are unrelated.
-    A Python number compared with an expression of an IR that has numbers is converted
-    to a constant.
+    A Python number compared with an expression becomes a constant, if the IR has
+    numbers.
 
     Args:
         lhs: The left side.
         rhs: The right side.
-        map_free_vars: Whether free variables are equal if they have one type and appear
-            at corresponding places.
+        map_free_vars: Whether free variables are equal if they have the same type and
+            appear at corresponding places.
     """
     return _mismatch(lhs, rhs, map_free_vars=map_free_vars) is None
 
@@ -65,7 +65,7 @@ def assert_structural_equal(
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """Return a hash of 64 bits, equal for equal nodes in every process."""
+    """Return a 64-bit hash, equal for equal nodes in every process."""
     return int.from_bytes(_digest(node, 8, map_free_vars=map_free_vars), "big")
 
 

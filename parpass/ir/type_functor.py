@@ -28,18 +28,18 @@ ResultT = TypeVar("ResultT")
 class TypeFunctor(Generic[ResultT]):
     """Computes a result for a type, by its kind; subclasses override `visit_...`.
 
-    An object that is made of types is dispatched once, and its result memoized. Results
-    that depend on the scope of a type need a functor for each scope.
+    Each object that consists of types is dispatched once, and its result is memoized.
+    If results depend on the scope of a type, use a functor for each scope.
 
     `Type.visitor` names the method for a kind. A functor for the types of another IR
-    has methods for these besides; without one, a type goes to `visit_default`.
+    adds methods for these; a type without one goes to `visit_default`.
     """
 
     def visit(self, typ: Type) -> ResultT:
-        """Return the result for a type, from the memo if the object was visited.
+        """Return the result for a type, from the memo if it was visited before.
 
         Raises:
-            IRTypeError: This is no type.
+            IRTypeError: The argument is not a type.
         """
         if not isinstance(cast("object", typ), Type):
             raise IRTypeError(f"expected a type, got {type(typ).__name__}")

@@ -1,8 +1,8 @@
-"""The embedded IR: a Relay in Python, under the names of `tvm.relay`.
+"""The bundled network IR: Relay in pure Python, under the names of `tvm.relay`.
 
-Nodes, types and functors are loaded at once; operators, analyses, passes, frontends
-and the interpreter when they are first used. Every operator's builder is here under
-its own name: `relay.add(x, y)`, `relay.nn.relu(x)`.
+Nodes, types and functors load at once; operators, analyses, passes, frontends and the
+interpreter load on first use. Every operator has a builder of the same name:
+`relay.add(x, y)`, `relay.nn.relu(x)`.
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ def _check_parts(pattern: PatternConstructor | PatternTuple) -> None:
             )
     if pattern.depth > MAX_NESTING:
         raise SizeLimitError(
-            f"expected patterns in each other at most {MAX_NESTING} deep; match what "
-            "an inner one binds by a match of its own"
+            f"expected patterns nested at most {MAX_NESTING} deep; match the inner "
+            "values in a separate match"
         )
 
 
@@ -203,7 +203,7 @@ class Match(Expr, frozen=True, eq=False):
 
     Attributes:
         data: The value.
-        clauses: The clauses; the first one that matches counts.
+        clauses: The clauses; the first match wins.
         complete: Whether some clause matches every value, which InferType checks.
     """
 

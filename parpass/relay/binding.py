@@ -78,19 +78,19 @@ def bind(expr: ExprT, binds: Mapping[Any, Any]) -> ExprT:
 def bind_params_by_name(
     func: Function, params: Mapping[str, NDArray | npt.ArrayLike]
 ) -> Function:
-    """Return a function with constants substituted for the named parameters.
+    """Return a function with constants in place of the named parameters.
 
-    As in TVM, names that are no parameters are ignored: `params` may hold the values of
-    several functions.
+    As in TVM, unknown names are ignored: `params` may hold values for several
+    functions.
 
     Args:
         func: The function.
-        params: Values by the parameters' names, as `from_onnx` returns them.
+        params: Values by parameter name, as `from_onnx` returns them.
 
     Raises:
-        IRTypeError: `func` is no function, `params` no mapping, two of the parameters
-            have one name, or a value is not of its parameter's shape; it may be of
-            another dtype.
+        IRTypeError: `func` is not a function, `params` is not a mapping, two parameters
+            have the same name, or a value does not have its parameter's shape. Its
+            dtype may differ.
     """
     if not isinstance(cast("object", func), Function):
         raise IRTypeError(

@@ -88,38 +88,38 @@ def build(
         lib.export_library("net.so")
         module = tvm.runtime.graph_executor.GraphModule(lib["default"](tvm.cpu()))
 
-    The network is simplified and its operators are fused, as the context's level says;
-    each resulting kernel is lowered, optimised and compiled by a worker. Operators
-    without a lowering rule are computed by numpy: `numpy_functions` has their names.
-    The library is byte for byte equal for every number of workers.
+    The passes of the context's level simplify the network and fuse its operators.
+    Workers then lower, optimise and compile each resulting kernel. Operators without a
+    lowering rule are computed by numpy; `numpy_functions` lists them. The library is
+    identical, byte for byte, for every number of workers.
 
     Args:
-        ir_mod: The network: a module whose `main` has no control flow, or a function.
+        ir_mod: The network: a function, or a module whose `main` has no control flow.
         target: The machine; by default the current target, or this machine.
         target_host: The machine that calls; must equal `target`.
         params: Values of parameters of `main`, by name.
-        mod_name: Under which name the library has the network.
-        executor: What runs the library: `graph` for the graph executor; with `aot` the
-            library also has a function, `default_run`, that C can call, and `c_header`
-            gives its declaration.
-        workers: The number of worker processes; None for as many as there are cores, 0
-            for this process alone.
+        mod_name: The name of the network in the library.
+        executor: The executor of the library: `graph` for the graph executor. With
+            `aot` the library also has a function, `default_run`, that C can call;
+            `c_header` returns its declaration.
+        workers: The number of worker processes; None for one per core, 0 for this
+            process alone.
         runner: A runner whose workers are used, so that several builds start them once;
-            `workers` is ignored then.
-        cache: Whether kernels that an earlier build compiled are read from disk, and
-            new ones stored; see `parpass.object_store`. Or the results of earlier runs:
-            kernels that are the same as before are taken from it with all that passes
-            said of them, and passes run on the others. A runner that is given has its
-            own, by `open_runner(cache=...)`.
-        report: Called with the report of each of the two runs: of Relay's passes, and
-            of those from its kernels to machine code, unless all kernels are cached.
+            overrides `workers`.
+        cache: Whether to read kernels of earlier builds from disk and store new ones;
+            see `parpass.object_store`. Or results of earlier runs: unchanged kernels
+            are taken from it together with the output of their passes. A runner has its
+            own cache: `open_runner(cache=...)`.
+        report: Called with the report of each of the two runs: Relay's passes, and the
+            passes from kernels to machine code. The second run is skipped if all
+            kernels are cached.
 
     Raises:
-        ArgumentError: `executor` or `mod_name` is invalid, or a cache is given beside a
-            runner.
+        ArgumentError: `executor` or `mod_name` is invalid, or both a cache and a runner
+            are given.
         CodeGenError: The network has control flow or unknown shapes, an operation has
             no machine code, or llvmlite is not installed.
-        TargetError: There is no such target.
+        TargetError: The target is unknown.
     """
     del target_host
     wanted = _resolved(target)
@@ -236,8 +236,8 @@ def network_runs(
 ) -> Generator[PipelineRun, Any, GraphExecutorFactoryModule]:
     """Yield the runs of a build, receive their results, and return the library.
 
-    For callers that drive a build with their own runner. The target is resolved, and
-    has to be the current one meanwhile. See `build` for arguments and errors. A
+    For callers that drive a build with their own runner. The target is resolved; make
+    it the current one during the build. See `build` for arguments and errors. A
     `kernel_map` is filled in.
     """
     if executor not in ("graph", "aot"):
@@ -320,7 +320,7 @@ def optimize(
 ) -> tuple[IRModule, dict[str, Any]]:
     """Return a module after the passes of the context's level.
 
-    These are the passes of `relay.transform.default_pipeline`, and those of its higher
+    These are the passes of `relay.transform.default_pipeline`, and passes of higher
     levels that the context requires. They run in this process; to use every core, call
     `run_pipeline(mod, default_pipeline(3))`.
 

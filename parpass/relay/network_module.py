@@ -34,7 +34,7 @@ _IR = IRModuleAdapter()
 def network_pipeline() -> Sequential:
     """Return the passes from a network to a module of kernels in Relay.
 
-    These are the passes of the current context's level, which end with fusion, and
+    These are the passes of the current context's level, which end with fusion, and then
     `FunctionsFromFusion`.
     """
     context = PassContext.current()

@@ -10,10 +10,10 @@ class Prelude:
     """Adds the prelude to a module; its functions are attributes of this object.
 
     The types are `List` (`Cons`, `Nil`), `Option` (`Some`, `None`) and `Tree` (`Rose`);
-    `mod.get_type("List")` returns one with its constructors.
+    `mod.get_type("List")` returns a type and its constructors.
 
     Args:
-        mod: The module; by default a new one. Existing definitions stay.
+        mod: The module; by default a new one. Existing definitions are kept.
 
     Attributes:
         mod: The module.

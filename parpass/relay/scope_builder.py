@@ -126,8 +126,8 @@ class ScopeBuilder:
             raise ScopeBuilderError(f"expected else_scope() before {what}()")
         if scope.result is not None:
             raise ScopeBuilderError(
-                f"{what}() in a scope that has its value already; expected one ret() "
-                "or one if, at the end"
+                f"{what}() in a scope that already has a value; expected a single "
+                "ret() or if, at the end"
             )
         return scope
 
@@ -173,7 +173,7 @@ def _expression(scope: _Scope) -> Expr:
     if scope.cond is not None:
         raise ScopeBuilderError("expected an else_scope() after if_scope()")
     if scope.result is None:
-        raise ScopeBuilderError("expected ret() in the scope, which has no value yet")
+        raise ScopeBuilderError("expected ret() in a scope without a value")
     result = scope.result
     for var, value in reversed(scope.lets):
         result = Let(var, value, result)

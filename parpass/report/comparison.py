@@ -23,7 +23,7 @@ MIN_RUNS = 3  # of both sides, for the noise to be known
 _NOTCH = 1.57
 
 
-class Verdict(enum.StrEnum):
+class ChangeKind(enum.StrEnum):
     """The kind of a change of a time, or of memory."""
 
     SLOWER = "slower"
@@ -36,9 +36,9 @@ class Verdict(enum.StrEnum):
     ONLY_AFTER = "only after"
 
 
-_Verdicts = tuple[Verdict, Verdict]  # of an increase, and of a decrease
-_OF_TIME: _Verdicts = (Verdict.SLOWER, Verdict.FASTER)
-_OF_MEMORY: _Verdicts = (Verdict.MORE, Verdict.LESS)
+_Kinds = tuple[ChangeKind, ChangeKind]  # of an increase, and of a decrease
+_OF_TIME: _Kinds = (ChangeKind.SLOWER, ChangeKind.FASTER)
+_OF_MEMORY: _Kinds = (ChangeKind.MORE, ChangeKind.LESS)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Change(msgspec.Struct, frozen=True):
     before: float | None
     after: float | None
     noise: float | None
-    verdict: Verdict
+    verdict: ChangeKind
 
     @property
     def difference(self) -> float:
@@ -133,7 +133,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return [
             one
             for one in (self.run, *self.passes)
-            if one.verdict is Verdict.SLOWER and (one.percent or math.inf) > percent
+            if one.verdict is ChangeKind.SLOWER and (one.percent or math.inf) > percent
         ]
 
 
@@ -149,9 +149,9 @@ def compare_profiles(
     old, new = _usable(before, names[0]), _usable(after, names[1])
 
     def changes(
-        of: Callable[[RunProfile], Mapping[str, float]], verdicts: _Verdicts = _OF_TIME
+        of: Callable[[RunProfile], Mapping[str, float]], kinds: _Kinds = _OF_TIME
     ) -> list[Change]:
-        return _changes([of(one) for one in old], [of(one) for one in new], verdicts)
+        return _changes([of(one) for one in old], [of(one) for one in new], kinds)
 
     (run,) = changes(lambda one: {"run": one.seconds})
     memory: list[Change] = []
@@ -213,11 +213,11 @@ def _jobs(profile: Profile) -> str:
 def _changes(
     before: Sequence[Mapping[str, float]],
     after: Sequence[Mapping[str, float]],
-    verdicts: _Verdicts,
+    kinds: _Kinds,
 ) -> list[Change]:
     names = dict.fromkeys(name for amounts in (*before, *after) for name in amounts)
     found = [
-        _change(name, _amounts_of(name, before), _amounts_of(name, after), verdicts)
+        _change(name, _amounts_of(name, before), _amounts_of(name, after), kinds)
         for name in names
     ]
     return sorted(found, key=lambda one: -abs(one.difference))
@@ -231,22 +231,22 @@ def _amounts_of(name: str, runs: Sequence[Mapping[str, float]]) -> list[float]:
 
 
 def _change(
-    name: str, before: list[float], after: list[float], verdicts: _Verdicts
+    name: str, before: list[float], after: list[float], kinds: _Kinds
 ) -> Change:
     if not before:
-        return Change(name, None, median(after), None, Verdict.ONLY_AFTER)
+        return Change(name, None, median(after), None, ChangeKind.ONLY_AFTER)
     if not after:
-        return Change(name, median(before), None, None, Verdict.ONLY_BEFORE)
+        return Change(name, median(before), None, None, ChangeKind.ONLY_BEFORE)
     old, new = median(before), median(after)
     noise = None
     if min(len(before), len(after)) >= MIN_RUNS:
         noise = _notch(before) + _notch(after)
     if new == old:
-        verdict = Verdict.SAME
+        verdict = ChangeKind.SAME
     elif noise is not None and abs(new - old) <= noise:
-        verdict = Verdict.NOISE
+        verdict = ChangeKind.NOISE
     else:
-        verdict = verdicts[0] if new > old else verdicts[1]
+        verdict = kinds[0] if new > old else kinds[1]
     return Change(name, old, new, noise, verdict)
 
 

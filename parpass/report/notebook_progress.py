@@ -15,18 +15,18 @@ _MAX_STAGES = 10
 
 
 class NotebookProgress:
-    """A callback for `progress=` that shows in a notebook how far a run is.
+    """A callback for `progress=` that shows the progress of a run in a notebook.
 
-    There is a line for each stage, with a bar, and below that of the current one the
-    activity of each worker. All of it is renewed in place::
+    Each stage has a line with a bar; below the current stage's line is the activity of
+    each worker. The display is updated in place::
 
         new = await run_pipeline(mod, pipeline, progress=NotebookProgress())
 
-    It is shown in the output of the cell that makes it, from which thread soever it is
-    called. Another run of the same object begins anew.
+    It appears in the output of the cell that creates it, whichever thread calls it.
+    Another run with the same object starts afresh.
 
     Raises:
-        ArgumentError: This is no notebook.
+        ArgumentError: This is not a notebook.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ class RunProfile(msgspec.Struct):
     memory: PassMemory | None = None
 
     def add(self, other: RunProfile) -> None:
-        """Add the numbers of a run on another program; of memory the larger stays."""
+        """Add the numbers of another run; memory takes the maximum."""
         self.seconds += other.seconds
         for name, seconds in other.passes.items():
             _add_seconds(self.passes, name, seconds)

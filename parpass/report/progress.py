@@ -16,11 +16,11 @@ class WorkerActivity(NamedTuple):
     """The activity of a worker, or of this process.
 
     Attributes:
-        worker: The process id of the worker; None for the process of the caller.
-        pass_name: The pass; None where that is not known, or none runs, as while a
-            worker starts or a function is encoded.
+        worker: The process id of the worker; None for the caller's process.
+        pass_name: The pass; None if it is unknown or none is running, as while a worker
+            starts or a function is encoded.
         function: The name of the function; None in a module pass, and at the start.
-        seconds: How long it has been at that function, through all passes of the stage.
+        seconds: How long it has worked on that function, in all passes of the stage.
     """
 
     worker: int | None
@@ -33,21 +33,21 @@ class Progress(NamedTuple):
     """The progress of a run.
 
     Attributes:
-        stage: The number of the stage, from 1: passes that go through the functions
-            together. In the process of the caller each pass may be one of its own, and
-            each module pass is.
+        stage: The number of the stage, from 1. A stage is a group of passes that go
+            through the functions together. Each module pass is one of its own, and in
+            the caller's process each pass may be.
         passes: The names of the passes of the stage.
-        done: How many functions are finished.
-        functions: How many functions there are; 0 for a module pass.
+        done: The number of finished functions.
+        functions: The number of functions; 0 for a module pass.
         seconds: The time since the stage began.
         eta: The estimated seconds to the end of the stage; None until a function is
             finished.
         workers: The activity of each worker that is not idle.
-        slow: Those of them that are at a function for more than 3 seconds, and more
-            than ten times the median of the functions that are finished.
-        longest: The name of the finished function of the stage that took longest, and
-            its seconds; None before the first one.
-        is_last: Whether the run has ended, however that was.
+        slow: Those workers that have been on a function for more than 3 seconds and
+            more than ten times the median of the finished functions.
+        longest: The name and the seconds of the slowest finished function of the stage;
+            None before the first one.
+        is_last: Whether the run has ended, successfully or not.
     """
 
     stage: int
@@ -72,9 +72,10 @@ PROGRESS_CALLBACK: ContextVar[ProgressCallback | None] = ContextVar(
 
 @contextlib.contextmanager
 def watching_progress(callback: ProgressCallback) -> Generator[None]:
-    """Tell a callback how far runs in the block are that have no `progress=` argument.
+    """Call a callback with the progress of the runs in the block.
 
-    See `run_pipeline` for when it is called.
+    Runs with a `progress=` argument are not included. `run_pipeline` says when it is
+    called.
 
     Args:
         callback: The callback.

@@ -14,7 +14,7 @@ import functools
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from parpass.errors import ProgressWarning
 from parpass.errors.warning import warn
@@ -23,6 +23,7 @@ from parpass.runner.ipc.messages import FunctionOutcome, JobResult
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.runner.observers import Post, RunObserver
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.passes import Pass, step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
 
@@ -170,13 +171,13 @@ class ProgressTracker(RunObserver):
     def run_began(self, workers: int, post: Post | None) -> None:
         self._post = post
 
-    def walk_began(self, steps: Sequence[Any], names: Sequence[str]) -> None:
+    def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
         """Note the passes, each of which is a stage."""
-        self._walk, self._stage = (_names_of(steps), names), None
+        self._walk, self._stage = (step_names(steps), names), None
 
-    def stage_began(self, steps: Sequence[Any], outcomes: StageOutcomes) -> None:
+    def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
         self._walk = None
-        self._next(_names_of(steps), outcomes.names, outcomes)
+        self._next(step_names(steps), outcomes.names, outcomes)
 
     def module_pass_began(self, name: str) -> None:
         self._next([name], ()).enter(None)
@@ -287,7 +288,3 @@ class ProgressTracker(RunObserver):
             self._context.run(self._callback, progress)
         except Exception as error:  # noqa: BLE001 -- it is the caller's, and told there
             self._error = error
-
-
-def _names_of(steps: Sequence[Any]) -> Sequence[str]:
-    return [one.info.name for one in steps]

@@ -41,12 +41,12 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
     """The times of one run, and recommendations.
 
     Its attributes are the figures, in seconds: see `RunFigures`. `str(report)` renders
-    it as text, `msgspec.json.encode(report)` as JSON.
+    it as text, and `msgspec.json.encode(report)` as JSON.
     """
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """The recommendations, by the time they would save, the largest first."""
+        """The recommendations, sorted by the time they would save, most first."""
         return recommend(self)
 
     def sections(self) -> Sections:
@@ -56,7 +56,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """The time, the speedup and its limits, in a line."""
+        """The time, the speed-up and its limits, in one line."""
         text = time_text(self.seconds)
         has_start_up = self.start_up >= _MIN_TOLD_SHARE * self.seconds
         if has_start_up:
@@ -82,7 +82,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         )
 
     def lines(self) -> list[Line]:
-        """Return the time by activity; activities without time are left out."""
+        """Return the time by activity; activities without time are omitted."""
         lines = [
             Line("local start-up", self.beforehand + self.loading, _OF_START_UP),
             *_lines("module pass", self.module_passes),
@@ -95,9 +95,10 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         return [line for line in lines if line.seconds > 0]
 
     def to_html(self, title: str = "A run of parpass") -> str:
-        """Return the report as a page: one file of HTML, which needs no network.
+        """Return the report as a page: a single HTML file that needs no network.
 
-        `Runner.record` gives one with the timeline, the functions and the remarks.
+        `Runner.record` gives a page with the timeline, the functions and the remarks as
+        well.
         """
         # It shows reports, so it imports this.
         page = load_module("parpass.report.html.page")
@@ -119,7 +120,7 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> str:
-        """The numbers of stages, jobs, functions and bytes, in a line."""
+        """The numbers of stages, jobs, functions and bytes, in one line."""
         cached = ""
         if self.cache is not None:
             found, all_of = (

@@ -26,6 +26,7 @@ from parpass.runner.observers import (
 )
 from parpass.runner.placement import PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.passes import step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
 
@@ -67,9 +68,7 @@ class StageInWorkers:
         ):
             self.sums[name] = min(left, seconds)
             left -= self.sums[name]
-        return StageFigures(
-            passes=[one.info.name for one in self._sent.steps], **self.sums
-        )
+        return StageFigures(passes=step_names(self._sent.steps), **self.sums)
 
     def _add_idle_time(self, now: float) -> None:
         idle = max(0, self._sent.workers - self._in_flight)

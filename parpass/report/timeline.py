@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 import threading
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -42,6 +41,14 @@ class Slice(NamedTuple):
     began: float
     ended: float
     detail: str = ""
+
+
+# Of slices that begin and end together the outer one comes first.
+_DEPTH = {Category.PASS: 1, Category.FUNCTION: 2}
+
+
+def _begin_and_length(one: Slice) -> tuple[float, float, int]:
+    return one.began, -one.ended, _DEPTH.get(one.category, 0)
 
 
 class Instant(NamedTuple):
@@ -97,7 +104,7 @@ class Recorded(NamedTuple):
     @property
     def ordered_slices(self) -> list[Slice]:
         """The slices by their beginning, outer ones first."""
-        return sorted(self.slices, key=lambda one: (one.began, -one.ended))
+        return sorted(self.slices, key=_begin_and_length)
 
 
 def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
@@ -116,8 +123,7 @@ def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
 class Timeline:
     """Tracks by key, in the order in which they began; threads may add to them."""
 
-    def __init__(self, origin: float) -> None:
-        self.origin = origin
+    def __init__(self) -> None:
         self.tracks: list[Track] = []
         self._by_key: dict[Hashable, Track] = {}
         self._lock = threading.Lock()
@@ -156,7 +162,7 @@ class Tracing:
     """
 
     def __init__(self) -> None:
-        self.timeline = Timeline(time.perf_counter())
+        self.timeline = Timeline()
         self.sinks: list[Callable[[Recorded], object]] = []
         self.workers = 0
         self._lock = threading.Lock()

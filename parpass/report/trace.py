@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator
 from typing import IO, Any
 
 from parpass.errors.warning import TraceWarning, warn
-from parpass.report.timeline import Category, Recorded, Slice
+from parpass.report.timeline import Category, Recorded
 
 _COMPRESSION = 1  # of gzip; more of it takes longer than the runs can spare
 
@@ -44,8 +44,6 @@ _COLOURS = {
     Category.DECODING: "generic_work",
 }
 
-# Of slices that begin and end together the outer one comes first.
-_DEPTH = {Category.PASS: 1, Category.FUNCTION: 2}
 _HEAD = '{"displayTimeUnit":"ms","traceEvents":[\n'
 _TAIL = "\n]}\n"
 
@@ -92,8 +90,7 @@ class TraceFile:
             yield from self._names(track.number, track.name)
         where = f'"pid":{self._pid},"tid":{track.number + 1}'
         # Nested ones after those that they are in, as readers of the format ask for.
-        recorded.slices.sort(key=_begin_and_length)
-        for name, category, began, ended, detail in recorded.slices:
+        for name, category, began, ended, detail in recorded.ordered_slices:
             more = self._name_colour_and_detail(name, category, detail)
             yield (
                 f'{{"ph":"X",{where},"ts":{(began - origin) * 1e6:.3f},'
@@ -161,7 +158,3 @@ class TraceFile:
                     file.close()
             why = error.strerror or str(error)
             warn(f"cannot write the trace '{self._path}': {why}", TraceWarning)
-
-
-def _begin_and_length(one: Slice) -> tuple[float, float, int]:
-    return one.began, -one.ended, _DEPTH.get(one.category, 0)

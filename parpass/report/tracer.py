@@ -26,6 +26,7 @@ from parpass.runner.stage.call_recorder import (
 )
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
+from parpass.transform.passes import step_names
 
 _CATEGORIES = {
     Activity.MODULE_PASS: Category.MODULE_PASS,
@@ -94,10 +95,10 @@ class Tracer(RunObserver):
             self._tracing.flush()
 
     def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        self._steps, self._names = _names_of(steps), names
+        self._steps, self._names = step_names(steps), names
 
     def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        self._steps, self._names = _names_of(steps), outcomes.names
+        self._steps, self._names = step_names(steps), outcomes.names
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None
@@ -148,7 +149,7 @@ class _StageTracks:
     """A stage in the workers, on their tracks and on that of the coordinator."""
 
     def __init__(self, stage: SentStage, tracing: Tracing, own: Track) -> None:
-        self._steps, self._names = _names_of(stage.steps), stage.names
+        self._steps, self._names = step_names(stage.steps), stage.names
         self._tracing, self._own, self._began = tracing, own, stage.began
         # Since when a worker that was not seen before may have been starting.
         self._replaced = None if stage.was_warm else self._began
@@ -223,10 +224,6 @@ def _end_by(error: BaseException) -> str:
     if isinstance(error, Exception | SystemExit):  # of a pass
         return f"failed: {type(error).__name__}"
     return "interrupted" if isinstance(error, KeyboardInterrupt) else "cancelled"
-
-
-def _names_of(steps: Iterable[Pass]) -> Sequence[str]:
-    return [step.info.name for step in steps]
 
 
 def _slices(

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from parpass.errors import ArgumentError
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from parpass.report.timeline import Recorded, Tracing
     from parpass.runner.observers import RunObserver
     from parpass.transform import PassContext
-    from parpass.transform.capture.pass_memory import PassMemory
 
 
 class WatchedRuns:
@@ -84,16 +82,16 @@ class WatchedRuns:
 
     @contextlib.contextmanager
     def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
-        """Record the runs that begin in the block, for Perfetto or Chrome to show.
+        """Record the runs that begin in the block, for Perfetto or Chrome.
 
-        There are tracks of the coordinator and of each worker, with the passes on each
-        function, encoding, waiting and decoding, module passes and hooks of
-        instruments; and events, such as deaths of workers. A run that fails, or is
-        cancelled, is recorded up to its end.
+        The coordinator and each worker have a track. Tracks show the passes on each
+        function, encoding, waiting and decoding, module passes and instrument hooks,
+        and events such as the death of a worker. A run that fails or is cancelled is
+        recorded up to its end.
 
         Args:
-            path: The file, in the trace event format; it is compressed if it ends in
-                `.gz`. There is one that begins anew at each call.
+            path: The file, in the trace event format; compressed if it ends in `.gz`.
+                Each call overwrites it.
 
         Warns:
             TraceWarning: The file cannot be written; the runs are not affected.
@@ -110,18 +108,18 @@ class WatchedRuns:
 
     @contextlib.contextmanager
     def record(self, context: PassContext | None = None) -> Generator[Recording]:
-        """Record the runs that begin in the block, for a page of HTML.
+        """Record the runs that begin in the block, for an HTML page.
 
-        What is recorded is what a trace has and, of runs under one context, what each
-        pass changed in which function, and its remarks. See `Recording.write`. Printing
-        functions takes longer than most passes do; it is done in the workers, and makes
-        no barrier.
+        The recording contains what a trace contains. For runs under one context it also
+        contains the remarks of each pass and its changes to each function. See
+        `Recording.write`. Printing functions takes longer than most passes do; workers
+        do it, and it adds no barrier.
 
         Args:
-            context: The context; by default the one that is current here.
+            context: The context; by default the current one.
 
         Yields:
-            The recording. It is whole when the block is left.
+            The recording. It is complete when the block ends.
         """
         # For pages alone.
         from parpass.report.html.page import Recording
@@ -172,7 +170,10 @@ class WatchedRuns:
         try:
             with contextlib.ExitStack() as stack:
                 if memory:
-                    measured = stack.enter_context(_measuring_memory(context))
+                    # Few ask for it.
+                    from parpass.transform.capture.memory_meter import measuring_memory
+
+                    measured = stack.enter_context(measuring_memory(context))
                     recorder.profile.memory = measured
                 stack.enter_context(self.traced_to(recorder.add_slices))
                 yield recorder.profile
@@ -238,10 +239,3 @@ def _progress_tracker(
             f"{callback!r}"
         )
     return () if inside_function_pass() else (ProgressTracker(callback),)
-
-
-def _measuring_memory(context: PassContext) -> AbstractContextManager[PassMemory]:
-    # For those that ask for it alone.
-    from parpass.transform.capture.memory_meter import measuring_memory
-
-    return measuring_memory(context)

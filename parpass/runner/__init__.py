@@ -1,8 +1,8 @@
-"""The same pipeline in parallel: function passes over a pool of processes.
+"""Parallel runs: the same pipeline, with function passes over a pool of processes.
 
-Names load when they are first used: the workers import this package too, and must stay
-light (no trio, no loky). Those of `parpass.api` and `parpass.report` are named here for
-users alone: nothing of this package imports them.
+Names load on first use: workers import this package, too, and must stay light (no trio,
+no loky). The names from `parpass.api` and `parpass.report` are here only for users;
+nothing in this package imports them.
 """
 
 from __future__ import annotations

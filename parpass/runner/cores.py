@@ -25,8 +25,8 @@ def supports_workers() -> bool:
 def usable_cores() -> int:
     """Return how many processes can run at once.
 
-    It is the number of cores, or less by the affinity mask of this process, the quota
-    of its container, or `LOKY_MAX_CPU_COUNT`.
+    This is the number of cores, or less if the affinity mask of this process, the quota
+    of its container, or `LOKY_MAX_CPU_COUNT` says so.
 
     Raises:
         RuntimeError: Called at exit, and loky was not imported before.

@@ -1,4 +1,4 @@
-"""TVM's runtime system: what compiled programs are called by."""
+"""TVM's runtime system, which runs compiled programs."""
 
 from __future__ import annotations
 

@@ -116,18 +116,18 @@ _NUMPY_FUNCTION = "parpass.relay.backend.numpy_function"
 
 
 class Module:
-    """Compiled functions; `build` makes one, `load_module` reads one.
+    """Compiled functions; `build` creates one, and `load_module` reads one.
 
-    Its code is loaded when a function is first asked for.
+    Its code is loaded when you first get a function.
 
     Args:
         image: The library.
-        type_key: What it is: `llvm` for what was built here, `library` for a file.
+        type_key: Its origin: `llvm` if it was built here, `library` for a file.
 
     Attributes:
         entry_name: The name of the function that calling the module calls.
         image: The library.
-        imported_modules: Modules whose functions are found here, too, if asked for.
+        imported_modules: Modules whose functions are found here, too, on request.
     """
 
     entry_name = "__tvm_main__"
@@ -169,19 +169,19 @@ class Module:
         return loader.LoadedObjects(image.code, symbols)
 
     def import_module(self, module: Module) -> None:
-        """Add the functions of a module to those that are looked up here."""
+        """Make the functions of a module available here."""
         self.imported_modules.append(module)
 
     def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
         """Return a function.
 
         Args:
-            name: Its name; `__tvm_main__` for the entry. Of a network, `default` gives
-                what `graph_executor.GraphModule` runs.
-            query_imports: Whether to look in imported modules.
+            name: Its name; `__tvm_main__` for the entry. For a network, `default`
+                returns the input of `graph_executor.GraphModule`.
+            query_imports: Whether to search imported modules.
 
         Raises:
-            UnknownFunctionError: There is none of that name.
+            UnknownFunctionError: No function has this name.
             LibraryError: The code cannot be loaded.
         """
         said = self.manifest
@@ -225,10 +225,10 @@ class Module:
     ) -> None:
         """Write the library to a file that `load_module` reads.
 
-        No compiler and no linker are used, so arguments for them have no meaning.
+        No compiler or linker is used, so arguments for them have no effect.
 
         Raises:
-            ArgumentError: Files are to be added.
+            ArgumentError: Files were to be added.
             OSError: The file cannot be written.
         """
         del fcompile, workspace_dir, kwargs
@@ -259,14 +259,15 @@ class Module:
         repeat: int = 1,
         min_repeat_ms: int = 0,
     ) -> Callable[..., BenchmarkResult]:
-        """Return what runs a function again and again, and says how long it took.
+        """Return a function that runs a function repeatedly and returns its times.
 
         Args:
             func_name: Its name.
             dev: The processor.
-            number: How many calls are one repetition.
-            repeat: How many repetitions there are, after one call that is not counted.
-            min_repeat_ms: How long a repetition takes at least; more calls are made.
+            number: The number of calls in a repetition.
+            repeat: The number of repetitions, after one call that is not counted.
+            min_repeat_ms: The minimum time of a repetition; more calls are made if
+                necessary.
         """
         del dev
         function = self.get_function(func_name)
@@ -293,18 +294,18 @@ class Module:
 
 
 def load_module(path: str | os.PathLike[str], fmt: str = "") -> Module:
-    """Return the module of a library file, all of which is checked.
+    """Return the module of a library file, after checking all of it.
 
-    Its code runs when its functions are called, so load libraries of those alone whom
-    you would let run programs.
+    Its code runs when you call its functions, so load only libraries that you trust
+    like a program.
 
     Args:
         path: The file.
-        fmt: Its format, `so` or `tar`; the file itself says which.
+        fmt: Its format, `so` or `tar`; the file itself determines it.
 
     Raises:
-        LibraryError: It cannot be loaded; `DamagedLibraryError`, `ForeignLibraryError`
-            and `CPUFeatureError` say why.
+        LibraryError: The library cannot be loaded; `DamagedLibraryError`,
+            `ForeignLibraryError` and `CPUFeatureError` give the reason.
     """
     if fmt not in ("", "so", "tar"):
         raise LibraryError(f"expected format 'so' or 'tar' for a library, got '{fmt}'")

@@ -38,10 +38,10 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def device(dev_type: int | str, dev_id: int = 0) -> Device:
-    """Return a device by its kind: `cpu`, or a target that runs there, such as `llvm`.
+    """Return a device by kind: `cpu`, or a target that runs there, such as `llvm`.
 
     Raises:
-        ArgumentError: It is of another kind.
+        ArgumentError: The kind is unknown.
     """
     name = dev_type.split()[0] if isinstance(dev_type, str) and dev_type else dev_type
     if name not in _NAMES_OF_CPU:

@@ -212,18 +212,18 @@ class DataTypeCode(IntEnum):
 
 
 class DataType:
-    """A dtype: what kind of number it is, its bits, and how many lanes a vector has.
+    """A dtype: the kind of number, its bits, and the number of lanes of a vector.
 
     Args:
         type_str: Its name, such as `float32` or `int8x4`, or numpy's dtype.
 
     Attributes:
         type_code: The kind, by DLPack's number.
-        bits: Of one lane.
-        lanes: 1 for what is no vector.
+        bits: The bits of one lane.
+        lanes: The number of lanes; 1 for a scalar.
 
     Raises:
-        ValueError: DLPack has no such dtype, as of version 0.6, which TVM 0.8 has.
+        ValueError: DLPack 0.6, which TVM 0.8 has, lacks such a dtype.
     """
 
     __slots__ = ("bits", "lanes", "type_code")

@@ -30,16 +30,16 @@ __all__ = ["GraphModule", "create"]
 
 
 def create(graph_json_str: str, libmod: FunctionLookup, device: Any) -> GraphModule:
-    """Return what runs a graph, whose weights are not set yet.
+    """Return an executor for a graph, without weights.
 
     Args:
-        graph_json_str: The graph in TVM's JSON; `get_graph_json` of a build gives it.
-        libmod: The module with its functions; `get_lib` gives it.
-        device: The processor, `tvm.cpu()`, or a list of it.
+        graph_json_str: The graph in TVM's JSON, from `get_graph_json` of a build.
+        libmod: The module with its functions, from `get_lib`.
+        device: The processor, `tvm.cpu()`, or a list that contains it.
 
     Raises:
-        ArgumentError: It is another device, or `libmod` has no functions.
-        LibraryError: The graph is not that of the module.
+        ArgumentError: The device is not the processor, or `libmod` has no functions.
+        LibraryError: The graph does not belong to the module.
     """
     check_device(device)
     if not isinstance(cast("object", libmod), FunctionLookup):
@@ -63,13 +63,13 @@ class GraphModule:
     """A compiled network with memory for one run at a time.
 
     Args:
-        module: What `lib["default"](tvm.cpu())` gives.
+        module: The result of `lib["default"](tvm.cpu())`.
 
     Attributes:
-        module: That.
+        module: The argument.
 
     Raises:
-        ArgumentError: It is something else, such as the library itself.
+        ArgumentError: The argument is something else, such as the library itself.
     """
 
     def __init__(self, module: GraphRunner) -> None:
@@ -86,12 +86,13 @@ class GraphModule:
         """Copy values to inputs.
 
         Args:
-            key: The name of an input, or its number.
-            value: Its value: an array, an `NDArray`, or what numpy makes one of.
-            **params: Values of others by name.
+            key: The name or the index of an input.
+            value: Its value: an array, an `NDArray`, or anything that numpy converts to
+                an array.
+            **params: Values of other inputs, by name.
 
         Raises:
-            ArgumentError: There is no such input, or the value does not fit it.
+            ArgumentError: The input does not exist, or the value does not fit it.
         """
         if key is not None:
             self.module.set_input(key, value)
@@ -102,29 +103,29 @@ class GraphModule:
             self.module.set_input(name, value)
 
     def run(self, **input_dict: Any) -> None:
-        """Run the network, on inputs that are set before.
+        """Run the network on the current inputs.
 
         Raises:
-            KernelError: A kernel found a fault, such as a division of ints by 0.
+            KernelError: A kernel detected a fault, such as an integer division by 0.
         """
         self._set(input_dict)
         self.module.run()
 
     def get_num_outputs(self) -> int:
-        """Return how many results there are."""
+        """Return the number of results."""
         return len(self.module.graph.heads)
 
     def get_num_inputs(self) -> int:
-        """Return how many inputs there are, weights among them."""
+        """Return the number of inputs, weights included."""
         return len(self.module.inputs)
 
     def get_input_index(self, name: str) -> int:
-        """Return which one of the inputs has a name; -1 if none has."""
+        """Return the index of an input by name; -1 if there is none."""
         names = list(self.module.inputs)
         return names.index(name) if name in names else -1
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Return shapes and dtypes of the inputs that are to be set, by name."""
+        """Return shapes and dtypes of the inputs that you must set, by name."""
         runs = self.module
         found = {name: runs.value(at) for name, at in runs.inputs.items()}
         wanted = {name: one for name, one in found.items() if one.flags.writeable}
@@ -132,24 +133,24 @@ class GraphModule:
         return shapes, {name: one.dtype.name for name, one in wanted.items()}
 
     def get_input(self, index: str | int, out: NDArray | None = None) -> NDArray:
-        """Return the value of an input, by its number or name.
+        """Return the value of an input, by index or name.
 
         Args:
-            index: Which input.
-            out: Where to copy it, too.
+            index: The input.
+            out: An array to copy the value to as well.
         """
         runs = self.module
         return _copied(runs.value(runs.input_node(index)), out)
 
     def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
-        """Return a result of the last run; the next one does not change it.
+        """Return a result of the last run; the next run does not change it.
 
         Args:
-            index: Which result.
-            out: Where to copy it, too.
+            index: The index of the result.
+            out: An array to copy it to as well.
 
         Raises:
-            ArgumentError: There are not so many results.
+            ArgumentError: There are fewer results.
         """
         heads = self.module.graph.heads
         if not 0 <= index < len(heads):
@@ -157,11 +158,11 @@ class GraphModule:
         return _copied(self.module.value(*heads[index]), out)
 
     def debug_get_output(self, node: str | int, out: NDArray | None = None) -> NDArray:
-        """Run the network as far as a node, and return what that gives.
+        """Run the network up to a node, and return the node's value.
 
         Args:
-            node: Its name, or its number in the graph.
-            out: Where to copy that, too.
+            node: Its name, or its index in the graph.
+            out: An array to copy the value to as well.
 
         Raises:
             ArgumentError: There is no such node.
@@ -204,15 +205,16 @@ class GraphModule:
         end_to_end: bool = False,
         **kwargs: Any,
     ) -> BenchmarkResult:
-        """Return how long a run takes.
+        """Measure the time of a run.
 
         Args:
             device: The processor.
             func_name: The function: `run`.
-            repeat: How many repetitions there are.
-            number: How many runs are one repetition.
-            min_repeat_ms: How long a repetition takes at least; more runs are made.
-            end_to_end: Whether inputs are set, and results copied, in each run.
+            repeat: The number of repetitions.
+            number: The number of runs in a repetition.
+            min_repeat_ms: The minimum time of a repetition; more runs are made if
+                necessary.
+            end_to_end: Whether each run sets inputs and copies results.
             **kwargs: The inputs by name.
         """
         if device is not None:

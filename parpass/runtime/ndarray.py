@@ -31,21 +31,21 @@ class NDArray:
 
     Its elements are in row-major order and native byte order, as in TVM, and as after
     pickling: numpy may round differently in another layout. An array that repeats one
-    value (as `np.full` or `np.broadcast_to` return it) is kept as that value with zero
-    strides, so that it takes no memory and no transfer, however large its shape is. A
-    large array in a worker is fetched when its values are read.
+    value (from `np.full` or `np.broadcast_to`) is kept as that value with zero strides,
+    so it takes no memory and no transfer, however large its shape is. In a worker, a
+    large array is fetched when its values are read.
 
-    The memory is its own, and no flag of an array makes it writable.
+    The array owns its memory, and no array flag makes it writable.
 
     Args:
-        array: The values. They are copied, unless they are in row-major order in memory
-            that is read-only, such as `bytes` or a file that is mapped to read.
+        array: The values. They are copied, unless they are in row-major order in
+            read-only memory, such as `bytes` or a file mapped for reading.
 
     Attributes:
         source: The source of the values, if they are in another process.
 
     Raises:
-        ArgumentError: The values are no numbers, or in rows of several lengths.
+        ArgumentError: The values are not numbers, or are in rows of different lengths.
     """
 
     __slots__ = ("__weakref__", "_array", "_dtype", "_own", "_shape", "source")
@@ -62,7 +62,7 @@ class NDArray:
 
     @classmethod
     def owning(cls, array: npt.NDArray[Any]) -> NDArray:
-        """Return an array that has the memory of one that the caller gives up."""
+        """Return an array that takes over the memory of an array."""
         made = cls.__new__(cls)
         made._take(_locked(array, is_given_up=True))  # noqa: SLF001 -- its own class
         return made
@@ -98,7 +98,7 @@ class NDArray:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the values have, written out."""
+        """The size of the values written out, in bytes."""
         return math.prod(self._shape) * self._dtype.itemsize
 
     @property
@@ -129,8 +129,8 @@ class NDArray:
     def writable(self) -> npt.NDArray[Any]:
         """Return the values for a compiled function to write its result to.
 
-        They are this array's own from then on, and what `numpy` gave before stays as it
-        was. An array of a program is never given to such a function as a result.
+        They belong to this array from then on; earlier results of `numpy` do not
+        change. An array of a program is never passed to such a function as a result.
         """
         if self._own is None:
             self._own = np.array(self.numpy())
@@ -192,7 +192,7 @@ def array(arr: npt.ArrayLike | NDArray, device: Device | None = None) -> NDArray
     """Return an array with a copy of these values.
 
     Raises:
-        ArgumentError: The device is not the processor, or the values are no numbers in
+        ArgumentError: The device is not the processor, or the values are not numbers in
             rows of one length.
     """
     if device is not None and not device.exist:

@@ -32,7 +32,7 @@ def save_param_dict(params: Mapping[str, NDArray | npt.ArrayLike]) -> bytearray:
     """Return weights by name as the bytes of a `.params` file.
 
     Raises:
-        ArgumentError: `params` is no mapping, or DLPack has no such dtype as one has.
+        ArgumentError: `params` is not a mapping, or DLPack lacks the dtype of a weight.
     """
     if not isinstance(cast("object", params), Mapping):
         raise ArgumentError(f"expected params by name, got {describe_kind(params)}")
@@ -61,11 +61,11 @@ def _write(out: bytearray, name: str, array: NDArray) -> None:
 
 
 def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, NDArray]:
-    """Return the weights by name of which these are the bytes.
+    """Return the weights by name in the bytes of a `.params` file.
 
     Raises:
-        ArgumentError: They are no bytes.
-        MalformedModelError: They are not of this format, or end early.
+        ArgumentError: The argument is not bytes.
+        MalformedModelError: The bytes are truncated, or not in this format.
     """
     if not isinstance(cast("object", param_bytes), bytes | bytearray | memoryview):
         raise ArgumentError(

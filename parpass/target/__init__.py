@@ -1,4 +1,4 @@
-"""Machine code: for which machine, and how it is made of loop programs."""
+"""Machine code: its targets, and its generation from loop programs."""
 
 from __future__ import annotations
 

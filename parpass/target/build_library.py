@@ -38,14 +38,14 @@ _DISABLE_VECTORIZE = "tir.disable_vectorize"
 
 
 def lowering(target: Any = None, kept: CompiledFuncCache | None = None) -> Sequential:
-    """Return the passes from PrimFuncs to machine code: all work function by function.
+    """Return the passes from PrimFuncs to machine code; all are function-wise.
 
-    They heed the options of TVM's `build` in the current context:
+    They respect the options of TVM's `build` in the current context:
     `tir.disable_vectorize` and `tir.instrument_bound_checkers`.
 
     Args:
-        target: The machine; the current target, or this machine, if none is given.
-        kept: Where what is compiled is kept, as soon as it is; None for nowhere.
+        target: The machine; by default the current target, or this machine.
+        kept: The store that keeps each compiled function at once; None for none.
     """
     context = PassContext.current()
     checks = checks_bounds(context)
@@ -71,22 +71,21 @@ def build(
     workers: int | None = None,
     cache: FunctionCache | str | os.PathLike[str] | None = None,
 ) -> Module:
-    """Compile PrimFuncs, and return them as a module whose functions can be called.
+    """Compile PrimFuncs, and return a module whose functions can be called.
 
     Args:
-        inputs: A function, or a module of them, or a mapping.
-        args: Nothing: a function has its arguments.
-        target: The machine; the current target, or this machine, if none is given.
-        target_host: The machine that calls; the same one.
-        name: The name of a function that has no `global_symbol`.
-        workers: How many processes may work; None for as many as there are cores, 0
-            for none but this one.
-        cache: Results of earlier runs: functions that are the same as before are taken
-            from it.
+        inputs: A function, a module of functions, or a mapping.
+        args: Not used: a function knows its arguments.
+        target: The machine; by default the current target, or this machine.
+        target_host: The machine that calls; must be the same.
+        name: The name of a function without a `global_symbol`.
+        workers: The maximum number of processes; None for one per core, 0 for this one
+            alone.
+        cache: Results of earlier runs; unchanged functions are taken from it.
 
     Raises:
         CodeGenError: Something has no machine code, or llvmlite is not installed.
-        TargetError: There is no such target.
+        TargetError: The target is unknown.
     """
     del args, target_host
     mod = _module(inputs, name)

@@ -25,14 +25,14 @@ _LONG_KERNEL = "characters of "  # begins the counters of what has more
 class CodeGen(PrimFuncPass):
     """Compile each PrimFunc to an object of its own: a `CompiledFunc`.
 
-    Workers do so in parallel, one function at a time; what comes of one depends on
-    nothing but it, the target and the version of LLVM. Buffers are flattened before. A
-    function whose text for LLVM is longer than `LARGE_TEXT`, and which therefore takes
-    long, is named in the context's statistics: `characters of` and its symbol.
+    Workers compile functions in parallel. The result depends only on the function, the
+    target and the version of LLVM. Buffers are flattened before. If a function's text
+    for LLVM is longer than `LARGE_TEXT`, which takes long, the context's statistics
+    name it: `characters of` and its symbol.
 
     Args:
-        target: The machine that code is made for; the current target, or this machine
-            with all that it has, if none is given.
+        target: The target machine; by default the current target, or this machine with
+            all its features.
     """
 
     pass_info = PassInfo(0, "target.CodeGen")

@@ -24,15 +24,15 @@ from parpass.tir.function import PrimFunc, kernel_type
 
 @reflected(is_graph=False)
 class CompiledFunc(BaseFunc, frozen=True, eq=False):
-    """An object with one function in it, and how that is called.
+    """An object file with one function, and its calling interface.
 
-    Passes on other kinds of functions leave it alone.
+    Passes on other kinds of functions skip it.
 
     Attributes:
         code: The object, in the format of the target's system.
-        interface: How the function is called, as JSON has it.
-        target: The text of the target that it is for, resolved.
-        attrs: Those that the function had.
+        interface: The calling interface, as JSON.
+        target: The resolved target, as text.
+        attrs: The attributes of the original function.
     """
 
     namespace: ClassVar[str] = "target"
@@ -44,7 +44,7 @@ class CompiledFunc(BaseFunc, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType | None:
-        """The type of a kernel, from tensors to tensors; of others None is known."""
+        """The type of a kernel, from tensors to tensors; None for other functions."""
         outputs = self.attributes.get(PrimFunc.NUM_OUTPUTS)
         if not outputs:
             return None

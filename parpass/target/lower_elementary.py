@@ -284,7 +284,7 @@ _LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
 
 @register_pass("parpass.LowerElementary")
 class LowerElementary(PrimFuncPass):
-    """Compute exp, log, tanh and others of floats of 16 and 32 bits by polynomials.
+    """Approximate exp, log, tanh and others on 16- and 32-bit floats by polynomials.
 
     ::
 
@@ -294,10 +294,10 @@ class LowerElementary(PrimFuncPass):
 
         B[i] = float32(let x = float64(A[i]) in ... polynomial ...)
 
-    So they need no library, give the same bits on every machine, and are vectors where
-    loops are vectorised. They are computed in float64 and rounded once, by which a
-    result is wrong by at most 0.6 units in its last place. Those of float64 stay calls
-    of C's mathematics, as do the other functions.
+    The result needs no library, is the same to the bit on every machine, and is
+    vectorised with its loop. It is computed in float64 and rounded once, so it is off
+    by at most 0.6 units in the last place. Calls on float64, and other functions, stay
+    calls of C's math library.
     """
 
     pass_info = PassInfo(0, "target.LowerElementary")

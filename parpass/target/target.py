@@ -23,13 +23,13 @@ _SYSTEMS = {"Darwin": "apple-darwin", "Windows": "pc-windows-msvc"}
 
 
 class TargetKind(NamedTuple):
-    """The kind of machine of a target; TVM has others than `llvm`."""
+    """The kind of machine of a target; TVM has more kinds than `llvm`."""
 
     name: str
 
 
 class Target:
-    """A machine that code is made for.
+    """A machine to generate code for.
 
     ::
 
@@ -38,20 +38,20 @@ class Target:
         Target("llvm -mattr=+avx2,+fma")      # any with these features
         Target({"kind": "llvm", "mcpu": "haswell"})
 
-    `with Target("llvm -mcpu=haswell"):` makes it the current one, here and in the
+    `with Target("llvm -mcpu=haswell"):` makes it the current target, here and in the
     workers of a run.
 
     Args:
-        target: Its text, TVM's mapping or the JSON text of that, or a target.
+        target: Its text, TVM's mapping or its JSON text, or a target.
         host: The machine that calls its code; for a processor, itself.
 
     Attributes:
         kind: Its kind: `llvm`.
-        attrs: What was said of it, by name, sorted: `mcpu`, `mattr` and so on.
-        host: The machine that calls its code, if one was named.
+        attrs: The given attributes by name, sorted: `mcpu`, `mattr` and so on.
+        host: The machine that calls its code, if given.
 
     Raises:
-        TargetError: There is no such target, or it is for another kind of machine.
+        TargetError: The target is unknown, or is for another kind of machine.
     """
 
     __slots__ = ("attrs", "host", "kind")
@@ -70,23 +70,23 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the target, from the special to the general: `cpu` comes last."""
+        """The keys of the target, from special to general: `cpu` comes last."""
         given = self.attrs.get("keys", ())
         return (*given, *({"cpu"} - {*given}))
 
     @property
     def mcpu(self) -> str:
-        """The processor's name; empty where none was said."""
+        """The processor's name; empty if not given."""
         return self.attrs.get("mcpu", "")
 
     @property
     def mattr(self) -> list[str]:
-        """Features, each with a sign before it; none where none were said."""
+        """The features, each with a sign in front; empty if not given."""
         return list(self.attrs.get("mattr", ()))
 
     @property
     def model(self) -> str:
-        """The machine's name; `unknown` where none was said."""
+        """The machine's name; `unknown` if not given."""
         return self.attrs.get("model", "unknown")
 
     @property
@@ -96,17 +96,17 @@ class Target:
 
     @property
     def libs(self) -> list[str]:
-        """Libraries that are named; none of them is used."""
+        """The given libraries; none of them is used."""
         return list(self.attrs.get("libs", ()))
 
     @property
     def is_host(self) -> bool:
-        """Whether nothing is said of the machine, so that it is this one."""
+        """Whether the target is this machine, because no machine is given."""
         return not {"mcpu", "mattr", "mtriple"} & self.attrs.keys()
 
     @property
     def triple(self) -> str:
-        """The machine's architecture, vendor and system, as LLVM has them."""
+        """The machine's architecture, vendor and system, as LLVM writes them."""
         return self.attrs.get("mtriple") or _host_triple()
 
     @property
@@ -122,10 +122,10 @@ class Target:
         return next(named, self.triple.split("-")[-1])
 
     def features(self) -> tuple[str, ...]:
-        """Return what code may use beyond the architecture's least, sorted.
+        """Return the features beyond the architecture's baseline, sorted.
 
         Raises:
-            TargetError: A processor or a feature is not known.
+            TargetError: A processor or a feature is unknown.
         """
         known = FEATURES.get(self.architecture, {})
         found = host_features() if self.is_host else self._features_of_cpu()
@@ -153,9 +153,9 @@ class Target:
         return frozenset(known[name])
 
     def resolved(self) -> Target:
-        """Return this target with all said: the triple, and each feature by name.
+        """Return this target with the triple and every feature spelled out.
 
-        What is compiled for it is the same wherever that is done.
+        Compiling for it gives the same result on every machine.
         """
         mattr = [f"+{name}" for name in self.features()]
         said = {**self.attrs, "mattr": mattr, "mtriple": self.triple}
@@ -175,7 +175,7 @@ class Target:
         return found
 
     def as_attribute(self) -> str:
-        """Return what functions and modules hold for it: its text."""
+        """Return the target as functions and modules store it: as text."""
         return str(self)
 
     @staticmethod
@@ -183,7 +183,7 @@ class Target:
         """Return the innermost target that was entered here.
 
         Raises:
-            TargetError: There is none, and that is not allowed.
+            TargetError: There is none, and `allow_none` is False.
         """
         active = _active.get()
         if not active and not allow_none:
@@ -235,12 +235,12 @@ _active: ContextVar[tuple[Target, ...]] = propagate(
 
 
 def create(target: str | Mapping[str, Any] | Target) -> Target:
-    """Return a target: the first way to make one, which TVM still has."""
+    """Return a target; TVM's original constructor."""
     return Target(target)
 
 
 def list_kinds() -> list[str]:
-    """Return the kinds of targets that there are."""
+    """Return the available kinds of targets."""
     return [*KINDS]
 
 

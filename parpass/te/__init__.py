@@ -1,11 +1,11 @@
-"""Tensor expressions, under the names of `tvm.te`: loop programs by what they compute.
+"""Tensor expressions, under the names of `tvm.te`: loop programs by their results.
 
     n = te.size_var("n")
     a = te.placeholder((n,), "float32", "a")
     b = te.compute((n,), lambda i: a[i] * 2.0, "b")
     func = te.create_prim_func([a, b])
 
-There are no schedules: passes over the loops do what is to be done about speed.
+There are no schedules: passes over the loops optimise them.
 """
 
 from parpass.te.operation import (

@@ -47,12 +47,12 @@ def size_var(name: str = "size", dtype: str = "int32", span: Span | None = None)
 
 @dataclass(frozen=True, eq=False)
 class PlaceholderOp:
-    """A tensor that is given.
+    """An input tensor.
 
     Attributes:
         name: Its name.
         shape: The length of each dimension.
-        dtype: That of the elements.
+        dtype: The dtype of the elements.
     """
 
     name: str
@@ -67,14 +67,14 @@ class PlaceholderOp:
 
 @dataclass(frozen=True, eq=False)
 class ComputeOp:
-    """Tensors of one shape, with an expression for the elements of each.
+    """Tensors of one shape, each with an expression for its elements.
 
     Attributes:
         name: Their name.
-        axis: The axes that go over the elements.
-        body: The expressions; one of them is a reduction only where all are of one.
-        tag: What kind of operation it is, for readers.
-        attrs: What else is said of it.
+        axis: The axes over the elements.
+        body: The expressions; either all or none of them are reductions.
+        tag: The kind of operation, for readers.
+        attrs: Further attributes.
     """
 
     name: str
@@ -85,12 +85,12 @@ class ComputeOp:
 
     @property
     def num_outputs(self) -> int:
-        """How many tensors it computes."""
+        """The number of tensors that it computes."""
         return len(self.body)
 
     @property
     def reduce_axis(self) -> Sequence[IterVar]:
-        """The axes of its reduction; none where it has none."""
+        """The axes of its reduction; empty if it has none."""
         first = self.body[0]
         return first.axis if isinstance(first, Reduce) else ()
 
@@ -101,7 +101,7 @@ class ComputeOp:
 
 
 def placeholder(shape: Any, dtype: str | None = None, name: str = "placeholder") -> Any:
-    """Return a tensor that is given, of float32 where nothing else is said."""
+    """Return an input tensor, by default of float32."""
     return PlaceholderOp(name, as_prim_exprs(shape), dtype or "float32").output(0)
 
 
@@ -111,10 +111,10 @@ def reduce_axis(
     """Return an axis to reduce over.
 
     Args:
-        dom: The first value and that after the last one, as a pair, or a `Range`.
+        dom: The first value and the end, as a pair, or a `Range`.
         name: The name of its variable.
-        thread_tag: The axis of a grid of threads that it is.
-        span: Where it was written.
+        thread_tag: The axis of a grid of threads that it maps to.
+        span: The place in the source.
     """
     found = dom if isinstance(dom, Range) else make_range(*dom)
     return IterVar(found, name, IterVar.CommReduce, thread_tag, span)
@@ -126,11 +126,11 @@ def thread_axis(
     """Return an axis of a grid of threads, for attributes such as `thread_extent`.
 
     Args:
-        dom: The first value and that after the last one, as a pair, or a `Range`; None
-            where it is not known; or the tag.
-        tag: Which axis it is, such as `threadIdx.x`.
-        name: The name of its variable; the tag, if there is none.
-        span: Where it was written.
+        dom: The first value and the end, as a pair, or a `Range`; None if unknown; or
+            the tag.
+        tag: The axis, such as `threadIdx.x`.
+        name: The name of its variable; by default the tag.
+        span: The place in the source.
 
     Raises:
         ArgumentError: There is no tag.
@@ -152,23 +152,23 @@ def compute(
     tag: str = "",
     attrs: Any = None,
 ) -> Any:
-    """Return a tensor by what each of its elements is.
+    """Return a tensor, defined by an expression for its elements.
 
     Args:
         shape: The length of each dimension.
-        fcompute: Takes an index for each dimension and gives the element; or a tuple
-            of elements, as a reduction of tuples does: then there are as many tensors.
+        fcompute: Takes an index for each dimension and returns the element, or a tuple
+            of elements, as a reduction of tuples does; then there are as many tensors.
         name: The name of the operation.
-        tag: What kind of operation it is, for readers.
-        attrs: What else is to be said of it.
+        tag: The kind of operation, for readers.
+        attrs: Further attributes.
 
     Returns:
-        The tensor, or a tuple of them.
+        The tensor, or a tuple of tensors.
 
     Raises:
         ArgumentError: `fcompute` takes another number of indices.
-        IRTypeError: It gives something that is no expression, or reductions other than
-            all results of one.
+        IRTypeError: It returns something that is not an expression, or reductions other
+            than all results of one.
     """
     dims = as_prim_exprs(shape)
     axes = [

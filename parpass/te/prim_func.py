@@ -38,15 +38,14 @@ _Results = dict[tuple[Any, int], Buffer]
 def create_prim_func(ops: Sequence[Tensor]) -> PrimFunc:
     """Return the function that computes tensors, with a loop for each dimension.
 
-    Tensors between are computed into memory that the function allocates.
+    The function allocates memory for intermediate tensors.
 
     Args:
-        ops: The parameters: the tensors that are given and those that are wanted, in
-            any order.
+        ops: The parameters: input tensors and requested results, in any order.
 
     Raises:
-        ArgumentError: A tensor that is needed is neither given nor computed.
-        IRTypeError: A reduction stands within an expression.
+        ArgumentError: A tensor is needed, but neither passed in nor computed.
+        IRTypeError: A reduction is part of a larger expression.
     """
     buffers: _Results = {}
     for tensor in ops:
@@ -125,8 +124,8 @@ class _FromBuffers(ExprMutator):
 
     def visit_reduce_(self, op: Reduce) -> PrimExpr:
         raise IRTypeError(
-            "expected a reduction to be all that te.compute computes, got one within "
-            "an expression; compute it by itself first"
+            "expected te.compute to compute only the reduction, got a reduction within "
+            "an expression; compute it separately first"
         )
 
 

@@ -1,4 +1,4 @@
-"""Loop programs: functions that run statements, under the names of `tvm.tir`."""
+"""Loop programs: functions that execute statements, under the names of `tvm.tir`."""
 
 from __future__ import annotations
 

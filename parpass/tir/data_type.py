@@ -10,12 +10,12 @@ from parpass.runtime.dtypes import name_of, parts_of
 
 
 class DataType(NamedTuple):
-    """A dtype taken apart.
+    """The parts of a dtype.
 
     Attributes:
         code: `int`, `uint`, `float`, `bfloat`, `bool`, `handle` or `void`.
-        bits: Of one lane; a `bool` has one, a `handle` 64.
-        lanes: How many values a vector has; 1 for a scalar.
+        bits: The bits of one lane; a `bool` has one, a `handle` 64.
+        lanes: The number of values in a vector; 1 for a scalar.
     """
 
     code: str
@@ -38,7 +38,7 @@ class DataType(NamedTuple):
         return name_of(self.code, self.bits, 1)
 
     def with_lanes(self, lanes: int) -> str:
-        """Return the dtype of a vector of such values; of a scalar for one lane."""
+        """Return the dtype of a vector of such values, or of a scalar for one lane."""
         return name_of(self.code, self.bits, lanes)
 
 

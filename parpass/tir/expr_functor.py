@@ -44,14 +44,14 @@ ResultT = TypeVar("ResultT")
 
 
 class ExprFunctor(NodeFunctor[Node, ResultT], leaves=(Buffer, Tensor)):
-    """Gives every expression a result, once: subclass it, override `visit_..._`.
+    """Computes one result for every expression: subclass it, override `visit_..._`.
 
-    Buffers are leaves, as in TVM: what they are made of is not visited. Variables are
-    visited where they are bound, too.
+    As in TVM, buffers are leaves: their fields are not visited. Variables are visited
+    at their bindings, too.
     """
 
     def visit_expr(self, expr: PrimExpr) -> ResultT:
-        """Give the result for an expression; TVM's name for `visit`."""
+        """Return the result for an expression; TVM's name for `visit`."""
         return self.visit(expr)
 
     visit_var_ = visits(Var, SizeVar)
@@ -102,11 +102,11 @@ class ExprVisitor(NodeVisitor[Node], ExprFunctor[None]):
 
 
 class ExprMutator(NodeMutator[Node], ExprFunctor[Node]):
-    """Rewrites an expression bottom-up; what does not change stays the same object.
+    """Rewrites an expression bottom-up; unchanged nodes stay the same objects.
 
-    A shared node is rewritten once, and the result is shared. Where a result depends on
-    the place of a node, a method that is a generator gives `memo_map` a new mapping for
-    as long as it is in that place.
+    A shared node is rewritten once, and the result is shared. If a result depends on
+    the place of a node, write the method as a generator, and set `memo_map` to a new
+    mapping while it is in that place.
     """
 
     def visit_expr(self, expr: PrimExpr) -> PrimExpr:

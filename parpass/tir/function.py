@@ -63,17 +63,18 @@ def _bindings(function: PrimFunc) -> tuple[Var, ...]:
     ret_type=FieldKind.TYPE,
 )
 class PrimFunc(BaseFunc, frozen=True, eq=False):
-    """A function that runs a statement.
+    """A function that executes a statement.
 
     Attributes:
         params: The parameters, scalars and handles.
-        body: What it does.
-        ret_type: The type of what it returns; none where it returns nothing.
-        buffer_map: The buffers that parameters of dtype `handle` are. They declare
-            what is not bound otherwise: pointers, dimensions, strides and offsets.
-        attrs: Such as `global_symbol`, the name for others, and `tir.noalias`. With
-            `num_outputs` it is a kernel: so many of its last parameters are buffers
-            that it writes whole, and to others it is a function of tensors.
+        body: The statement.
+        ret_type: The type of the returned value; none if it returns nothing.
+        buffer_map: The buffers of parameters of dtype `handle`. They declare everything
+            that is not bound otherwise: pointers, dimensions, strides and offsets.
+        attrs: Attributes such as `global_symbol`, the external name, and `tir.noalias`.
+            With `num_outputs` the function is a kernel: it writes all of its last
+            `num_outputs` parameters, which are buffers, and other IRs call it as a
+            function of tensors.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -136,10 +137,10 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType:
-        """The type: of the parameters, and of what is returned.
+        """The type of the parameters and of the returned value.
 
         The type of a kernel follows from its buffers: from tensors to a tensor, or to a
-        tuple of them. So calls of it in other IRs are typed.
+        tuple of tensors. So calls of it in other IRs are typed.
         """
         outputs = self.attributes.get(self.NUM_OUTPUTS)
         if outputs:
@@ -153,18 +154,18 @@ class PrimFunc(BaseFunc, frozen=True, eq=False):
         return self.annotated_type
 
     def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
-        """Return this function with an attribute more, or with several."""
+        """Return this function with one or several more attributes."""
         new = {key: value} if isinstance(key, str) else key
         return self._with({**self.attributes, **{k: plain(v) for k, v in new.items()}})
 
     def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
-        """Return this function with another body; itself if it is the one it has."""
+        """Return this function with another body; itself if the body is the same."""
         if new_body is self.body and span is None:
             return self
         return structs.replace(self, body=new_body, span=span or self.span)
 
     def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
-        """Return the text, `str(self)`; TVM's is Python, which is not written."""
+        """Return the text, `str(self)`; TVM's Python script is not supported."""
         del tir_prefix, show_meta
         return str(self)
 

@@ -41,9 +41,9 @@ def statements_in(node: Any) -> list[Any]:
 
 
 class StmtFunctor(NodeFunctor[Node, ResultT]):
-    """Gives every statement a result, once: subclass it, override `visit_..._`.
+    """Computes one result for every statement: subclass it, override `visit_..._`.
 
-    The expressions in statements are not visited.
+    It does not visit the expressions in statements.
     """
 
     @staticmethod
@@ -53,7 +53,7 @@ class StmtFunctor(NodeFunctor[Node, ResultT]):
         return statements_in
 
     def visit_stmt(self, stmt: Stmt) -> ResultT:
-        """Give the result for a statement; TVM's name for `visit`."""
+        """Return the result for a statement; TVM's name for `visit`."""
         return self.visit(stmt)
 
     visit_let_stmt_ = visits(LetStmt)
@@ -72,7 +72,7 @@ class StmtFunctor(NodeFunctor[Node, ResultT]):
 
 
 class StmtVisitor(NodeVisitor[Node], StmtFunctor[None]):
-    """Visits every statement once, those in it first, for an analysis."""
+    """Visits every statement once, inner ones first, for an analysis."""
 
     def visit_default(self, expr: Node) -> None:
         """Visit the statements in a statement."""
@@ -85,7 +85,7 @@ class StmtVisitor(NodeVisitor[Node], StmtFunctor[None]):
 
 
 class StmtMutator(NodeMutator[Node], StmtFunctor[Node]):
-    """Rewrites statements bottom-up; what does not change stays the same object."""
+    """Rewrites statements bottom-up; unchanged statements stay the same objects."""
 
     def visit_stmt(self, stmt: Stmt) -> Stmt:
         """Return a statement rewritten; TVM's name for `visit`."""
@@ -115,7 +115,7 @@ def _rebuilt(node: Node, statements: list[Node]) -> Node:
 
 
 class StmtExprFunctor(StmtFunctor[ResultT], ExprFunctor[ResultT]):
-    """Gives every statement and every expression a result, once."""
+    """Computes one result for every statement and every expression."""
 
     @staticmethod
     def below(kind: type[Node]) -> Callable[[Any], Any]:
@@ -128,9 +128,9 @@ class StmtExprVisitor(NodeVisitor[Node], StmtExprFunctor[None]):
 
 
 class StmtExprMutator(NodeMutator[Node], StmtExprFunctor[Node]):
-    """Rewrites a program bottom-up; what does not change stays the same object.
+    """Rewrites a program bottom-up; unchanged nodes stay the same objects.
 
-    What `ExprMutator` says of shared nodes is true of statements, too.
+    Shared statements are handled like shared nodes; see `ExprMutator`.
     """
 
     def visit_stmt(self, stmt: Stmt) -> Stmt:

@@ -98,8 +98,8 @@ class _Substitution(StmtExprMutator):
 
 
 STATEMENT_REMEDY = (
-    "a statement that is used twice in one that is used twice doubles at each level: "
-    "put a loop around what is repeated, or give it a function of its own"
+    "statements that are used twice at each level double at each level: put a loop "
+    "around the repeated part, or make it a function"
 )
 
 

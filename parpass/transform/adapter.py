@@ -42,8 +42,8 @@ class ProgramSlice:
 
     Attributes:
         text: The text.
-        is_restored: Whether invariants of the IR hold that the text does not show, so
-            that the restoring pass has to run on the parsed module.
+        is_restored: Whether the text omits invariants of the IR that hold in the
+            module, so that the restoring pass must run on the parsed module.
     """
 
     text: str
@@ -53,22 +53,22 @@ class ProgramSlice:
 class Mutability(Protocol):
     """The handling of functions that can be changed in place.
 
-    A pass that changes its argument and returns it returns the identical object, as a
-    pass that changes nothing does. So fingerprints are compared before and after each
-    pass. `to_change` decides whether passes may change functions in place.
+    A pass that changes its argument in place returns the same object, and so does a
+    pass that changes nothing. Comparing fingerprints before and after each pass tells
+    them apart. `to_change` decides whether passes may change functions in place.
     """
 
     def fingerprint(self, function: Any) -> Any:
-        """Return a value that differs (by `!=`) after the function has been changed.
+        """Return a value that compares unequal (`!=`) after the function has changed.
 
-        It should be cheap: a counter of changes or a digest, say.
+        It should be cheap to compute: a change counter or a digest, for example.
         """
         ...
 
     def to_change(self, function: Any) -> Any:
         """Return the argument of a pass: a copy, which it may change and return.
 
-        If it is the function itself, a pass that changes it fails with an
+        If you return the function itself, a pass that changes it fails with an
         `InputChangedError`.
         """
         ...
@@ -195,29 +195,28 @@ def _has_sets(pickled: bytes) -> bool:
 class ModuleAdapter(ProgramFormat):
     """A base class: the pass manager's operations on modules and functions of an IR.
 
-    An IR implements `functions`, `with_functions`, `is_module`, `is_function` and
+    You must implement `functions`, `with_functions`, `is_module`, `is_function` and
     `size`. The other methods have defaults for an IR whose functions are values:
-    frozen, compared by `==`, and picklable; an IR overrides those that it can do
-    better.
+    frozen, compared by `==`, and picklable. Override those that your IR can do better.
 
     Modules are treated as values: no method changes a module. An adapter is pickled for
-    the workers, so it should have no state.
+    the workers, so it should be stateless.
 
-    The part that the command line needs is `ProgramFormat`; an adapter with an
-    `ir_name` is registered under it.
+    The command line needs a `ProgramFormat` as well; an adapter with an `ir_name` is
+    registered under that name.
 
     Attributes:
-        mutability: How functions are changed in place; None for frozen functions, as
-            an adapter states that knows. By default it is found out for each function,
-            and passes are given copies of those that can be changed. A pass may change
-            no other function than its argument.
+        mutability: The handling of functions that can be changed in place; None states
+            that functions are frozen. By default parpass checks each function, and
+            passes receive copies of those that can be changed. A pass may change no
+            function but its argument.
         consumes_functions: Whether passes consume their argument (move semantics):
-            functions are boxes, from which a pass takes the content it changes. They
-            call `owns` to learn whether they must keep a copy.
+            functions are boxes, and a pass takes the content that it changes out of the
+            box. Passes call `owns` to learn whether they must keep a copy.
         round_trip_between_passes: Whether passes can observe that a function was
-            encoded and decoded. Each function then goes through the codec before a pass
-            sees it, in serial runs, too; a second round trip must not be observable.
-            False guarantees that none is.
+            encoded and decoded. If True, each function goes through the codec before a
+            pass sees it, in serial runs, too; a second round trip must not be
+            observable. False guarantees that no round trip is observable.
     """
 
     mutability: Mutability | None = FoundMutability()
@@ -231,10 +230,10 @@ class ModuleAdapter(ProgramFormat):
 
     @abstractmethod
     def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
-        """Return a new module like `mod`, with these functions in place of its own.
+        """Return a new module like `mod` whose functions are these.
 
-        The module must keep the mapping itself: it may decode functions on access, so
-        that a copy would decode them all.
+        The module must keep the mapping itself, not a copy: the mapping may decode
+        functions on access, and a copy would decode them all.
         """
         ...
 
@@ -252,19 +251,19 @@ class ModuleAdapter(ProgramFormat):
     def size(self, function: Any, limit: int) -> int:
         """Return the size of a function, counted up to `limit`.
 
-        The unit is any in which the time of a pass grows, such as nodes. It is called
-        in the coordinator, twice for each function and stage at most, for placement; so
-        it must take far less time than a pass.
+        Use any unit that the time of a pass grows with, such as nodes. The coordinator
+        calls this for placement, at most twice for each function and stage, so it must
+        be much faster than a pass.
         """
         ...
 
     def programs(self, mod: Any) -> ProgramFormat:
-        """Return the program format of a module: this, if modules are of one IR."""
+        """Return the program format of a module: `self`, if modules are of one IR."""
         del mod
         return self
 
     def module_size(self, mod: Any) -> tuple[int, ...]:
-        """Return the number of functions, and the sum of their sizes."""
+        """Return the number of functions and the sum of their sizes."""
         sizes = [self.size(one, _NO_LIMIT) for one in self.functions(mod).values()]
         return len(sizes), sum(sizes)
 
@@ -275,8 +274,8 @@ class ModuleAdapter(ProgramFormat):
     def read_only(self, mod: Any, functions: Mapping[str, Any], reader: str) -> Any:
         """Return a module like `mod` with these functions, for the pass `reader`.
 
-        If modules are mutable, writing to this one must raise `ReadOnlyModuleError`,
-        naming `reader`. For the mapping see `with_functions`.
+        If modules are mutable, writing to this one must raise a `ReadOnlyModuleError`
+        that names `reader`. Keep the mapping itself, as in `with_functions`.
         """
         del reader
         return self.with_functions(mod, functions)
@@ -284,32 +283,34 @@ class ModuleAdapter(ProgramFormat):
     def kind_of(self, function: Any) -> str | None:
         """Return the kind of a function: passes with that `function_kind` see it.
 
-        For modules with functions of several kinds. None if no pass sees it.
+        Override this for modules with several kinds of functions. None hides a function
+        from all passes.
         """
         del function
         return ""
 
     def is_skipped(self, function: Any) -> bool:
-        """Return whether function passes leave a function unchanged."""
+        """Return whether function passes must skip a function."""
         del function
         return False
 
     def signature(self, function: Any) -> Any | None:
         """Return the interface of a function to other functions, such as its type.
 
-        Signatures are compared by `==`. None if the function does not state it. A pass
-        on another function reads it by the method `signature(name)` of the mapping that
-        `read_only` received, if the mapping has one: then the runner need not
-        materialise the function in the state in which the pass would see it.
+        Return None if the function does not declare it. Signatures are compared by
+        `==`. A pass on another function can read it with the method `signature(name)`
+        of the mapping that `read_only` received, if that mapping has one. The runner
+        then need not materialise the function in the state in which the pass would see
+        it.
         """
         del function
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
-        """Return whether the result of a pass has its argument's signature.
+        """Return whether a pass kept its argument's signature in its result.
 
-        True if the argument has none. It is called after each pass that changed a
-        function, so it should be faster than a comparison of signatures. If passes
-        consume functions, `before` may be empty.
+        Return True if the argument has none. This runs after each pass that changed a
+        function, so it should be faster than comparing signatures. If passes consume
+        functions, `before` may be empty.
         """
         stated = self.signature(before)
         return stated is None or stated == self.signature(after)
@@ -317,7 +318,8 @@ class ModuleAdapter(ProgramFormat):
     def restoring_pass(self, kind: str) -> Pass | None:
         """Return the pass that restores the IR's invariants after a function pass.
 
-        For functions of one kind, which that pass sees, too. In Relay it is InferType.
+        It receives functions of one kind, as the function pass does. Relay's is
+        InferType.
         """
         del kind
         return None
@@ -325,17 +327,17 @@ class ModuleAdapter(ProgramFormat):
     def faults(self, function: Any, mod: Any) -> Sequence[str]:
         """Return the violations of the IR's rules in a function of `mod`, as phrases.
 
-        An unbound variable is one, say; an unknown, such as a type that has not been
-        inferred, is not.
+        An unbound variable is a violation, for example. Missing information, such as a
+        type that has not been inferred, is not.
         """
         del function, mod
         return ()
 
     def program_slice(self, mod: Any, function: str | None) -> ProgramSlice:
-        """Return a function, and all of the module that it depends on, as text.
+        """Return a function and everything in the module that it depends on, as text.
 
-        None stands for the whole module, which is the result, too, if dependencies are
-        unknown.
+        Pass None for the whole module. If dependencies are unknown, return the whole
+        module.
         """
         del function
         return ProgramSlice(self.astext(mod))
@@ -343,14 +345,14 @@ class ModuleAdapter(ProgramFormat):
     def function_text(self, name: str, function: Any, mod: Any) -> str:
         """Return the text of one function of `mod`, for people to read.
 
-        It depends on the function alone, and leaves out large values. By default it is
-        that of a module with this function.
+        It depends on the function alone and omits large values. The default is the text
+        of a module that contains only this function.
         """
         alone = self.with_functions(mod, {name: function})
         return self.programs(alone).astext(alone, show_meta_data=False)
 
     def difference(self, before: Any, after: Any) -> str | None:
-        """Return the first difference of two functions; None if they are equal."""
+        """Return the first difference between two functions; None if they are equal."""
         return None if before == after else f"{before!r} and {after!r}"
 
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
@@ -363,55 +365,55 @@ class ModuleAdapter(ProgramFormat):
     ) -> Any:
         """Decode the result of `encode_function`, as a member of `mod`.
 
-        `sources` are those of the out-of-band values, by index.
+        `sources` are the sources of the out-of-band values, by index.
         """
         del sources, mod
         return by_value.unpickle(encoded)
 
     def encode_content(self, function: Any, mod: Any, blob_sink: BlobSink) -> bytes:
-        """Encode all that passes can see of a function of `mod`, for a cache.
+        """Encode everything in a function of `mod` that passes can see, for a cache.
 
-        Functions that differ for a pass differ in it. By default it is
-        `encode_function`; an IR adds what `decode_function` takes from the module.
+        Functions that a pass can tell apart must differ in it. The default is
+        `encode_function`; add whatever `decode_function` takes from the module.
         """
         del mod
         return self.encode_function(function, blob_sink)
 
     def encode_signature(self, signature: Any) -> bytes:
-        """Encode a signature, for a cache; equal ones should be equal bytes."""
+        """Encode a signature, for a cache; equal signatures must give equal bytes."""
         return by_value.pickle_by_value(signature)
 
     def encode_reference(self, mod: Any, name: str) -> bytes:
-        """Encode what a reference to a function shows of it, for a cache.
+        """Encode the properties of a function that references show, for a cache.
 
-        That is neither its signature nor the function itself, but its place in the
-        source, say.
+        These are neither its signature nor its content, but, for example, its place in
+        the source.
         """
         del mod, name
         return b""
 
     def encode_context(self, mod: Any) -> bytes:
-        """Encode what passes see of a module besides functions, for a cache.
+        """Encode everything in a module that passes see besides functions, for a cache.
 
-        By default it is `encode_shell`. An IR leaves out what changes often, and of
-        which its modules note that it was read: a name by `note_name(name)`, all of
-        them by `note_names()`, what else there is by `note_shell()`, methods of the
-        mapping that `read_only` received, if it has them.
+        The default is `encode_shell`. To cache more, leave out the parts that change
+        often and record when a pass reads them. Call these methods of the mapping that
+        `read_only` received, if it has them: `note_name(name)` for a name,
+        `note_names()` for all names, and `note_shell()` for everything else.
         """
         return self.encode_shell(mod)
 
     def store_codec(self, mod: Any) -> StoreCodec | None:
-        """Return what encodes functions of `mod` for a store on disk.
+        """Return the codec that stores functions of `mod` on disk.
 
-        None, as by default, if they stay in memory.
+        None, the default, keeps them in memory.
         """
         del mod
 
     def bound_objects(self, mod: Any) -> Mapping[str, Any]:
-        """Return what functions of a module refer to by identity, by name.
+        """Return the objects that functions of a module refer to by identity, by name.
 
-        A function belongs to each module that has all of the same objects. None are
-        needed where functions are values without such references.
+        A function belongs to every module that has the same objects. Return none if
+        functions are values without such references.
         """
         del mod
         return {}
@@ -419,23 +421,22 @@ class ModuleAdapter(ProgramFormat):
     def worker_environment(self, mod: Any) -> Any:
         """Return an expensive object that passes on functions of `mod` need.
 
-        It is called in each worker of a stage before the first pass, on a module
-        without functions. Its time counts for no pass and no budget. The result is
-        referenced until the stage ends; the adapter may cache it for longer, where
+        Each worker of a stage calls this before the first pass, with a module without
+        functions. Its time counts for no pass and no budget. The result is referenced
+        until the stage ends. The adapter may cache it for longer, in a place where
         passes find it.
         """
         del mod
 
     def discard(self, function: Any) -> None:
-        """Dispose of a function of a worker that is not used any more.
+        """Dispose of a function that a worker no longer uses.
 
-        Reference cycles in it may be broken here, so that it is freed at once, and not
-        at the next garbage collection.
+        You may break reference cycles here, so that the function is freed at once and
+        not at the next garbage collection.
 
-        It is called with arguments and results of passes. So with an adapter that
-        overrides it, a pass must keep neither: one that returned an earlier result,
-        from a cache, say, would return a disposed function. The contract check finds
-        those.
+        The worker calls this with arguments and results of passes. If you override it,
+        passes must keep neither: a pass that returns an earlier result, from a cache of
+        its own, would return a disposed function. The contract check finds such passes.
         """
         del function
 
@@ -450,19 +451,19 @@ class ModuleAdapter(ProgramFormat):
 
 @runtime_checkable
 class BatchCodec(Protocol):
-    """An optional part of an adapter: small functions are encoded in batches.
+    """An optional part of an adapter that encodes small functions in batches.
 
-    The bytes of a function may refer to those that the encoder returned before, for
-    names of classes, types, shared parts. They are decoded in the order of encoding,
-    from the first function up to any.
+    The bytes of a function may refer to bytes that the same encoder returned before,
+    for names of classes, types and shared parts. Functions are decoded in the order of
+    encoding, from the first one up to any other.
     """
 
     def open_encoder(self, blob_sink: BlobSink) -> Callable[[Any], bytes | None]:
-        """Return an encoder, to be called with the functions of a batch in order.
+        """Return an encoder, which is called with the functions of a batch in order.
 
         It returns None for a function that is better encoded alone, by
-        `encode_function`. If it raises, that function is encoded alone, too, and the
-        encoder is not called again.
+        `encode_function`. If it raises, that function is encoded alone, and the encoder
+        is not called again.
         """
         ...
 
@@ -471,8 +472,8 @@ class BatchCodec(Protocol):
     ) -> Callable[[], Any]:
         """Return a decoder, which returns the next function of a batch at each call.
 
-        The functions are members of `mod`. `encoded` has the concatenated bytes of the
-        batch's first functions, or of all.
+        The functions are members of `mod`. `encoded` holds the concatenated bytes of
+        the batch's first functions, or of all of them.
         """
         ...
 

@@ -41,17 +41,17 @@ _module_types: dict[str, type] = {}  # the module type of a package's passes
 def register_adapter(
     module_type: type, adapter: ModuleAdapter, *, passes_in: Sequence[str] = ()
 ) -> None:
-    """Register the adapter of a type of modules and its subclasses.
+    """Register the adapter of a module type and its subclasses.
 
     Args:
         module_type: The type.
         adapter: The adapter.
-        passes_in: Packages whose passes, and subclasses of these, apply to such modules
-            alone. Passes of other packages apply to any module.
+        passes_in: Packages whose passes, and subclasses of those, apply only to such
+            modules. Passes of other packages apply to any module.
 
     Raises:
-        ArgumentError: `module_type` is no class, or `adapter` no adapter.
-        AdapterError: An attribute of the adapter is wrong.
+        ArgumentError: `module_type` is not a class, or `adapter` is not an adapter.
+        AdapterError: An attribute of the adapter is invalid.
     """
     if not isinstance(cast("object", module_type), type):
         raise ArgumentError(
@@ -190,7 +190,7 @@ _lifts: ReplicatedTable[type, Callable[[Any], tuple[Any, Unwrap]]] = ReplicatedT
 def register_wrapping(
     part_type: type, wrap: Callable[[Any], tuple[Any, Unwrap]]
 ) -> None:
-    """Register how values of a type, parts of a module, are lifted to a module.
+    """Register how to lift values of a type, which are parts of a module, to a module.
 
     `wrap` returns a module that contains the value, and a function that extracts the
     value from the resulting module.
@@ -208,7 +208,7 @@ def lift_to_module(value: Any) -> tuple[Any, Unwrap]:
 
 
 def adapter_of(mod: Any, pass_name: str) -> ModuleAdapter:
-    """Return the adapter, in its checked form, of a module that a pass is called on.
+    """Return the checked adapter of a module.
 
     Raises:
         PassInputError: No adapter is registered for its type.

@@ -36,21 +36,21 @@ def analysis(
 ) -> Any:
     """Make a function `(unit, ctx) -> result` an analysis; a decorator.
 
-    The result depends on the content of the unit and the settings alone, not on the
-    name of a function, and passes do not change it. Where a pass is to preserve it, it
-    names what it is about, such as variables, and refers to no nodes that the pass
-    replaces.
+    The result must depend only on the content of the unit and the settings, not on the
+    name of a function, and passes must not change it. If passes are to preserve it, let
+    it refer to things that survive, such as variables, and not to nodes that passes
+    replace.
 
     Args:
         compute: The function.
-        of: What the unit is: `'function'` or `'module'`.
+        of: The kind of unit: `'function'` or `'module'`.
         equal: Compares two results, for the option `parpass.check_analyses`.
 
     Returns:
-        The function itself: it may be called, too, and is computed then.
+        The function itself. Calling it directly computes the result.
 
     Raises:
-        ArgumentError: `of` is another word, or `compute` is no function.
+        ArgumentError: `of` is another word, or `compute` is not a function.
     """
     if of not in ("function", "module"):
         raise ArgumentError(f"expected of='function' or of='module', got {of!r}")

@@ -196,7 +196,7 @@ def skip_reasons(diagnostics: Iterable[Diagnostic], pass_name: str) -> dict[str,
     """Return why a pass was skipped, by the functions that it left unchanged.
 
     Args:
-        diagnostics: Those of a run, in which `skip_diagnostic` is looked for.
+        diagnostics: The diagnostics of a run; `skip_diagnostic` made the relevant ones.
         pass_name: The pass.
     """
     before, after = _skipped(pass_name)

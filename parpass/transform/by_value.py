@@ -16,9 +16,14 @@ _BY_VALUE = b"_class_setstate"  # named in pickles of cloudpickle with classes b
 _SET_ONLY = {"__annotations__", "__annotate__"}
 
 
+def is_by_value(kind: Any) -> bool:
+    """Return whether a class goes to other processes by value."""
+    return getattr(kind, "__module__", None) == "__main__"
+
+
 def pickle_by_value(value: Any) -> bytes:
     """Pickle a value, with its class by value if that is defined in `__main__`."""
-    if type(value).__module__ != "__main__":
+    if not is_by_value(type(value)):
         return pickle.dumps(value, protocol=5)
     # It loads cloudpickle, which takes longer than all other imports here.
     from parpass.transform.code_pickler import dumps

@@ -48,14 +48,14 @@ _STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
 _CODEC = ("encode_function", "decode_function")
 
 # Expected results, for messages.
-FUNCTION = "a function, of which 'is_function' says that it is one,"
-_MODULE = "a module, of which 'is_module' says that it is one,"
+FUNCTION = "a function that 'is_function' accepts"
+_MODULE = "a module that 'is_module' accepts"
 _BYTES = "bytes"
-_BYTES_ADVICE = "of text it is what text.encode() gives"
+_BYTES_ADVICE = "encode text with text.encode()"
 BOOL = "True or False"
-NO_RETURN = "'return' may be missing"
+NO_RETURN = "is a 'return' missing?"
 
-_SAME_RESULT = "the result is that of a serial run, but may have taken longer"
+_SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
 _FormatT = TypeVar("_FormatT", bound=ProgramFormat)
 
@@ -148,9 +148,7 @@ class CheckedAdapter:
             found = self._noted(method, self._members.decode, encoded, mod)
         else:
             found = self._call(method, encoded, sources, mod)
-        if self.is_function(found):
-            return found
-        raise self._error(method, FUNCTION, found)
+        return self._function(method, found)
 
     def is_function(self, value: Any) -> bool:
         return self._bool("is_function", value)
@@ -172,7 +170,7 @@ class CheckedAdapter:
         return self._advice("size", 1, _is_size, expected, function, limit)
 
     def signature(self, function: Any) -> Any | None:
-        return self._advice("signature", None, None, "what can be compared", function)
+        return self._advice("signature", None, None, "a comparable value", function)
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
         return self._advice("keeps_signature", False, is_bool, BOOL, before, after)
@@ -242,9 +240,9 @@ class CheckedAdapter:
         if made is given and given is not mod and self.unchecked.functions(mod):
             raise self._error(
                 "with_functions",
-                "a new module, with the one that it is given left as it is",
+                "a new module, and an unchanged argument",
                 made,
-                "make a copy of the module, and put the functions into that",
+                "put the functions into a copy of the module",
             )
         self._makes_new_modules = True
 
@@ -318,6 +316,11 @@ class CheckedAdapter:
             self._members.note(made)
         return cast("Any", made)
 
+    def _function(self, method: str, found: Any, expected: str = FUNCTION) -> Any:
+        if self.is_function(found):
+            return found
+        raise self._error(method, expected, found)
+
     def _bytes(self, method: str, *args: Any) -> bytes:
         found = self._call(method, *args)
         if type(found) is bytes:
@@ -368,34 +371,23 @@ class _Untouchable:
 class _CheckedBatchAdapter(CheckedAdapter):
     def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
         encode = cast("BatchCodec", self.unchecked).open_encoder(blob_sink)
-        name = adapter_name(self.unchecked)
 
         def encoded(function: Any) -> bytes | None:
             self._check_function(function)
             found: object = encode(function)
             if found is None or type(found) is bytes:
                 return found
-            raise AdapterError(
-                name, "open_encoder", "a callable that gives bytes", found
-            )
+            raise self._error("open_encoder", "a callable that returns bytes", found)
 
         return encoded
 
     def open_decoder(
         self, encoded: Any, sources: Sequence[Any], mod: Any
     ) -> Callable[[], Any]:
-        adapter = self.unchecked
-        decode = cast("BatchCodec", adapter).open_decoder(encoded, sources, mod)
-        is_function, name = self.is_function, adapter_name(adapter)
-
-        def decoded() -> Any:
-            found = decode()
-            if is_function(found):
-                return found
-            expected = "a callable that gives functions"
-            raise AdapterError(name, "open_decoder", expected, found)
-
-        return decoded
+        open_decoder = cast("BatchCodec", self.unchecked).open_decoder
+        decode = open_decoder(encoded, sources, mod)
+        expected = "a callable that returns functions"
+        return lambda: self._function("open_decoder", decode(), expected)
 
 
 class _MemberBatchEncoder:
@@ -425,14 +417,7 @@ class _MemberBatchAdapter(CheckedAdapter):
         del sources
         assert self._members is not None
         decode, method = self._members.open_decoder(encoded, mod), "decode_function"
-
-        def decoded() -> Any:
-            found = self._noted(method, decode)
-            if self.is_function(found):
-                return found
-            raise self._error(method, FUNCTION, found)
-
-        return decoded
+        return lambda: self._function(method, self._noted(method, decode))
 
 
 def adapter_name(adapter: ModuleAdapter) -> str:
@@ -487,9 +472,9 @@ def _restore(adapter: ModuleAdapter, stated: Sequence[Any]) -> CheckedAdapter:
             raise AdapterError(
                 adapter_name(adapter),
                 name,
-                f"{there}, as in the process that runs the pipeline,",
+                f"{there}, its value in the process that runs the pipeline,",
                 getattr(adapter, name),
-                "set it on the adapter, or where its class is defined",
+                "set it on the adapter, or in the definition of its class",
             )
     return _create(adapter)
 
@@ -540,7 +525,7 @@ def check_attributes(adapter: ModuleAdapter) -> None:
         message = "expected a ModuleAdapter for an adapter, got "
         if isinstance(given, type):
             name = given.__name__
-            raise ArgumentError(f"{message}class {name}; make one, as in {name}()")
+            raise ArgumentError(f"{message}class {name}; create one: {name}()")
         raise ArgumentError(message + describe_value(given))
     name = adapter_name(adapter)
     for attribute in ("consumes_functions", "round_trip_between_passes"):

@@ -1,4 +1,4 @@
-"""The global names that code has, and what they stand for."""
+"""The names that code has, and what they stand for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import types
 from collections.abc import Collection, Sequence
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from parpass.fork_safety import forks_wait
 from parpass.lazy_loader import load_module
@@ -65,6 +65,39 @@ def _used_submodules(values: Sequence[Any], names: Sequence[str]) -> set[str]:
                 used = itertools.takewhile(names.__contains__, parts[at:])
                 found.add(".".join([*parts[:at], *used]))
     return found - sys.modules.keys()
+
+
+def named_submodules(function: FunctionType) -> list[ModuleType]:
+    """Return the submodules that code names as attributes of what a function has.
+
+    A process that imports the packages alone does not have them.
+    """
+    names, variables = names_in(function.__code__), function.__globals__
+    waiting = [variables[name] for name in names if name in variables]
+    waiting += [*closure_of(function).values(), *(function.__defaults__ or ())]
+    waiting += (function.__kwdefaults__ or {}).values()
+    reached: dict[str, ModuleType] = {}
+    while waiting:
+        one = waiting.pop()
+        # Not `isinstance`, as an object may claim to be of another class.
+        is_module = issubclass(cast("type[Any]", type(one)), ModuleType)
+        if is_module and one.__name__ not in reached:
+            reached[one.__name__] = one
+            waiting += [vars(one)[name] for name in names if name in vars(one)]
+    modules = sys.modules
+    return [
+        one for name, one in reached.items() if "." in name and modules.get(name) is one
+    ]
+
+
+def closure_of(function: FunctionType) -> dict[str, Any]:
+    """Return the variables around a function, but for those without a value."""
+    found: dict[str, Any] = {}
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        with contextlib.suppress(ValueError):  # it has no value yet
+            found[name] = cell.cell_contents
+    return found
 
 
 def named_globals(function: FunctionType) -> dict[str, Any]:

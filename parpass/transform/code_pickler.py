@@ -12,6 +12,9 @@ leaves those of classes behind. What `dataclasses` have instead, `typing.Forward
 holds all variables of its module.
 
 What a `lazy` statement (Python 3.15) leaves among the global names cannot be pickled.
+
+A submodule is imported with a function that names it, but cloudpickle does not look at
+the code in a function, such as a lambda's, nor at default values.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from typing import Any, ForwardRef, NoReturn, cast
 
 import cloudpickle
 
-from parpass.transform.code_names import load_lazy_imports
+from parpass.transform.code_names import load_lazy_imports, named_submodules
 
 _NONE: Mapping[type, Callable[[Any], Any]] = {}
 _CACHED = type(functools.cache(len))
@@ -39,6 +42,10 @@ def _rebuild_code(make: Callable[..., CodeType], args: Any, file: str) -> CodeTy
 def _reduce_code(code: CodeType) -> tuple[Any, ...]:
     make, args = _reduce_by_cloudpickle(code)
     return _rebuild_code, (make, args, code.co_filename)
+
+
+def _rebuild_function(_imported: Any, make: Callable[..., Any], *args: Any) -> Any:
+    return make(*args)
 
 
 def _rebuild_forward_ref(text: str, options: Mapping[str, Any]) -> ForwardRef:
@@ -97,8 +104,9 @@ class CodePickler(cloudpickle.Pickler):
         # Not `isinstance`, as an object may claim to be of another class.
         kind = cast("type[Any]", type(obj))
         is_by_value = type(made) is tuple
-        if kind is FunctionType and is_by_value and load_lazy_imports(obj):
-            return self._reduced(obj)
+        if kind is FunctionType and is_by_value:
+            again = load_lazy_imports(obj)
+            return _with_submodules(obj, self._reduced(obj) if again else made)
         is_class = issubclass(kind, type)
         return _with_annotations(obj, _with_slots(obj, made)) if is_class else made
 
@@ -148,6 +156,14 @@ def _with_annotations(kind: Any, made: Any) -> Any:
     else:
         made[2][0]["__annotate__"] = functools.partial(_fail, error)
     return made
+
+
+def _with_submodules(function: FunctionType, made: Any) -> Any:
+    modules = named_submodules(function)
+    if not modules:
+        return made
+    make, args, *rest = made
+    return _rebuild_function, (modules, make, *args), *rest
 
 
 def _fail(error: Exception, _format: int) -> NoReturn:
@@ -201,14 +217,14 @@ class ClassSharingPickler(_ReducingPickler):
 
 
 def dumps(value: Any, reducers: Mapping[type, Callable[[Any], Any]] = _NONE) -> bytes:
-    """Pickle a value, with code that other processes cannot import by value.
+    """Pickle a value; code that other processes cannot import is pickled by value.
 
     Args:
         value: The value.
-        reducers: What instances of classes are pickled as, as in `copyreg`.
+        reducers: Reducers of classes, as in `copyreg`.
 
     Raises:
-        Exception: A part of it cannot be pickled.
+        Exception: A part of the value cannot be pickled.
     """
     file = io.BytesIO()
     if reducers:

@@ -13,7 +13,7 @@ class LargeValue(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Its size in bytes."""
+        """Its size, in bytes."""
         ...
 
     @property
@@ -34,19 +34,19 @@ BlobSink = Callable[[LargeValue], int | None]
 class StoreCodec(Protocol):
     """Encodes functions for a store on disk, and decodes them as members of a module.
 
-    Decoding must run nothing that the bytes name: no pickles. A decoded function is
-    encoded as the same bytes again, in each process, and others that differ for a pass
-    are not.
+    Decoding must not run anything that the bytes name, so pickles are not allowed.
+    Encoding a decoded function must give the same bytes again, in every process.
+    Functions that a pass can tell apart must give different bytes.
     """
 
     def encode(self, function: Any, blob_sink: BlobSink) -> bytes | None:
-        """Return a function as bytes; None if it stays in memory."""
+        """Return a function as bytes; None to keep it in memory."""
         ...
 
     def decode(self, encoded: bytes) -> Any:
         """Return the function that was encoded, with all values in-band.
 
         Raises:
-            Exception: The bytes are damaged, or of another version.
+            Exception: The bytes are damaged, or were written by another version.
         """
         ...

@@ -38,8 +38,9 @@ def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
 
     Args:
         key: The key, such as `relay.FuseOps.max_depth`.
-        kind: The type of its values: bool, int, float, str, list, dict, or a dataclass
-            or `msgspec.Struct` for an option with fields, whose value may be a dict.
+        kind: The type of its values: bool, int, float, str, list, dict, or, for an
+            option with fields, a dataclass or `msgspec.Struct`. The value of the latter
+            may be a dict.
         doc: Its documentation, a phrase.
 
     Raises:
@@ -52,7 +53,7 @@ def register_config_option(key: str, kind: type, doc: str = "") -> ConfigOption:
 
 
 def list_config_options() -> Mapping[str, ConfigOption]:
-    """Return the registered options by key."""
+    """Return the registered options, by key."""
     _options.load_missing(*_options.missing)
     return MappingProxyType(_options)
 
@@ -194,18 +195,20 @@ class Optimizations(msgspec.Struct, frozen=True):
     """The value of the option `parpass.optimizations`; all are on by default.
 
     Attributes:
-        stages: Passes up to the next one that needs all functions form a stage: a
-            worker runs them on a function one after the other. Off, each is a stage.
-        local_small_stages: Stages whose functions take longer to send than to run are
-            run in the coordinator.
-        batches: Small functions are encoded in batches, shared parts once.
-        retained_bytes: Functions stay encoded from one stage to the next.
-        stable_signatures: A pass that reads the type of another function gets the one
-            at the beginning of the stage; if it changed, the pass is run again.
-        large_value_bytes: Values of this size or more are sent out-of-band. A very
-            large number sends all in-band.
-        cached_analyses: Results of analyses are reused, and of passes that are stored
-            with a function: in Relay, that it is typed.
+        stages: Group passes into stages, up to the next pass that needs all functions.
+            A worker runs all passes of a stage on a function. If off, each pass is a
+            stage.
+        local_small_stages: Run a stage in the coordinator if sending its functions
+            takes longer than running it.
+        batches: Encode small functions in batches, and shared parts once.
+        retained_bytes: Keep functions encoded between stages.
+        stable_signatures: Give a pass that reads the type of another function the type
+            at the beginning of the stage, and run the pass again if the type has
+            changed.
+        large_value_bytes: Send values of at least this size out-of-band. A very large
+            number sends all values in-band.
+        cached_analyses: Reuse results of analyses, and the results of passes that
+            functions store: in Relay, their types.
     """
 
     stages: bool = True

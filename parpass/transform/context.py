@@ -38,27 +38,26 @@ class PassContext:
     """The settings of passes: which of them run, their options, their instruments.
 
     `with PassContext(opt_level=3):` makes it the current context. The current context
-    is a context variable: a trio or asyncio task inherits that of its parent, and
-    entering a context in a task has no effect outside of it. Nested contexts are not
-    merged; the innermost one applies.
+    is a context variable: a trio or asyncio task inherits it from its parent, and
+    entering a context in a task has no effect outside. Nested contexts are not merged;
+    the innermost one applies.
 
     Args:
-        opt_level: A `Sequential` runs the passes of this level and below. Any int, as
-            in TVM: at 9 all shipped passes run, and those of the program up to that
-            level.
-        required_pass: Names of passes that run at any level, and that no instrument can
-            veto.
+        opt_level: A `Sequential` runs passes up to this level. Any int, as in TVM. At 9
+            all bundled passes run, and your own up to that level.
+        required_pass: Names of passes that run at any level; instruments cannot veto
+            them.
         disabled_pass: Names of passes that do not run; overrides `required_pass`.
         instruments: Called around each pass, in this order.
-        config: Values of registered options by key.
+        config: Values of registered options, by key.
 
     Attributes:
-        memory: What the memory of passes is added to, while `measuring_memory` measures
-            it; else empty.
+        memory: The memory of passes, while `measuring_memory` measures it; otherwise
+            empty.
 
     Raises:
-        ArgumentError: An argument is of the wrong kind.
-        ConfigError: An option is unknown or its value ill-typed.
+        ArgumentError: An argument is of the wrong type.
+        ConfigError: An option is unknown, or its value has the wrong type.
     """
 
     def __init__(
@@ -134,9 +133,9 @@ class PassContext:
 
     @property
     def diag_ctx(self) -> DiagnosticContext | None:
-        """The diagnostics of the running pass, into which it emits.
+        """The diagnostics of the running pass, which it can add to.
 
-        Outside of passes: those of the last pass that emitted any, or None.
+        Outside of passes: the diagnostics of the last pass that emitted any, or None.
         """
         recorder = current_recorder()
         return self._diag_ctx if recorder is None else recorder.diag_ctx
@@ -156,15 +155,16 @@ class PassContext:
     ) -> ResultT:
         """Return the result of an analysis of a function or a module.
 
-        It is computed unless it is known from this or an earlier pass of the run; see
-        `analysis`. The caller must not change it. Outside of passes it is computed.
+        The result is computed unless it is known from this pass or an earlier pass of
+        the run; see `analysis`. Do not change it. Outside of passes it is always
+        computed.
 
         Args:
-            of: The analysis: a function with the decorator `@analysis`.
+            of: The analysis: a function decorated with `@analysis`.
             unit: The function or module.
 
         Raises:
-            ArgumentError: It is no analysis.
+            ArgumentError: `of` is not an analysis.
             Exception: The analysis raised it.
         """
         recorder = current_recorder()
@@ -175,10 +175,10 @@ class PassContext:
         return manager.get(of, unit, self)
 
     def count(self, counter: str, amount: int = 1) -> None:
-        """Add to a counter of the running pass; no effect outside of passes.
+        """Add to a counter of the running pass; a no-op outside of passes.
 
-        The sums over all functions are in `statistics` under the pass's name, in serial
-        and in parallel runs alike.
+        `statistics` has the sums over all functions under the pass's name. They are the
+        same in serial and parallel runs.
         """
         recorder = current_recorder()
         if recorder is not None:
@@ -188,7 +188,7 @@ class PassContext:
     def remarks_enabled(self) -> bool:
         """Whether remarks are recorded: an instrument has the hook `on_remark`.
 
-        Passes need not ask, unless what they say takes long to find out.
+        Check it only if a remark takes long to compute.
         """
         enabled = self._remarks_enabled
         if enabled is None:
@@ -214,23 +214,24 @@ class PassContext:
         function: str | None = None,
         **values: Any,
     ) -> None:
-        """Tell the instruments what the running pass did, missed or found.
+        """Record what the running pass did, missed or found, for the instruments.
 
-        No effect outside of passes, and where `remarks_enabled` is False.
+        A no-op outside of passes, and if `remarks_enabled` is False.
 
         Args:
             kind: A `RemarkKind`, or `'passed'`, `'missed'`, `'analysis'`.
-            message: What is so; in a line, without a full stop. Of a longer one the
-                first 2,000 characters are kept.
+            message: The finding, in one line without a full stop. Only the first 2,000
+                characters are kept.
             span: The place in the program.
-            name: What tools sort by, such as `NotFused`; by default the kind.
-            function: What it is about, for a module pass; by default the function that
-                the pass is on.
-            values: What was looked at. What is neither string, number, truth value nor
-                None is kept as its text, bounded as the message.
+            name: A key for tools to sort by, such as `NotFused`; by default the kind.
+            function: The function that a module pass refers to; by default the function
+                that the pass runs on.
+            values: The values that the finding is based on. Strings, numbers, bools and
+                None are kept; other values are kept as text of at most 2,000
+                characters.
 
         Raises:
-            ArgumentError: There is no such kind.
+            ArgumentError: `kind` is not a kind of remark.
         """
         kind = remark_kind(kind)
         recorder = current_recorder() if self.remarks_enabled else None
@@ -249,23 +250,23 @@ class PassContext:
 
     @property
     def statistics(self) -> dict[str, Counter[str]]:
-        """The counters of the passes that have ended, by name of pass.
+        """The counters of the passes that have ended, by pass name.
 
-        Empty in the body of a function pass, as it may run before others have ended.
+        Empty in the body of a function pass, which may run before others have ended.
         """
         return {} if inside_function_pass() else self._statistics
 
     @property
     def function_statistics(self) -> dict[str, dict[str, Counter[str]]] | None:
-        """The counters of each function, by name of pass, then of function.
+        """The counters of each function, by pass name and function name.
 
-        None unless they are kept apart, since `keep_function_statistics`. Those of
-        module passes are in `statistics` alone.
+        None until `keep_function_statistics` is called. Counters of module passes are
+        only in `statistics`.
         """
         return self._function_statistics
 
     def keep_function_statistics(self) -> None:
-        """Keep the counters of functions apart, too, from now on."""
+        """Keep counters by function, too, from now on."""
         if self._function_statistics is None:
             self._function_statistics = {}
 
@@ -286,14 +287,15 @@ class PassContext:
         ]
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
-        """Exit the instruments and enter these in their place.
+        """Exit the current instruments and enter these in their place.
 
-        If an exit hook raises, all are exited nevertheless and the list is empty, so
-        that an instrument that always fails is removed, too. If an enter hook raises,
-        the new ones are in the list but not entered, as when entering a context fails.
+        If an exit hook raises, all instruments are exited nevertheless and the list is
+        empty; you can thus remove an instrument that always fails. If an enter hook
+        raises, the new instruments are listed but not entered, as when entering a
+        context fails.
 
         Raises:
-            PassContextError: This is the body of a function pass.
+            PassContextError: Called in the body of a function pass.
         """
         if inside_function_pass():
             raise PassContextError(
@@ -315,7 +317,7 @@ class PassContext:
         It is entered and exited; the others stay entered.
 
         Raises:
-            ArgumentError: It is no instrument.
+            ArgumentError: The argument is not an instrument.
         """
         (new,) = checked_instruments([instrument])
         enter_instruments([new])
@@ -331,7 +333,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """Return the innermost entered context, else a default one.
+        """Return the innermost entered context, or a default one.
 
         Each contextvars context has its own default.
         """
@@ -346,7 +348,7 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """Return the registered options by key, each with the name of its type."""
+        """Return the registered options, by key, each with the name of its type."""
         options = list_config_options().items()
         return {key: {"type": option.kind.__name__} for key, option in options}
 

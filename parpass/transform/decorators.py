@@ -168,21 +168,21 @@ def module_pass(
 ) -> Any:
     """Make a module pass from a callable `(mod, ctx) -> mod`, or from a class.
 
-    A class has a method `transform_module(self, mod, ctx)` and gives a class of passes
-    with the same constructor. Without a first argument this is a decorator.
+    The class must have a method `transform_module(self, mod, ctx)`; it becomes a pass
+    class with the same constructor. Without a first argument this is a decorator.
 
     Args:
         pass_func: The callable (it may be `async`) or the class.
-        opt_level: The level from which on a `Sequential` runs the pass.
+        opt_level: The lowest level at which a `Sequential` runs the pass.
         name: The name; by default that of the callable or class.
         required: Names of passes to run before it.
-        preserves: The analyses that are the same after it; see `analysis`.
+        preserves: The analyses that stay valid after it; see `analysis`.
         cacheable: Whether a function cache may keep its results, or a version; see
             `Pass`.
 
     Raises:
         ValueError: `opt_level` is missing.
-        ArgumentError: Another argument is of the wrong kind.
+        ArgumentError: Another argument is of the wrong type.
     """
     kinds = ModulePassOfCallable, ModulePassOfClass
     about = opt_level, name, required, preserves, cacheable, "module"
@@ -235,8 +235,8 @@ def function_pass(
 ) -> Any:
     """Make a function pass from a callable `(func, mod, ctx) -> func`, or a class.
 
-    A class has a method `transform_function(self, func, mod, ctx)`. See `module_pass`
-    for the arguments and errors.
+    The class must have a method `transform_function(self, func, mod, ctx)`. See
+    `module_pass` for the arguments and errors.
     """
     kinds = FunctionPassOfCallable, FunctionPassOfClass
     about = opt_level, name, required, preserves, cacheable, "function"

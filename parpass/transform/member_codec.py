@@ -89,16 +89,20 @@ class MemberCodec:
 
     def encode(self, function: Any) -> bytes:
         """Pickle a function without its module."""
-        if type(function).__module__ != "__main__":
-            return self._dump(pickle.Pickler, function)
+        if not by_value.is_by_value(type(function)):
+            return self.encode_by_name(function)
         # It loads cloudpickle, which takes longer than all other imports here.
         from parpass.transform.code_pickler import dumps
 
-        return dumps(function, dict.fromkeys(self._types, self._reduce))
+        return dumps(function, self._reducers())
+
+    def encode_by_name(self, function: Any) -> bytes:
+        """Pickle a function whose class has a name in an imported module."""
+        return self._dump(pickle.Pickler, function)
 
     def open_encoder(self) -> BatchEncoder:
         """Return an encoder of a batch, in which classes by value are once."""
-        return BatchEncoder(self, dict.fromkeys(self._types, self._reduce))
+        return BatchEncoder(self, self._reducers())
 
     def open_decoder(self, encoded: bytes | memoryview, mod: Any) -> Callable[[], Any]:
         """Return what decodes the functions of a batch one by one."""
@@ -120,7 +124,7 @@ class MemberCodec:
         """
         if self._code is None:
             try:
-                return self._dump(pickle.Pickler, function)
+                return self.encode_by_name(function)
             except (pickle.PicklingError, AttributeError):
                 self._code = []
         return self._dump(self._code_pickler, function)
@@ -128,8 +132,7 @@ class MemberCodec:
     def _dump(self, kind: Callable[..., pickle.Pickler], function: Any) -> bytes:
         file = io.BytesIO()
         pickler = kind(file, _PROTOCOL)
-        reducers = dict.fromkeys(self._types, self._reduce)
-        pickler.dispatch_table = {**copyreg.dispatch_table, **reducers}
+        pickler.dispatch_table = {**copyreg.dispatch_table, **self._reducers()}
         pickler.dump(function)
         return file.getvalue()
 
@@ -155,6 +158,10 @@ class MemberCodec:
         if number == len(self._code):
             self._code.append(code)
         return _code_of_member, (number,)
+
+    def _reducers(self) -> Mapping[type, Callable[[Any], Any]]:
+        """Return what objects of the classes of modules are pickled by."""
+        return dict.fromkeys(self._types, self._reduce)
 
     def _reduce(self, value: Any) -> Any:
         """Return what an object of the class of a module is pickled as."""
@@ -191,8 +198,8 @@ class BatchEncoder:
 
     def __call__(self, function: Any) -> bytes:
         """Return a function as bytes."""
-        if type(function).__module__ != "__main__":
-            return self._codec.encode(function)
+        if not by_value.is_by_value(type(function)):
+            return self._codec.encode_by_name(function)
         # It loads cloudpickle, which takes longer than all other imports here.
         from parpass.transform.code_pickler import ClassSharingPickler
 
@@ -202,7 +209,7 @@ class BatchEncoder:
 
     def _share(self, kind: type[Any]) -> int | tuple[bytes] | None:
         """Return the number of a class, or the class as bytes the first time."""
-        if getattr(kind, "__module__", None) != "__main__":
+        if not by_value.is_by_value(kind):
             return None
         number = self._numbers.get(id(kind))
         if number is not None:

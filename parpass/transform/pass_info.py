@@ -12,12 +12,12 @@ from parpass.errors import ArgumentError
 
 
 class PassInfo(msgspec.Struct, frozen=True, eq=False, weakref=True):
-    """The name, level and needs of a pass; read-only, equal only to itself.
+    """The name, level and requirements of a pass; read-only, compared by identity.
 
     Attributes:
-        opt_level: The level of a context from which on a `Sequential` runs the pass;
-            any int, so that a program's passes may be kept for a level of its own.
-        name: The name, by which contexts enable and disable it.
+        opt_level: The lowest level at which a `Sequential` runs the pass. Any int, so
+            you can reserve a level for your own passes.
+        name: The name by which contexts enable and disable it.
         required: Names of the passes that a `Sequential` runs before it.
     """
 

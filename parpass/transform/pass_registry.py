@@ -28,13 +28,14 @@ _keys: ReplicatedTable[str, None] = ReplicatedTable("key of a pass")
 def register_pass(key: str) -> Callable[[FactoryT], FactoryT]:
     """Register a pass class, a factory or a pass under a key; a decorator.
 
-    The last part of the key is the name by which pipelines and `required` find it.
-    TVM's keys are `transform.NAME` and `relay._transform.NAME`; what `register_func`
-    registers under such a key is taken for a factory of passes, too. Put above
-    `@function_pass(...)` this registers the pass that that makes.
+    Pipelines and `required` find it by the last part of the key. TVM's keys are
+    `transform.NAME` and `relay._transform.NAME`; a function registered by
+    `register_func` under such a key also counts as a factory of passes. Placed above
+    `@function_pass(...)`, this registers the resulting pass.
 
-    Keys tell whose a pass is: of parpass's passes those that TVM has bear TVM's keys,
-    and for loops `tir.transform.NAME`; the others are `parpass.NAME`.
+    The key shows where a pass comes from. Of parpass's own passes, those that TVM has
+    use TVM's keys, and loop passes use `tir.transform.NAME`; the others use
+    `parpass.NAME`.
 
     Raises:
         ArgumentError: The key is taken.
@@ -74,7 +75,7 @@ class ConstantFactory:
 def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted.
 
-    By default the modules with declared functions are imported first.
+    By default, modules that declare passes are imported first.
     """
     return {_short_name(key): made for key, made in _factories(declared=declared)}
 
@@ -163,14 +164,14 @@ def _factories(
 
 
 def create_pass(name: str, options: Mapping[str, Any] | None = None) -> Pass:
-    """Return a new pass by its name, by its whole key, or as TVM names it in an IR.
+    """Return a new pass by its name, by its full key, or by TVM's name for it.
 
-    TVM's name `tir.Simplify` is for the key `tir.transform.Simplify`.
+    TVM's name `tir.Simplify` stands for the key `tir.transform.Simplify`.
 
     Raises:
-        UnknownPassError: There is none; the message has the nearest names.
-        ArgumentError: The pass does not take these options, or what is registered
-            under that name gives no pass.
+        UnknownPassError: No pass has this name; the message suggests the nearest names.
+        ArgumentError: The pass does not accept these options, or the object registered
+            under that name does not return a pass.
     """
     factory = pass_factory(name)
     if factory is None:
@@ -229,7 +230,7 @@ class PrintIR(ModulePass):
     """Print the module to standard error and return it unchanged.
 
     Args:
-        header: Comes first, to tell several printings apart.
+        header: Printed first, to tell several printings apart.
     """
 
     pass_info = PassInfo(opt_level=0, name="PrintIR")

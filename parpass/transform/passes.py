@@ -29,10 +29,10 @@ ModT = TypeVar("ModT")
 
 
 class Pass:
-    """The base of passes.
+    """The base class of passes.
 
-    A subclass sets `pass_info` and keeps its options as attributes. It keeps no state
-    between runs: what a function pass writes to itself in a worker does not come back.
+    A subclass sets `pass_info` and keeps its options as attributes. Keep no state
+    between runs: attributes that a function pass sets in a worker do not come back.
     """
 
     pass_info: PassInfo
@@ -71,10 +71,10 @@ class Pass:
 
     @property
     def info(self) -> PassInfo:
-        """The name, level and needs of this pass.
+        """The name, level and requirements of this pass.
 
         Raises:
-            ArgumentError: It has no `pass_info`, or that is none.
+            ArgumentError: The pass has no `pass_info`, or it is not a `PassInfo`.
         """
         info: object = getattr(self, "pass_info", None)
         if isinstance(info, PassInfo):
@@ -174,6 +174,10 @@ def holders_of(step: object) -> list[Any]:
     return found
 
 
+def step_names(steps: Iterable[Pass]) -> list[str]:
+    return [step.info.name for step in steps]
+
+
 def declared(step: object, name: str) -> Any:
     """Return an attribute that is None unless a pass, or what it wraps, sets it."""
     value = getattr(step, name, None)
@@ -221,43 +225,42 @@ class _Functionwise(Pass, PassLimits):
 
 
 class FunctionPass(_Functionwise):
-    """A pass that sees one function at a time, and so can run on many at once.
+    """A pass that sees one function at a time, so that many can run at once.
 
-    It sees functions of one kind, `function_kind`. Those that the IR marks as not to be
-    optimised are left alone. After it the IR's restoring pass runs: for Relay,
-    InferType.
+    It sees functions of one kind, `function_kind`, and skips those that the IR marks as
+    not to be optimised. The IR's restoring pass runs after it: in Relay, InferType.
     """
 
 
 class FunctionwisePass(ModulePass, _Functionwise):
-    """A module pass whose whole effect is one step on each function by itself.
+    """A module pass that performs one independent step on each function.
 
-    It runs in parallel like a function pass, but on all functions of its kind, and the
-    restoring pass does not follow it. Relay's InferType is one.
+    It runs in parallel like a function pass, but on all functions of its kind, and
+    without the restoring pass after it. Relay's InferType is one.
     """
 
     is_functionwise = True
 
     def transform_module(self, mod: Any, ctx: PassContext) -> Any:
-        """Return the new module: this pass, called on `mod` under these settings."""
+        """Return the new module: call this pass on `mod` under these settings."""
         with in_force(ctx):
             return self(mod)
 
 
 class Sequential(Pass):
-    """Passes in order, itself a pass.
+    """A sequence of passes that is itself a pass.
 
-    It asks the current context which of its direct children are enabled, and runs what
-    an enabled child requires before it.
+    It asks the current context which of its direct children are enabled, and runs an
+    enabled child's requirements before it.
 
     Args:
         passes: The passes.
-        opt_level: Its own level, which counts when it is nested in another Sequential.
+        opt_level: Its own level, which applies if it is nested in another Sequential.
         name: Its name.
-        required: Names of passes to run before it, when it is nested.
+        required: Names of passes to run before it, if it is nested.
 
     Raises:
-        ArgumentError: `passes` is no list, or holds something that is no pass.
+        ArgumentError: `passes` is not a list, or contains something that is not a pass.
     """
 
     def __init__(

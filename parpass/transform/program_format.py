@@ -20,15 +20,15 @@ class ReductionPattern(Protocol):
 
     @property
     def many(self) -> bool:
-        """Whether removing several items at once is tried."""
+        """Whether to try removing several items at once."""
         ...
 
     def items(self, mod: Any) -> Sequence[Any]:
-        """Return the removable items, those with the largest effect first."""
+        """Return the removable items, the most effective ones first."""
         ...
 
     def without(self, mod: Any, items: Sequence[Any]) -> Any:
-        """Return the module without some of its items; `mod` if that is no change."""
+        """Return the module without some of its items; `mod` if nothing changes."""
         ...
 
 
@@ -38,8 +38,8 @@ class ProgramFormat(ABC):
     Attributes:
         ir_name: The IR's name for `--ir` and in reproducers; empty if its programs
             cannot be parsed.
-        suffixes: The suffixes of files with such programs, such as `.relay`.
-        line_comment: What begins a comment that the end of its line ends.
+        suffixes: The file suffixes of such programs, such as `.relay`.
+        line_comment: The prefix of comments that extend to the end of the line.
     """
 
     ir_name: str = ""
@@ -49,7 +49,7 @@ class ProgramFormat(ABC):
     def parse(self, text: str, source_name: str) -> Any:
         """Parse a module; `source_name` is the name of the text in diagnostics.
 
-        Any exception is reported as a parse error; the diagnostics of a `ParseError`
+        Any exception is reported as a parse error. The diagnostics of a `ParseError`
         are shown with their places.
         """
         del text, source_name
@@ -62,8 +62,8 @@ class ProgramFormat(ABC):
     def astext(self, mod: Any, *, show_meta_data: bool = True) -> str:
         """Return a module as text that `parse` reads.
 
-        Without `show_meta_data`, large parts that a reader does not need, such as
-        weights, are left out.
+        Without `show_meta_data`, large parts that readers do not need, such as weights,
+        are omitted.
         """
         del show_meta_data
         return str(mod)
@@ -71,22 +71,25 @@ class ProgramFormat(ABC):
     def reduction_patterns(self) -> Sequence[ReductionPattern]:
         """Return the reduction patterns besides the removal of whole functions.
 
-        Those with the largest effect come first.
+        The most effective ones come first.
         """
         return ()
 
     @abstractmethod
     def module_size(self, mod: Any) -> tuple[int, ...]:
-        """Return the size of a module; tuples are compared, the first number first."""
+        """Return the size of a module; tuples are compared element by element."""
         ...
 
 
 def first_difference(one: str, other: str) -> str | None:
     """Return the first line in which two texts differ; None if they are equal."""
-    pairs = zip_longest(one.splitlines(), other.splitlines(), fillvalue="")
+    lines = one.splitlines(keepends=True), other.splitlines(keepends=True)
+    pairs = zip_longest(*lines, fillvalue="")
     for number, (left, right) in enumerate(pairs, 1):
         if left != right:
-            return f"line {number}: '{left.strip()}' and '{right.strip()}'"
+            if left.strip() != right.strip():
+                left, right = left.strip(), right.strip()
+            return f"line {number}: {left!r} and {right!r}"
     return None
 
 

@@ -30,7 +30,7 @@ def observed(
 ) -> Observed:
     """Return what a run takes where all costs as they are said to."""
     there, back = functions * size, functions * size * changed
-    packing = functions * COSTS.packing(size)
+    encoding = functions * COSTS.encoding(size)
     accepting = functions * COSTS.accepting(size, changed=changed)
     working = functions * (COSTS.work + size * COSTS.work_byte)
     return Observed(
@@ -38,8 +38,8 @@ def observed(
         there,
         back,
         jobs,
-        COSTS.stage + packing + accepting + jobs * COSTS.send,
-        packing,
+        COSTS.stage + encoding + accepting + jobs * COSTS.send,
+        encoding,
         COSTS.load + working + jobs * COSTS.job,
         changed,
     )
@@ -60,7 +60,7 @@ def test_costs_are_found_again_in_what_runs_took():
 def test_no_cost_is_below_nothing_whatever_the_noise():
     runs = [
         observed(4000, 270, 8),
-        replace(observed(1000, 270, 6), coordinator=1.0, worker=1.0, packing=1.0),
+        replace(observed(1000, 270, 6), coordinator=1.0, worker=1.0, encoding=1.0),
         observed(100, 4300, 7),
         observed(250, 270, 90),
         replace(observed(1000, 270, 9, changed=True), coordinator=0.0),

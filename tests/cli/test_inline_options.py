@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from parpass.cli.group import SHIPPED, main
+from parpass.cli.options.syntax import Command
+from parpass.cli.options.written import ALIASES
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
@@ -16,7 +18,6 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 # Options of other commands, by pages that name them alone, and by their beginnings.
 _OF_OTHERS = {
-    "command.md": ("--mlir-",),  # mlir-opt of MLIR, beside ours
     "executors.md": ("--rows",),
     "frozen-programs.md": (  # of PyInstaller, cx_Freeze and Nuitka
         "--exclude-module",
@@ -43,10 +44,14 @@ _OF_OTHERS = {
 
 def _options(command: click.Command) -> set[str]:
     ctx = click.Context(command)
+    others = ALIASES if isinstance(command, Command) else ()
     return {
-        name
-        for param in command.get_params(ctx)
-        for name in (*param.opts, *param.secondary_opts)
+        *others,
+        *(
+            name
+            for param in command.get_params(ctx)
+            for name in (*param.opts, *param.secondary_opts)
+        ),
     }
 
 

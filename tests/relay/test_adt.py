@@ -128,7 +128,7 @@ def test_patterns_in_each_other_are_bounded():
     pattern: Pattern = PatternWildcard()
     for _ in range(MAX_NESTING):
         pattern = PatternTuple([pattern])
-    with pytest.raises(SizeLimitError, match="by a match of its own"):
+    with pytest.raises(SizeLimitError, match="in a separate match"):
         PatternTuple([pattern])
 
 

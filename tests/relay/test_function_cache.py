@@ -76,6 +76,27 @@ def test_results_of_earlier_processes_are_those_of_a_serial_run(
         check_relay(pipeline, mod, lambda: [Blind()], calls, POOLED)
 
 
+@given(mod=modules())
+@examples(10)
+def test_a_result_that_is_recalled_brings_the_digest_that_it_has(
+    folder: Path, mod: IRModule
+):
+    def run(before: IRModule, pipeline: str) -> tuple[IRModule, dict[str, Any]]:
+        cache = FunctionCache(folder)  # as another process has it
+        with open_runner(workers=0, cache=cache) as runner:
+            after = runner.run_sync(before, pipeline)
+        functions = before if pipeline == "InferType" else after
+        names = functions.functions_by_name
+        return after, {name: cache.digests.get(one) for name, one in names.items()}
+
+    run(mod, PIPELINE)
+    made, brought = run(mod, PIPELINE)
+    _, digested = run(made, "InferType")
+    for name, function in made.functions_by_name.items():
+        if function is not mod[name]:
+            assert brought[name].digest == digested[name].digest
+
+
 class PooledCalls:
     """Runs pipelines by single calls, which share their workers."""
 

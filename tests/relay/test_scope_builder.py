@@ -62,7 +62,7 @@ def test_what_is_out_of_order_is_an_error_that_says_what_is_expected() -> None:
         builder.get()
     with builder.else_scope():
         builder.ret(x)
-    with pytest.raises(ScopeBuilderError, match="has its value already"):
+    with pytest.raises(ScopeBuilderError, match="already has a value"):
         builder.ret(x)
     with pytest.raises(IRTypeError, match="a name and a type"):
         ScopeBuilder().let(("a",), x)  # pyright: ignore[reportArgumentType]

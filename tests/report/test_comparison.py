@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.errors import ArgumentError
-from parpass.report.comparison import Verdict, compare_profiles
+from parpass.report.comparison import ChangeKind, compare_profiles
 from parpass.report.profile import Profile, RunProfile
 from parpass.transform.capture.pass_memory import PassMemory
 
@@ -25,15 +25,15 @@ def profile(*seconds: float, name: str = "A", **more: object) -> Profile:
 @pytest.mark.parametrize(
     ("before", "after", "verdict"),
     [
-        ([1.0, 1.1, 1.2, 1.0, 1.1], [1.15, 1.1, 1.2, 1.1, 1.3], Verdict.NOISE),
-        ([1.0, 1.1, 1.2, 1.0, 1.1], [1.6, 1.5, 1.4, 1.5, 1.5], Verdict.SLOWER),
-        ([1.0, 1.1, 1.2, 1.0, 1.1], [0.6, 0.5, 0.4, 0.5, 0.5], Verdict.FASTER),
-        ([9.0, 1.0, 1.0, 1.1, 1.0], [9.5, 1.0, 1.0, 1.0, 1.1], Verdict.SAME),
-        ([1.0, 1.0], [1.1, 1.1, 1.1], Verdict.SLOWER),  # of two, none is known
+        ([1.0, 1.1, 1.2, 1.0, 1.1], [1.15, 1.1, 1.2, 1.1, 1.3], ChangeKind.NOISE),
+        ([1.0, 1.1, 1.2, 1.0, 1.1], [1.6, 1.5, 1.4, 1.5, 1.5], ChangeKind.SLOWER),
+        ([1.0, 1.1, 1.2, 1.0, 1.1], [0.6, 0.5, 0.4, 0.5, 0.5], ChangeKind.FASTER),
+        ([9.0, 1.0, 1.0, 1.1, 1.0], [9.5, 1.0, 1.0, 1.0, 1.1], ChangeKind.SAME),
+        ([1.0, 1.0], [1.1, 1.1, 1.1], ChangeKind.SLOWER),  # of two, none is known
     ],
 )
 def test_a_change_counts_if_it_is_more_than_the_noise(
-    before: list[float], after: list[float], verdict: Verdict
+    before: list[float], after: list[float], verdict: ChangeKind
 ):
     found = compare_profiles(profile(*before), profile(*after), NAMES)
     assert [one.verdict for one in (found.run, *found.passes)] == [verdict] * 2
@@ -45,7 +45,10 @@ def test_the_other_way_round_all_is_reversed(before: list[float], after: list[fl
     there = compare_profiles(profile(*before), profile(*after), NAMES).run
     back = compare_profiles(profile(*after), profile(*before), NAMES).run
     assert (there.difference, there.noise) == (-back.difference, back.noise)
-    swapped = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+    swapped = {
+        ChangeKind.SLOWER: ChangeKind.FASTER,
+        ChangeKind.FASTER: ChangeKind.SLOWER,
+    }
     assert there.verdict == swapped.get(back.verdict, back.verdict)
 
 
@@ -54,7 +57,7 @@ def test_a_profile_does_not_differ_from_itself(seconds: list[float]):
     one = profile(*seconds)
     found = compare_profiles(one, one, NAMES)
     changes = [found.run, *found.passes, *found.functions]
-    assert {change.verdict for change in changes} == {Verdict.SAME}
+    assert {change.verdict for change in changes} == {ChangeKind.SAME}
     assert not found.counters
     assert not found.notes
     assert not found.slower_than(0)
@@ -65,10 +68,10 @@ def test_the_largest_changes_come_first_slower_or_faster():
     new = RunProfile(3.0, {"A": 1.1, "B": 0.1, "D": 0.5})
     found = compare_profiles(profile(runs=[old]), profile(runs=[new]), NAMES)
     assert [(one.name, one.verdict) for one in found.passes] == [
-        ("C", Verdict.ONLY_BEFORE),
-        ("B", Verdict.FASTER),
-        ("D", Verdict.ONLY_AFTER),
-        ("A", Verdict.SLOWER),
+        ("C", ChangeKind.ONLY_BEFORE),
+        ("B", ChangeKind.FASTER),
+        ("D", ChangeKind.ONLY_AFTER),
+        ("A", ChangeKind.SLOWER),
     ]
     assert [one.percent for one in found.passes][1:3] == [pytest.approx(-90), None]
 
@@ -114,13 +117,13 @@ def test_memory_is_compared_where_both_have_it_and_never_slow():
 
     found = compare_profiles(taking(1000, 1000, 1100), taking(2000, 2100, 2000), NAMES)
     assert [(one.name, one.verdict) for one in found.memory] == [
-        ("A", Verdict.MORE),
-        ("B", Verdict.SAME),
+        ("A", ChangeKind.MORE),
+        ("B", ChangeKind.SAME),
     ]
     assert (found.memory[0].before, found.memory[0].difference) == (1000, 1000)
     assert not found.slower_than(0)
     back = compare_profiles(taking(2000), taking(1000), NAMES)
-    assert (back.memory[0].verdict, back.memory[0].noise) == (Verdict.LESS, None)
+    assert (back.memory[0].verdict, back.memory[0].noise) == (ChangeKind.LESS, None)
 
     found = compare_profiles(profile(1.0), taking(1000), NAMES)
     assert not found.memory

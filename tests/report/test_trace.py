@@ -224,8 +224,9 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
     file = tmp_path / "out.json"
     tracing, trace = Tracing(), TraceFile(file)
     tracing.sinks.append(trace.write)
-    run = RunRecorder(tracing.timeline.origin)
-    tracer = Tracer(tracing.timeline.origin, tracing, run)
+    start = time.perf_counter()
+    run = RunRecorder(start)
+    tracer = Tracer(start, tracing, run)
     tracer.run_began(2, None)
     began = time.perf_counter()
     for one in (run, tracer):

@@ -48,8 +48,8 @@ PIPELINE = Sequential([Increase(), Same(), Increase(), Increase()])
 MOD = Faulty({"f": Fun(1), "g": Fun(2), "h": Fun(3)})
 
 # What the methods may give that a run checks, as messages say it.
-A_MODULE = "a module, of which 'is_module' says that it is one,"
-A_FUNCTION = "a function, of which 'is_function' says that it is one,"
+A_MODULE = "a module that 'is_module' accepts"
+A_FUNCTION = "a function that 'is_function' accepts"
 EXPECTED = {
     "functions": "a mapping of functions by name",
     "with_functions": A_MODULE,
@@ -220,7 +220,7 @@ def test_what_a_method_raises_is_raised_with_a_note_of_it():
 
 
 STRANGE = (
-    "a function, of which 'is_function' says that it is one,( for 'bad')? from "
+    "a function that 'is_function' accepts( for 'bad')? from "
     "'functions', got str 'text'"
 )
 
@@ -270,7 +270,7 @@ def test_a_pass_that_does_not_mind_gets_it_in_every_kind_of_run(runner: Runner):
 
 def test_an_adapter_that_knows_no_function_is_to_blame_and_not_the_pass():
     register_adapter(Faulty, FaultyAdapter("is_function", gives=False))
-    told = "of which 'is_function' says that it is one, for 'f' from 'functions', got F"
+    told = "a function that 'is_function' accepts for 'f' from 'functions', got F"
     with pytest.raises(AdapterError, match=told):
         PIPELINE(MOD)
     register_adapter(Faulty, FaultyAdapter("is_module", gives=False))
@@ -298,7 +298,7 @@ def test_attributes_are_looked_at_when_an_adapter_is_registered():
     wrong: Any = FaultyAdapter
     with pytest.raises(
         ArgumentError,
-        match=r"got class FaultyAdapter; make one, as in FaultyAdapter\(\)",
+        match=r"got class FaultyAdapter; create one: FaultyAdapter\(\)",
     ):
         register_adapter(Faulty, wrong)
     kind: Any = MOD

@@ -232,7 +232,7 @@ def test_the_contract_check_finds_a_pass_that_changes_another_function(runner: R
     context = PassContext(config={"parpass.check_contract": True})
     made = runner.run_sync(module(), [Append(), DropNops()], context=context)
     assert made.texts() == [f"{name}: add mul add mul" for name in "abc"]
-    with pytest.raises(ContractError, match="changed function 'b', that it was given"):
+    with pytest.raises(ContractError, match="changed function 'b' of its input in"):
         runner.run_sync(module(), [Spoil()], context=context)
 
 
@@ -254,7 +254,7 @@ def test_with_functions_that_changes_its_module_is_refused_and_changes_nothing(
     for run in runs_of(runner):
         given = module(InPlaceMod)
         before = given.texts()
-        words = "expected a new module.* from 'with_functions', got InPlaceMod; make a"
+        words = "expected a new module.* from 'with_functions', got InPlaceMod; put the"
         with pytest.raises(AdapterError, match=words):
             run(Sequential(PASSES), given)
         assert given.texts() == before

@@ -224,6 +224,36 @@ assert {one.values[1] for one in made.functions.values()} == {3}
 print("done")
 """
 
+# What only code within a pass names of a package is loaded by no worker on its own.
+SUBMODULES = """
+import wsgiref.headers, wsgiref.util, wsgiref.validate, xml.dom.minidom
+import xml.sax.saxutils
+
+def around(module):
+    return lambda: module.sax.saxutils.escape("<").count(";")
+
+class Use(FunctionPass):
+    pass_info = PassInfo(0, "Use")
+    escaped = staticmethod(around(xml))
+
+    def transform_function(self, func, mod, ctx, servers=wsgiref):
+        def inner():
+            return xml.dom.minidom.parseString("<a/>").documentElement.tagName
+        class Nested:
+            shifted = staticmethod(lambda: wsgiref.util.guess_scheme({}))
+        [valid] = [servers.validate.validator.__name__ for _ in "a"]
+        made = [inner(), Nested.shifted(), valid, *(
+            str(wsgiref.headers.Headers([])) for _ in "a")]
+        values = *func.values, *map(len, made), self.escaped()
+        return func.with_values(values)
+
+serial = Use()(program(1, 2, 3))
+made = parpass.run_pipeline_sync(
+    program(1, 2, 3), Use(), context=pooled(), workers=1)
+assert made == serial, (made, serial)
+print("done")
+"""
+
 FORKED = """
 with parpass.open_runner(workers=2) as runner:
     ours = run(runner)
@@ -325,6 +355,10 @@ def test_a_module_that_is_run_as_a_program(tmp_path: Path):
 def test_filters_of_the_process_hold_where_others_are_of_a_context():
     options = ["-X", "context_aware_warnings=1"]
     run_program([sys.executable, *options, "-c", PROGRAM + FILTERS_OF_A_CONTEXT])
+
+
+def test_a_pass_whose_inner_code_names_submodules():
+    run_program([sys.executable, "-c", PROGRAM + SUBMODULES])
 
 
 def test_a_program_whose_imports_are_lazy():

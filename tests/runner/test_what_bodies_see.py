@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from parpass.errors import PassContextError
 from parpass.instrument import PassTimingInstrument
 from parpass.runner import Runner
 from parpass.transform import FunctionPass, PassInfo, Sequential
+from tests.runner.reading import ReadOnce, ValueProgram
 from tests.support.runner.pooled import HERE, POOLED
 from tests.support.toy.ir import Fn, Program, program, values_of
 from tests.support.toy.passes import Add, Keep
@@ -107,3 +109,14 @@ def test_global_variables_have_their_spans_in_workers(runner: Runner):
     for function in after.functions_by_name.values():
         assert function.attrs is not None
         assert function.attrs["seen"] == expected
+
+
+@pytest.mark.parametrize("place", [*PLACES, "serially"])
+def test_a_function_is_the_object_that_was_read_before(runner: Runner, place: str):
+    # More than a worker decodes at once.
+    values = tuple(range(1_000))
+    mod = ValueProgram({f"f{at}": Fn((at, *values)) for at in range(100)})
+    root = ReadOnce(os.urandom(8).hex())
+    with PassContext(config=PLACES.get(place)):
+        after = root(mod) if place == "serially" else runner.run_sync(mod, root)
+    assert after == mod

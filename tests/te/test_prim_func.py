@@ -110,5 +110,5 @@ def test_what_is_read_must_be_given():
 def test_a_reduction_within_an_expression_is_refused():
     k = te.reduce_axis((0, 8), "k")
     b = te.compute((N,), lambda i: te.sum(A[i, k], axis=k) + 1.0, name="B")
-    with pytest.raises(IRTypeError, match="compute it by itself first"):
+    with pytest.raises(IRTypeError, match="compute it separately first"):
         te.create_prim_func([A, b])

@@ -263,7 +263,7 @@ def test_pipelines_have_a_text():
 
 def test_passes_are_listed_with_what_they_do():
     listed = listing.list_passes()
-    assert "Unroll the loops that are marked so" in listed
+    assert "Unroll short loops, and loops that are marked" in listed
     assert "enable_vectorize" in listing.help_pass("VectorizeLoop")
 
 

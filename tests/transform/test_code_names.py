@@ -6,11 +6,18 @@ import json
 import sys
 import textwrap
 import xml
+import xml.dom.minidom
+import xml.sax.saxutils
 from typing import Any
 
 import pytest
 
-from parpass.transform.code_names import LAZY_IMPORT, load_lazy_imports, named_globals
+from parpass.transform.code_names import (
+    LAZY_IMPORT,
+    load_lazy_imports,
+    named_globals,
+    named_submodules,
+)
 
 # Before Python 3.15 these statements are not lazy, and nobody looks at the first line.
 SOURCE = """
@@ -41,6 +48,34 @@ def test_globals_are_named_in_order_with_those_of_inner_functions(function: Any)
         ("xml", xml),
     ]
     assert not load_lazy_imports(function)
+
+
+def test_submodules_are_those_that_code_names_of_what_a_function_has():
+    around = xml
+
+    def closing() -> Any:
+        return lambda: around.dom.minidom
+
+    def defaulting(one: Any = xml, *, two: Any = json) -> Any:
+        class Inner:
+            parts = one.sax.saxutils, two.decoder, two.loads
+
+        return Inner
+
+    assert {*named_submodules(closing)} == {xml.dom, xml.dom.minidom}
+    assert {*named_submodules(defaulting)} == {
+        *(xml.sax, xml.sax.saxutils, json.decoder)
+    }
+    assert named_submodules(lambda: around.no.such) == []  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportAttributeAccessIssue] -- not called
+
+
+def test_a_variable_that_has_no_value_yet_has_no_submodules():
+    def closing() -> Any:
+        return late.dom
+
+    assert named_submodules(closing) == []
+    late = xml
+    assert named_submodules(closing) == [xml.dom]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 15), reason="no statement is lazy")

@@ -6,6 +6,7 @@ import pytest
 
 from parpass.errors import ParseError
 from parpass.transform import register_adapter, registered_programs
+from parpass.transform.program_format import first_difference
 from tests.support.registering import registering_for_a_while
 from tests.support.toy.ir import Program, ToyAdapter, program
 
@@ -39,3 +40,19 @@ def test_an_adapter_with_a_name_is_known_by_it():
         register_adapter(Program, adapter)
         assert registered_programs()["toy"] is adapter
     assert "toy" not in registered_programs()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("a\n  b\n", "a\n  c\n", "line 2: 'b' and 'c'"),
+        ("a\n  b\n", "a\nb\n", "line 2: '  b\\n' and 'b\\n'"),
+        ("a\n", "a", "line 1: 'a\\n' and 'a'"),
+        ("a\n", "a\nb\n", "line 2: '' and 'b'"),
+        ("a\n", "a\n", None),
+    ],
+)
+def test_the_first_line_in_which_texts_differ_shows_what_differs(
+    one: str, other: str, difference: str | None
+):
+    assert first_difference(one, other) == difference

@@ -15,6 +15,7 @@ from parpass.cli.options import shared
 from parpass.cli.options.structs import command, option_struct, running
 from parpass.cli.output.failure import InputError, command_text
 from parpass.errors import ParpassError, UnreadFunctionError
+from parpass.limits import LIMITS
 
 if TYPE_CHECKING:
     from parpass.cli.operations.reducer import Reducer, TrialRunner
@@ -133,8 +134,9 @@ def _seconds_for(reproducer: Reproducer) -> float:
 
     A pass that hangs in C code, where nothing interrupts it, hangs in each candidate.
     """
-    limit = reproducer.config.get("parpass.function_timeout")
-    return _TIMEOUT if limit is None else min(_TIMEOUT, 2.0 * limit + _MARGIN)
+    ending = [reproducer.config.get(one.option) for one in LIMITS if one.or_exit]
+    given = [2.0 * seconds + _MARGIN for seconds in ending if seconds is not None]
+    return min([_TIMEOUT, *given])
 
 
 @contextlib.contextmanager

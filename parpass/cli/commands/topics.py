@@ -6,16 +6,16 @@ import enum
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, cast
 
 import click
 
 from parpass import errors
 from parpass.cli.files.irs import load_installed_irs
-from parpass.cli.group import SHIPPED
+from parpass.cli.group import SHIPPED, main
 from parpass.cli.operations.error_advice import ADVICE
 from parpass.cli.options.listing import config_options, described_passes, help_pass
+from parpass.cli.options.written import ALIASES
 from parpass.errors.core import did_you_mean
 from parpass.transform.config import ConfigOption, field_names
 
@@ -45,11 +45,10 @@ def error_classes() -> Mapping[str, type[BaseException]]:
 def command_options() -> Mapping[str, Mapping[str, click.Option]]:
     """Return the options of the shipped subcommands, each by the commands it is of."""
     found: dict[str, dict[str, click.Option]] = {}
+    context = click.Context(main)
     for name in SHIPPED:
-        module = name.replace("-", "_")
-        command: click.Command = getattr(
-            import_module(f"parpass.cli.commands.{module}"), module
-        )
+        command = main.get_command(context, name)
+        assert command is not None
         for param in command.params:
             if isinstance(param, click.Option) and not param.hidden:
                 for flag in (*param.opts, *param.secondary_opts):
@@ -63,6 +62,8 @@ def topics() -> Mapping[str, Callable[[], str]]:
         found[name] = lambda name=name: help_pass(name)
     for flag, uses in command_options().items():
         found[flag] = lambda flag=flag, uses=uses: _flag_text(flag, uses)
+    for alias, spelled in ALIASES.items():
+        found[alias] = found[spelled.partition("=")[0]]
     for option in config_options():
         found[option.key] = lambda option=option: _option_text(option)
     for name, kind in error_classes().items():

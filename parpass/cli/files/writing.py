@@ -107,6 +107,14 @@ def write_bytes(content: bytes, output: str) -> None:
         raise InputError(f"cannot write '{output}': {error.strerror}") from None
 
 
+def write_or_warn(content: bytes, output: str) -> None:
+    """Write to a file; one that cannot be written is a warning, and no error."""
+    try:
+        write_bytes(content, output)
+    except InputError as error:
+        click.echo(f"Warning: {error.message}", err=True)
+
+
 def _as_text(mod: Any, *, show_meta_data: bool, show_types: bool) -> str:
     from parpass.transform import adapter_of
 

@@ -17,7 +17,7 @@ from parpass.transform import Pass, PassContext, ProgramFormat
 from parpass.transform.debug.bisect import (
     OPT_BISECT,
     OPT_BISECT_LIMIT,
-    Verdict,
+    BisectVerdict,
     listener,
 )
 
@@ -38,7 +38,7 @@ class Probe:
     """
 
     wrong: str | None
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[BisectVerdict]
     is_misdirected: bool = False
 
 
@@ -46,7 +46,7 @@ class Probe:
 class Culprit:
     """The first pair with which it goes wrong; `alone` if it does so by itself, too."""
 
-    verdict: Verdict
+    verdict: BisectVerdict
     wrong: str
     alone: bool
 
@@ -102,7 +102,7 @@ class Bisection:
             self._context.disabled_pass,
             config={**self._context.config, **settings},
         )
-        verdicts: list[Verdict] = []
+        verdicts: list[BisectVerdict] = []
         token = listener.set(verdicts.extend)
         try:
             made = self._runner.run_sync(self._mod, self._pipeline, context=context)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from parpass.cli.operations.executors import function_cache, opening_runner
+from parpass.cli.operations.preload import can_preload
 from parpass.cli.options.codemod import CodemodOptions
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.progress_display import showing_progress
@@ -26,8 +27,8 @@ from parpass.integrations.codemod import (
     run_codemod,
 )
 from parpass.integrations.codemod.codemod_names import shipped_codemods
+from parpass.report.figures import count_text
 from parpass.runner import RunReport
-from parpass.runner.pool import fork_server
 
 
 def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
@@ -38,9 +39,8 @@ def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
     is_much = (
         kept is None
         and executor is None
-        and jobs not in (0, 1)
         and any(os.path.isdir(one) for one in given.paths)
-        and fork_server.has_fork_server()
+        and can_preload(jobs)
     )
     reports: list[RunReport] = []
     try:
@@ -185,8 +185,7 @@ def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> No
             )
             if found or what == "changed"
         ]
-        count = len(result.files)
-        files = "1 file" if count == 1 else f"{count:,} files"
+        files = count_text(len(result.files), "file")
         click.echo(f"{files}: {', '.join(parts)}", err=True)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from parpass.cli.files.writing import write_text
-from parpass.cli.output.failure import ARGUMENTS, InputError
+from parpass.cli.files.writing import write_or_warn
+from parpass.cli.output.failure import ARGUMENTS
 from parpass.runner import Runner
 from parpass.transform import PassContext
 
@@ -42,7 +42,7 @@ def writing_report(
             given = click.get_current_context().meta.get(ARGUMENTS, ())
             recording.command = shlex.join(["parpass", *given])
             recording.trace = b"" if trace is None else _trace(trace)
-            _write(recording, path)
+            write_or_warn(recording.to_html().encode(), path)
 
 
 def _trace(path: str) -> bytes:
@@ -51,10 +51,3 @@ def _trace(path: str) -> bytes:
     except OSError:  # it could not be written either, and that was said
         return b""
     return written if path.endswith(".gz") else gzip.compress(written)
-
-
-def _write(recording: Recording, path: str) -> None:
-    try:
-        write_text(recording.to_html(), path)
-    except InputError as error:
-        click.echo(f"Warning: {error.message}", err=True)

@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from parpass.cli.options.written import JOBS, written_value
 from parpass.entry_points import ir_named, ir_with_suffix
 from parpass.errors import EntryPointError
 from parpass.runner.follow.environment import worker_env
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from parpass.runner import Executor
 
 _COMMANDS = "opt", "mlir-opt"
+_EXECUTORS = "--dask", "--executor"
+_PROCESSES = *JOBS, "--workers"  # `mlir-opt` has the last one
 _ENTRY = "parpass.cli.entry"  # which each worker loads, as the program begins with it
 
 
@@ -33,7 +36,9 @@ def preload_from_argv(arguments: Sequence[str]) -> None:
     is_for_workers = bool(arguments) and arguments[0] in _COMMANDS
     if not (is_for_workers and fork_server.has_fork_server()):
         return
-    if not {"--dask", "--executor", "-j0"}.isdisjoint(arguments):
+    if written_value(arguments, _EXECUTORS):
+        return
+    if written_value(arguments, _PROCESSES) in ("0", "1"):
         return
     files = [Path(one) for one in arguments if Path(one).is_file()]
     if modules := _modules_for_files(files, None):
@@ -45,11 +50,16 @@ def modules_to_preload(
 ) -> Sequence[str]:
     """Return what workers load for inputs, if these are sure to be much work."""
     modules = _modules_for_files(inputs, ir)
-    if not modules or jobs in (0, 1) or not fork_server.has_fork_server():
-        return ()
+    return modules if modules and can_preload(jobs) else ()
+
+
+def can_preload(jobs: int | None) -> bool:
+    """Return whether so many jobs are several, whose workers a fork server makes."""
+    if jobs in (0, 1) or not fork_server.has_fork_server():
+        return False
     from parpass.runner.cores import usable_cores  # with loky, which takes time
 
-    return modules if jobs or usable_cores() > 1 else ()
+    return jobs is not None or usable_cores() > 1
 
 
 def _modules_for_files(inputs: Sequence[Path], ir: str | None) -> Sequence[str]:

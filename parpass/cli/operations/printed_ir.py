@@ -13,7 +13,7 @@ from parpass.instrument import PassInstrument
 from parpass.transform import Pass, PassInfo, Sequential
 
 
-class PrintIR(PassInstrument):
+class PrintAroundPasses(PassInstrument):
     """Prints the module around passes under MLIR's headers, on standard error.
 
     `before` and `after` are names of passes; None stands for all but Sequentials, which

@@ -6,11 +6,8 @@ import contextlib
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-import click
-
 from parpass import __version__
-from parpass.cli.files.writing import write_bytes
-from parpass.cli.output.failure import InputError
+from parpass.cli.files.writing import write_or_warn
 from parpass.report.profile import Profile, RunProfile
 from parpass.runner import Runner
 from parpass.transform import PassContext
@@ -57,10 +54,7 @@ class ProfileOutput:
         profile = Profile(
             parpass=__version__, pipeline=pipeline, jobs=jobs, runs=self._runs
         )
-        try:
-            write_bytes(profile.encoded(), self._path)
-        except InputError as error:
-            click.echo(f"Warning: {error.message}", err=True)
+        write_or_warn(profile.encoded(), self._path)
 
 
 @contextlib.contextmanager

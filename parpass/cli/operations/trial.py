@@ -36,6 +36,7 @@ from parpass.errors import (
 )
 from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline_sync
+from parpass.runner.executor import exit_cause
 from parpass.transform import (
     PassContext,
     PassInfo,
@@ -310,15 +311,9 @@ def _wait_for_child(child: int, read: int, seconds: float) -> TrialResult:
     _, status = os.waitpid(child, 0)
     if answer:
         return TrialResult(**json.loads(answer))
-    return (
-        TrialResult("died", exit_description(status)) if ready else TrialResult("hung")
-    )
-
-
-def exit_description(status: int) -> str:
-    """Return how a process ended by its status, in a word."""
-    code = os.waitstatus_to_exitcode(status)
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    if not ready:
+        return TrialResult("hung")
+    return TrialResult("died", exit_cause(os.waitstatus_to_exitcode(status)))
 
 
 @contextlib.contextmanager

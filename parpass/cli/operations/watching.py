@@ -21,7 +21,7 @@ from parpass.cli.operations.pass_globs import (
     known_passes,
     split_globs,
 )
-from parpass.cli.operations.printed_ir import PrintIR, pass_names
+from parpass.cli.operations.printed_ir import PrintAroundPasses, pass_names
 from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
 from parpass.cli.operations.remark_output import RemarkOutput
 from parpass.cli.options.watching import WatchOptions
@@ -210,12 +210,12 @@ class Watching:
                 click.echo(f"Note: no function matches '{one}'{near}", err=True)
 
 
-def _printed_ir(options: WatchOptions, known: set[str]) -> PrintIR | None:
+def _printed_ir(options: WatchOptions, known: set[str]) -> PrintAroundPasses | None:
     before = pass_names(options.print_ir_before, known, "--print-ir-before")
     after = pass_names(options.print_ir_after, known, "--print-ir-after")
-    before = None if options.print_ir_before_all else before
-    after = None if options.print_ir_after_all else after
-    return PrintIR(before, after) if before != set() or after != set() else None
+    return (
+        PrintAroundPasses(before, after) if before != set() or after != set() else None
+    )
 
 
 def _print_changed(options: WatchOptions, known: set[str]) -> PrintChanged | None:

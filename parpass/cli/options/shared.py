@@ -28,6 +28,7 @@ from parpass.cli.options.structs import (
     showing,
     writing,
 )
+from parpass.cli.options.written import JOBS
 from parpass.cli.output.failure import InputError
 from parpass.limits import LIMITS, Limit
 
@@ -134,8 +135,7 @@ def numbers(flag: str, text: str) -> Any:
 
 def jobs() -> Any:
     return running(
-        "-j",
-        "--jobs",
+        *JOBS,
         metavar="N",
         type=click.IntRange(min=0),
         show_default="every core",

@@ -7,24 +7,9 @@ from typing import Any
 
 import click
 
+from parpass.cli.options.written import without_alias
 from parpass.cli.output.failure import ARGUMENTS
 from parpass.errors import UnreadFunctionError
-
-# Names that people know from mlir-opt, and what they are here.
-ALIASES = {
-    "--disable-threading": "--jobs=0",
-    "--mlir-disable-threading": "--jobs=0",
-    "--mlir-output-format": "--timing",
-    "--mlir-pass-statistics": "--statistics",
-    "--mlir-print-ir-after": "--print-ir-after",
-    "--mlir-print-ir-after-all": "--print-ir-after-all",
-    "--mlir-print-ir-after-change": "--print-ir-after-change",
-    "--mlir-print-ir-before": "--print-ir-before",
-    "--mlir-print-ir-before-all": "--print-ir-before-all",
-    "--mlir-print-ir-tree-dir": "--dump-ir",
-    "--mlir-timing": "--timing",
-    "--pass-statistics": "--statistics",
-}
 
 
 def _pass_for_option(option: str) -> str | None:
@@ -104,10 +89,11 @@ class Command(click.Command):
             if isinstance(param, Option) and param.value_is_optional
             for spelling in param.opts
         }
+        names = {name for param in self.params for name in param.opts}
         found: list[str] = []
         waiting = list(arguments[::-1])
         while waiting:
-            argument = self._without_alias(waiting.pop())
+            argument = without_alias(waiting.pop(), names)
             if argument in optional:
                 takes = optional[argument].takes_next
                 is_next = waiting and not waiting[-1].startswith("-")
@@ -117,16 +103,6 @@ class Command(click.Command):
                 argument = f"{argument}={value}"
             found.append(argument)
         return found
-
-    def _without_alias(self, argument: str) -> str:
-        name, equals, value = argument.partition("=")
-        if f"-{name}" in self._long_names():  # mlir-opt takes one dash as well
-            name = f"-{name}"
-        return ALIASES.get(name, name) + equals + value
-
-    def _long_names(self) -> set[str]:
-        spelled = {name for param in self.params for name in param.opts}
-        return {name for name in spelled | ALIASES.keys() if name.startswith("--")}
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -119,16 +119,6 @@ class WatchOptions:
         shell_complete=completion.names_of_passes,
         help="Print the IR after these passes, or after every pass.",
     )
-    print_ir_before_all: bool = showing(
-        "--print-ir-before-all",
-        is_flag=True,
-        help="Print the IR before every pass.",
-    )
-    print_ir_after_all: bool = showing(
-        "--print-ir-after-all",
-        is_flag=True,
-        help="Print the IR after every pass.",
-    )
     print_ir_after_change: Sequence[str] = showing(
         "--print-ir-after-change",
         metavar="[=PASSES]",

@@ -13,9 +13,9 @@ from parpass.cli.output.tables import name_column, print_table
 from parpass.report.comparison import (
     MIN_RUNS,
     Change,
+    ChangeKind,
     Comparison,
     CountChange,
-    Verdict,
     amounts,
     seconds_text,
 )
@@ -56,7 +56,7 @@ def _print_left_out(count: int, what: str) -> None:
 def _print_changes(
     title: str, what: str, changes: Sequence[Change], most: int, text: _Text
 ) -> None:
-    verdict = Column("which is", min_width=max(map(len, Verdict)))
+    verdict = Column("which is", min_width=max(map(len, ChangeKind)))
     headings = [name_column(what), "before", "after", "change", "noise", "", verdict]
     rows = [amounts(one, text) for one in changes[:most]]
     print_table(title, headings, rows, stderr=False)

@@ -1,10 +1,10 @@
 """Codemods over many Python files, on every core.
 
 The files of a project are the functions of a module, and a codemod is a function pass:
-each file goes to one worker. `run_codemod` reads files, runs a codemod of LibCST, or a
-function from text to text, and writes what it changed; `parpass codemod` is the same
-as a command. `CodemodPass` and `Sources` go into pipelines beside passes of one's own.
-Install `parpass[codemod]`.
+each file goes to one worker. `run_codemod` reads files, runs a codemod of LibCST or a
+function from text to text, and writes the changed files; `parpass codemod` is the same
+as a command. Use `CodemodPass` and `Sources` to combine codemods with your own passes
+in a pipeline. Install `parpass[codemod]`.
 """
 
 from __future__ import annotations

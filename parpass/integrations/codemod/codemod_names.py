@@ -19,7 +19,7 @@ SHIPPED = "libcst.codemod.commands"  # whose codemods need not be named in full
 
 
 class CodemodNameError(ParpassError, LookupError):
-    """There is no codemod of a name, or it cannot be loaded."""
+    """A codemod does not exist, or cannot be loaded."""
 
 
 def find_codemod(name: str) -> Any:
@@ -27,12 +27,12 @@ def find_codemod(name: str) -> Any:
 
     Args:
         name: `package.module.Name`, `module:Name` or `FILE.py:Name`. The module may be
-            one of LibCST's own, by its short name: `rename.RenameCommand`. If it has
-            one codemod alone, that need not be named.
+            one of LibCST's own, by its short name: `rename.RenameCommand`. You may omit
+            the name if the module has a single codemod.
 
     Raises:
-        CodemodNameError: There is none; or its module cannot be imported, or it is no
-            codemod, or a package is missing.
+        CodemodNameError: It does not exist, is not a codemod, its module cannot be
+            imported, or a package is missing.
     """
     _load_libcst(name)
     place, name_in_it = _parts(name)

@@ -43,22 +43,22 @@ def _is_cacheable(codemod: Any) -> bool | str:
 class CodemodPass(FunctionPass):
     """Runs a codemod on each file.
 
-    Its results are kept by a function cache if the codemod declares `cacheable`, as a
-    pass does, or is one of LibCST's own.
+    A function cache keeps its results if the codemod declares `cacheable`, as a pass
+    does, or is one of LibCST's own.
 
-    An error of the codemod, or of a parser, does not end the run: it becomes the
-    `failure` of the file, whose content stays as it was.
+    An error of the codemod or of a parser does not end the run: it becomes the
+    `failure` of the file, whose content stays unchanged.
 
     Args:
         codemod: A subclass of `libcst.codemod.Codemod` or of `libcst.CSTTransformer`,
-            or a function that takes a file's text and returns the new one.
+            or a function that takes a file's text and returns the new text.
         arguments: Keyword arguments for it.
-        python_version: The version that LibCST parses files as; None for the one that
-            runs.
+        python_version: The version that LibCST parses files as; None for the running
+            version.
 
     Raises:
-        ArgumentError: It is no codemod, or one that wants metadata of the whole
-            project.
+        ArgumentError: The argument is not a codemod, or the codemod needs metadata of
+            the whole project.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CodemodPass(FunctionPass):
     def transform_function(
         self, func: SourceFile, mod: Sources, ctx: PassContext
     ) -> SourceFile:
-        """Return the file as the codemod leaves it."""
+        """Return the file after the codemod."""
         del mod, ctx
         if func.failure is not None:
             return func

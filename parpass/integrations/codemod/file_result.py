@@ -20,12 +20,12 @@ class FileResult:
 
     Attributes:
         path: The path by which it was found.
-        before: Its bytes when it was read.
-        after: What the codemod made of them; the same if it changed nothing.
-        warnings: What the codemod warned of.
-        skipped: Why the codemod left it alone; empty if it did not say so.
-        failure: Why it stays as it was; None if nothing failed.
-        is_written: Whether the file has the new bytes.
+        before: Its original bytes.
+        after: Its new bytes; the same if the codemod changed nothing.
+        warnings: The warnings of the codemod.
+        skipped: The reason why the codemod skipped it; empty if there is none.
+        failure: The failure that left it unchanged; None if there is none.
+        is_written: Whether the file contains the new bytes.
     """
 
     path: str
@@ -38,13 +38,13 @@ class FileResult:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the codemod made something else of it."""
+        """Whether the codemod changed the file."""
         return self.after != self.before
 
     def failure_text(self) -> str:
         """Return the failure as `PATH:LINE:COLUMN: MESSAGE`, and where it was raised.
 
-        Empty if nothing failed.
+        Empty if there is no failure.
         """
         failure = self.failure
         if failure is None:
@@ -57,10 +57,10 @@ class FileResult:
         return text + (f"\n  at {raised_at}" if raised_at else "")
 
     def diff(self, context: int = 3) -> str:
-        """Return the change as a patch, as `git apply -p0` and `patch -p0` take it.
+        """Return the change as a patch for `git apply -p0` and `patch -p0`.
 
         Args:
-            context: How many unchanged lines are shown around each change.
+            context: The number of unchanged lines around each change.
 
         Returns:
             Lines that end in newlines; none if nothing changed.
@@ -101,22 +101,22 @@ class CodemodResult:
     """The outcome of a codemod on files.
 
     Attributes:
-        files: What became of each, by its path.
+        files: The results by path.
     """
 
     files: Mapping[str, FileResult]
 
     @cached_property
     def changed(self) -> Sequence[FileResult]:
-        """The files of which the codemod made something else."""
+        """The files that the codemod changed."""
         return [one for one in self.files.values() if one.is_changed]
 
     @cached_property
     def failed(self) -> Sequence[FileResult]:
-        """The files that stay as they were, since something failed."""
+        """The files that stay unchanged because of a failure."""
         return [one for one in self.files.values() if one.failure is not None]
 
     @cached_property
     def skipped(self) -> Sequence[FileResult]:
-        """The files that were left alone, each with its reason."""
+        """The files that the codemod skipped, each with its reason."""
         return [one for one in self.files.values() if one.skipped]

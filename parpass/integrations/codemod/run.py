@@ -56,44 +56,45 @@ def run_codemod(
 ) -> CodemodResult:
     """Run a codemod on files, on every core, and write those that it changed.
 
-    Nothing is written until the codemod has been run on all files, so an interrupt
-    before that changes none. Each file is replaced in one step. A file on which
-    something fails stays as it was, and the others go on.
+    Files are written only after the codemod has run on all of them, so an interrupt
+    before that changes none. Each file is replaced in one step. If something fails on a
+    file, that file stays unchanged and the others continue.
 
     Args:
         codemod: A subclass of LibCST's `Codemod` or `CSTTransformer`, a function that
-            takes a file's text and returns the new one, or the name of one of these;
+            takes a file's text and returns the new text, or the name of one of these;
             see `find_codemod`.
         paths: Files and folders; see `find_files`.
         arguments: Keyword arguments for the codemod.
-        dry_run: Whether nothing is written.
+        dry_run: Whether to write nothing.
         include: Globs of the files to take from folders.
         exclude: Globs of files and folders to leave out.
-        include_generated: Whether files that say that they are generated are taken.
-        formatter: A command that reads a file and writes it formatted, for those that
-            changed.
+        include_generated: Whether to include files that are marked as generated.
+        formatter: A command that reads a file and writes it formatted, for changed
+            files.
         python_version: The version that LibCST parses files as, such as "3.8".
-        root: The folder from which modules are imported, by which codemods learn the
-            dotted name of a file.
-        runner: What carries the run out, in place of `workers` and `executor`. If it
-            has a cache, that is `cache`.
-        workers: How many processes at most; 0 stays in this one, where a crash or a
-            hang of the codemod is one of this process.
-        executor: See `run_pipeline`, as of what follows.
-        isolated: Whether one file alone goes to a worker, too.
-        function_timeout: Seconds that the codemod may take on one file.
-        cpu_limit: Seconds of the processor that it may take on one file.
-        memory_limit: Bytes that it may take on one file.
+        root: The folder from which modules are imported; it gives codemods the dotted
+            name of a file.
+        runner: The runner to use instead of `workers` and `executor`; its cache
+            replaces `cache`.
+        workers: The maximum number of processes; 0 runs everything in this one, where a
+            crash or a hang of the codemod affects it.
+        executor: See `run_pipeline`; this and the next arguments are the same.
+        isolated: Whether even a single file goes to a worker.
+        function_timeout: The seconds that the codemod may take on one file.
+        cpu_limit: The seconds of processor time that it may take on one file.
+        memory_limit: The bytes of memory that it may take on one file.
         cache: Results of earlier runs.
         report: Called with the report of the run.
-        progress: Called with how far the run is; True writes lines to standard error.
+        progress: Called with the progress of the run; True writes lines to standard
+            error.
 
     Returns:
-        What became of each file.
+        The result for each file.
 
     Raises:
-        ArgumentError: There are no such files, or this is no codemod.
-        CodemodNameError: There is no codemod of that name.
+        ArgumentError: There are no such files, or the argument is not a codemod.
+        CodemodNameError: No codemod has this name.
         KeyboardInterrupt: With a note on how many files were written.
     """
     found = find_codemod(codemod) if isinstance(codemod, str) else codemod

@@ -13,12 +13,12 @@ from parpass.spi import BlobSink, ModuleAdapter, Source, StoreCodec, register_ad
 
 
 class CodemodFailure(msgspec.Struct, frozen=True):
-    """A failure that leaves a file as it was.
+    """A failure that leaves a file unchanged.
 
     Attributes:
-        message: The kind and the text of the error, as in tracebacks.
-        line: Where in the file, from 1; None if that is unknown.
-        column: Likewise.
+        message: The type and the text of the error, as in tracebacks.
+        line: The line in the file, from 1; None if unknown.
+        column: The column, from 1; None if unknown.
         raised_at: The innermost line of the codemod itself, as `FILE:LINE, in NAME`;
             empty if there is none.
         traceback: The whole traceback; empty if nothing was raised.
@@ -32,16 +32,16 @@ class CodemodFailure(msgspec.Struct, frozen=True):
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """The content of a file, and what a codemod said of it.
+    """The content of a file, and the messages of codemods about it.
 
     Attributes:
         filename: The absolute path.
-        data: The bytes, encoded as the file is.
+        data: The bytes, in the encoding of the file.
         module: The dotted name by which the file is imported; None if unknown.
-        package: That of its package, likewise.
+        package: The dotted name of its package; None if unknown.
         warnings: The warnings of codemods.
-        skipped: Why a codemod left the file alone; empty if it did not say so.
-        failure: Why the file could not be transformed; None if it could.
+        skipped: The reason why a codemod skipped the file; empty if there is none.
+        failure: The reason why the file could not be transformed; None if it could.
     """
 
     filename: str

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Pipe
 
 from msgspec.structs import replace
 
-from parpass.spi import Job, run_job, worker_command
+from parpass.spi import Job, exit_cause, run_job, worker_command
 
 _TICK_SECONDS = 0.05  # between two looks at what it is doing
 _EXIT_SECONDS = 5.0
@@ -87,9 +86,7 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self.kill()
             code = self._process.wait()
-        if code < 0:
-            return f"{signal.Signals(-code).name}({code})"
-        return f"EXIT({code})"
+        return exit_cause(code)
 
 
 def pack_relocated_job(folder: str, message: bytes) -> bytes:

@@ -90,17 +90,16 @@ def _check_certificates(address: str) -> None:
 class DaskExecutor(Executor):
     """Runs jobs on the workers of a Dask cluster; see `parpass.spi.Executor`.
 
-    On each worker they run in child processes, which are killed where a pass hangs, and
-    end with this executor; nothing else on the cluster is touched. Workers unpickle
-    what they receive, and so does this process: a cluster can do all that its users
-    can.
+    On each worker, jobs run in child processes. These are killed if a pass hangs, and
+    end with this executor; it touches nothing else on the cluster. Workers and this
+    process unpickle what they receive, so a cluster can do anything that its users can.
 
     Args:
-        client: A `distributed.Client`; it is not closed. This executor has a connection
-            of its own to the same scheduler.
+        client: A `distributed.Client`; it is not closed. This executor has its own
+            connection to the same scheduler.
 
     Attributes:
-        name: Prefix of the executor's names on the cluster.
+        name: The prefix of the executor's names on the cluster.
 
     Raises:
         RuntimeUseError: There are no workers, they have another Python or parpass, or
@@ -128,19 +127,19 @@ class DaskExecutor(Executor):
 
     @property
     def workers(self) -> int:
-        """How many jobs run at once: the number of threads of all present workers."""
+        """The number of jobs that run at once: all threads of the present workers."""
         return max(1, self._workers.threads)
 
     @property
     def least_job_seconds(self) -> float:
-        """The least useful duration of a job, by the measured round trip."""
+        """The minimum useful duration of a job, from the measured round trip."""
         return self._round_trip.least_job_seconds
 
     def start(self, seconds: float = DEFAULT_START_SECONDS) -> None:
-        """Check that the cluster is there; no worker is started.
+        """Check that the cluster is reachable; starts no worker.
 
         Args:
-            seconds: How long a job may wait for a worker, if there is none.
+            seconds: The time that a job may wait for a worker if there is none.
 
         Raises:
             RuntimeUseError: The cluster is gone, or this executor is closed.
@@ -158,7 +157,7 @@ class DaskExecutor(Executor):
         *,
         owner: object = None,
     ) -> Future[bytes]:
-        """Submit a call `run(job)` to a process of some worker."""
+        """Submit a call `run(job)` to a process of any worker."""
         del seconds, owner
         self.start(self._start_seconds)
         with self._lock:
@@ -168,7 +167,7 @@ class DaskExecutor(Executor):
         return submitted.answer
 
     def end(self, answer: Future[bytes], *, at_once: bool = False) -> None:
-        """Cancel a job: the process that runs it is killed."""
+        """Cancel a job and kill the process that runs it."""
         del at_once
         with self._lock:
             found = [one for one in self._jobs.values() if one.answer is answer]

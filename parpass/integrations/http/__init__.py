@@ -1,7 +1,7 @@
 """Results of a function cache on a server: GET and PUT of an object by key.
 
-`HttpLayer` is a layer of a cache, `FunctionCache(lower=[HttpLayer(url)])`; a URL stands
-for one that is only read. Install `parpass[http]`.
+`HttpLayer` is a cache layer: `FunctionCache(lower=[HttpLayer(url)])`. A URL in place of
+the layer is only read. Install `parpass[http]`.
 """
 
 from __future__ import annotations

@@ -33,31 +33,31 @@ _ABSENT = 404, 410
 
 
 class HttpLayer:
-    """The results that a server has.
+    """A cache layer whose results are on a server.
 
-    An object is at the URL, with `/` and 64 hexadecimal digits, a digest of its key.
-    An answer is checked by a digest, which is with it: that detects damage, and not
-    malice. Though no code is loaded from the server, all that may write to it can
-    change what a compiler makes; with `http`, all machines between can, too.
+    The address of an object is the URL, `/`, and 64 hexadecimal digits, a digest of its
+    key. Each answer comes with a digest, which detects damage but not malice. No code
+    is loaded from the server, but everyone with write access can change what a
+    compiler produces; with `http`, so can every machine in between.
 
-    A server that fails, or is too slow, is not asked for a minute, with one warning.
-    Redirections are not followed, and proxies not used.
+    If the server fails or is too slow, it is skipped for a minute, with one warning.
+    Redirects are not followed, and proxies are not used.
 
     Args:
-        url: The address, of `http` or `https`. A user and a password in it are sent as
-            such, and shown nowhere.
+        url: The address, of `http` or `https`. A user and a password in it are sent,
+            and shown nowhere.
         headers: Headers of each request, such as `{"Authorization": "Bearer ..."}`.
-        is_writable: Whether results are put there, too.
-        timeout: The seconds for which a server may be silent.
-        most_seconds: The seconds that one run may wait in all; then what has not come
-            is computed.
-        connections: The number of requests at once, at most.
+        is_writable: Whether to store results as well.
+        timeout: The seconds for which the server may be silent.
+        most_seconds: The total seconds that one run may wait; results that have not
+            arrived by then are computed.
+        connections: The maximum number of requests at once.
 
     Attributes:
-        is_writable: Whether results are put there, too.
+        is_writable: Whether results are stored as well.
 
     Raises:
-        ArgumentError: The URL is none, or an argument is out of its range.
+        ArgumentError: The URL is invalid, or an argument is out of range.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class HttpLayer:
         return f"HttpLayer('{self._shown}')"
 
     def renew_patience(self) -> None:
-        """Begin anew, as for another run; what was said is not said again."""
+        """Restart the limits, as for another run; warnings are not repeated."""
         self._seconds_left = self._most_seconds
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """Return those of the objects that are there, by key; no damaged ones."""
+        """Return the objects that the server has, by key, without damaged ones."""
         found: dict[str, bytes] = {}
         damaged = 0
         for key, answer in self._exchange("GET", dict.fromkeys(keys, b"")).items():
@@ -115,7 +115,7 @@ class HttpLayer:
         return found
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Store objects; the server limits their number."""
+        """Store objects; the server limits how many."""
         if self.is_writable:
             self._exchange("PUT", {k: _sealed(k, one) for k, one in objects.items()})
 

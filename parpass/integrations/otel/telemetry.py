@@ -43,9 +43,9 @@ _carrier: ContextVar[Mapping[str, str] | None] = propagate(
 def caller_context() -> Context:
     """Return the context of the span in which the run was called.
 
-    For the body of a pass, which may be in a worker: with
-    `tracer.start_as_current_span(name, context=caller_context())` a span that it starts
-    there has that one as its parent. It is empty outside of `Telemetry.watching`.
+    Use it in the body of a pass, which may run in a worker: a span started with
+    `tracer.start_as_current_span(name, context=caller_context())` becomes a child of
+    that span. Empty outside of `Telemetry.watching`.
     """
     return _PROPAGATOR.extract(dict(_carrier.get() or {}))
 
@@ -114,15 +114,15 @@ class _Open:
 
 
 class Telemetry(PassInstrument):
-    """Makes spans and metrics of the runs in whose contexts it is.
+    """Creates spans and metrics for runs under the contexts that contain it.
 
-    The outermost pass is the run, whose parent is the caller's current span. Runs at
-    the same time need an instrument each.
+    The outermost pass is the run; its parent is the caller's current span. Concurrent
+    runs need one instrument each.
 
     Args:
         pipeline: The name of the pipeline, an attribute of spans and metrics.
-        tracer_provider: Where spans go; by default to the provider of the program.
-        meter_provider: Likewise for metrics.
+        tracer_provider: The receiver of spans; by default the program's provider.
+        meter_provider: The receiver of metrics; by default the program's provider.
     """
 
     observes_ir = False
@@ -152,9 +152,9 @@ class Telemetry(PassInstrument):
         See `caller_context`.
 
         Args:
-            runner: The runner, for the spans of stages, at the cost of a trace. It must
-                carry out no other run in the block, as it gives the stages of all. None
-                for no such spans.
+            runner: The runner, for spans of stages; they cost as much as a trace. It
+                must not execute other runs in the block, because it reports the stages
+                of all. None for no such spans.
         """
         carrier: dict[str, str] = {}
         _PROPAGATOR.inject(carrier)
@@ -169,11 +169,14 @@ class Telemetry(PassInstrument):
             _carrier.reset(token)
 
     def enter_pass_ctx(self) -> None:
-        """Remember which spans are open around the context."""
+        """Record which spans are open around the context."""
         self._open_at_enter.append(len(self._open))
 
     def exit_pass_ctx(self) -> None:
-        """End what is still open; cancelled passes are not reported otherwise."""
+        """End the spans that are still open.
+
+        Passes that were cancelled are not reported in any other way.
+        """
         # An instrument of the default context is left without having been entered.
         depth = self._open_at_enter.pop() if self._open_at_enter else 0
         if len(self._open) > depth:
@@ -195,9 +198,9 @@ class Telemetry(PassInstrument):
         self._safely(self._end, hook_time(), error)
 
     def take_report(self, report: RunReport) -> None:
-        """Record the metrics of a run; `report=telemetry.take_report` of `run`.
+        """Record the metrics of a run; pass `report=telemetry.take_report` to it.
 
-        A run whose span is still open was cancelled; it is ended.
+        If a run's span is still open, the run was cancelled, and the span is ended.
         """
         self._safely(self._record, report)
 

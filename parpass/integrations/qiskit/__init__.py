@@ -1,8 +1,9 @@
 """Qiskit's pass managers over many circuits, on every core.
 
-A dict of circuits is a module, and a `PassManager` is a function pass: a circuit goes
-to one worker, and comes back with its layout. `transpile_circuits` is all that most
-need; `PassManagerPass` goes into pipelines beside passes of one's own.
+A dict of circuits is a module, and a `PassManager` is a function pass: each circuit
+goes to one worker, and returns with its layout. Usually `transpile_circuits` is all you
+need. Use `PassManagerPass` to combine a pass manager with your own passes in a
+pipeline.
 """
 
 from __future__ import annotations

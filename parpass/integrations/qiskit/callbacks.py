@@ -24,7 +24,7 @@ class Call(NamedTuple):
     """A call of a callback, as bytes.
 
     Attributes:
-        graph: The circuit as a graph; None if it is that of the call before.
+        graph: The circuit as a graph; None if it is the previous call's.
         others: The place of the pass, and the other arguments.
     """
 

@@ -42,7 +42,7 @@ class Circuit:
 
 @dataclass(frozen=True)
 class Circuits:
-    """A module: circuits by name, in the order in which passes go over them."""
+    """A module: circuits by name, in the order in which passes visit them."""
 
     functions: Mapping[str, Circuit]
 
@@ -87,14 +87,14 @@ register_adapter(Circuits, CircuitsAdapter(), passes_in=["parpass.integrations.q
 class PassManagerPass(FunctionPass):
     """Runs a pass manager on each circuit of a module.
 
-    Results are the same in any process and order if the pass manager draws no numbers
-    at random: give `seed_transpiler` to what makes it.
+    Results are the same in any process and order if the pass manager draws no random
+    numbers: pass `seed_transpiler` when you create it.
 
     Args:
-        pass_manager: It. What it is run with is a copy, so its property set stays
+        pass_manager: The pass manager. Runs use a copy, so its property set stays
             empty.
-        name: What errors and reports call the pass.
-        keeps_calls: Whether what would be called back is kept with each circuit.
+        name: The name of the pass in errors and reports.
+        keeps_calls: Whether to keep the callback's calls with each circuit.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class PassManagerPass(FunctionPass):
     def transform_function(
         self, func: Circuit, mod: Circuits, ctx: PassContext
     ) -> Circuit:
-        """Return what the pass manager makes of a circuit."""
+        """Return the circuit after the pass manager."""
         del mod, ctx
         own = copy.copy(self.pass_manager)  # which a run writes to
         if not self.keeps_calls:
@@ -134,20 +134,23 @@ async def transpile_circuits(
     """Run a pass manager on circuits, on every core; under trio or asyncio.
 
     Args:
-        circuits: A list or a dict of them. They stay as they are.
-        pass_manager: Say, from `generate_preset_pass_manager(..., seed_transpiler=1)`.
-        callback: Called here, when all is done, with what Qiskit calls one with, for
-            one circuit after the other. It costs the pickling of graphs.
+        circuits: A list or a dict of circuits. They are not changed.
+        pass_manager: For example, from
+            `generate_preset_pass_manager(..., seed_transpiler=1)`.
+        callback: Called in this process when everything is done, with the arguments
+            that Qiskit passes, for one circuit after the other. It requires pickling
+            graphs.
         options: See `parpass.run_pipeline`: `workers`, `function_timeout`,
-            `memory_limit`, `on_failure="skip"` to leave a circuit as it is on which the
-            pass manager fails, hangs or crashes, with a warning, and go on.
+            `memory_limit`, or `on_failure="skip"`. The last leaves a circuit unchanged,
+            with a warning, if the pass manager fails, hangs or crashes on it.
 
     Returns:
-        A list or a dict, as was given, of the circuits that the pass manager made.
+        A list or a dict, like the argument, of the resulting circuits.
 
     Raises:
-        Exception: What a pass raised, with a note that names the circuit.
-        WorkerDiedError: A circuit crashed its process. Others as `run_pipeline`.
+        Exception: The exception of a pass, with a note that names the circuit.
+        WorkerDiedError: A circuit crashed its process. Other errors are those of
+            `run_pipeline`.
     """
     work = _Work(circuits, pass_manager, callback)
     return work.result(await run_pipeline(work.module, work.pipeline, **options))

@@ -1,7 +1,7 @@
-"""TVM's wheel: its builds on every core, and PrimFuncs from it and to it.
+"""TVM's wheel: builds on every core, and conversion of PrimFuncs.
 
-`build` compiles the PrimFuncs of an IRModule of TVM's in workers; `from_tvm` and
-`to_tvm` exchange PrimFuncs with `parpass.tir`. Install `parpass[tvm]`.
+`build` compiles the PrimFuncs of a TVM IRModule in workers. `from_tvm` and `to_tvm`
+convert PrimFuncs from and to `parpass.tir`. Install `parpass[tvm]`.
 """
 
 from __future__ import annotations

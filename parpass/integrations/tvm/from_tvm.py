@@ -24,15 +24,16 @@ from parpass.integrations.tvm.exchange import (
 
 
 def from_tvm(mod: Any) -> IRModule:
-    """Return TVM's PrimFuncs as a module of parpass.
+    """Convert TVM's PrimFuncs to a module of parpass.
 
-    Blocks are lowered by TVM's own passes first. Spans are left out.
+    TVM's own passes lower blocks first. Spans are dropped.
 
     Args:
-        mod: An IRModule of PrimFuncs, or a PrimFunc. It stays as it is.
+        mod: An IRModule of PrimFuncs, or a PrimFunc. It is not changed.
 
     Raises:
-        ArgumentError: A function has what parpass has not; the message names both.
+        ArgumentError: A function uses something that parpass lacks; the message names
+            both.
     """
     if isinstance(mod, tirx.PrimFunc):
         mod = tvm.IRModule.from_expr(mod)

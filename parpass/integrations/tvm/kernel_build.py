@@ -38,32 +38,33 @@ def build(
 ) -> Any:
     """Compile a TVM module for this machine or another, on every core.
 
-    As `tvm.compile` and `export_library`, one after the other: PrimFuncs are compiled
-    by workers, Relax functions here, and the linker makes one library of all. TVM's
-    settings are those of its current PassContext.
+    This combines `tvm.compile` and `export_library`: workers compile PrimFuncs, this
+    process compiles Relax functions, and the linker makes one library. The settings are
+    those of TVM's current PassContext.
 
     Args:
-        mod: An IRModule, or a PrimFunc. It stays as it is.
+        mod: An IRModule, or a PrimFunc. It is not changed.
         target: A target of kind `llvm`; by default the current one, or else `llvm`.
         relax_pipeline: As for `tvm.compile`.
         tir_pipeline: The name of a TVM pipeline.
         params: As for `tvm.relax.build`.
-        output: The file for the library; by default it has none when it is loaded.
-        workers: How many processes at most; None for every core, 0 for none.
-        runner: A runner whose workers are kept, in place of `workers`.
-        options: What `parpass.run_pipeline_sync` takes besides: `progress`, which tells
-            the kernels that workers are at, `cache`, `function_timeout` and
-            `memory_limit` for a batch of them, and `report`.
+        output: The file for the library; by default a temporary one that is gone once
+            it is loaded.
+        workers: The maximum number of processes; None for every core, 0 for none.
+        runner: A runner whose workers are kept, instead of `workers`.
+        options: Further options of `parpass.run_pipeline_sync`: `progress`, which shows
+            the kernels that workers compile, `cache`, `function_timeout` and
+            `memory_limit` for a batch of kernels, and `report`.
 
     Returns:
-        The library, loaded: a `tvm.runtime.Module`, whose functions are called by name,
-        or by `tvm.relax.VirtualMachine`.
+        The loaded library: a `tvm.runtime.Module`, whose functions you call by name, or
+            through `tvm.relax.VirtualMachine`.
 
     Raises:
-        ArgumentError: The module, the target or the pipeline is not what is built here.
+        ArgumentError: The module, the target or the pipeline is not supported here.
         RuntimeUseError: There is no C++ compiler to link with.
-        WorkerDiedError: A worker died of the kernel that it names.
-        Exception: What TVM raised, with a note that names the kernel.
+        WorkerDiedError: A kernel, which the message names, killed a worker.
+        Exception: TVM's exception, with a note that names the kernel.
     """
     if isinstance(mod, tvm.tirx.PrimFunc):
         mod = tvm.IRModule.from_expr(mod)

@@ -26,16 +26,16 @@ _DEFAULT_ALIGNMENT = 128  # parpass's; TVM has another, which its arrays have
 
 
 def to_tvm(mod: IRModule | tir.PrimFunc) -> Any:
-    """Return parpass's PrimFuncs as an IRModule of TVM.
+    """Convert parpass's PrimFuncs to an IRModule of TVM.
 
-    Spans are left out.
+    Spans are dropped.
 
     Args:
-        mod: A module of PrimFuncs, or one, which becomes `main`.
+        mod: A module of PrimFuncs, or a PrimFunc, which becomes `main`.
 
     Raises:
-        ArgumentError: A function has what TVM has not, or is no PrimFunc; the message
-            names both.
+        ArgumentError: A function is not a PrimFunc, or uses something that TVM lacks;
+            the message names both.
     """
     functions = {"main": mod} if isinstance(mod, tir.PrimFunc) else mod.functions
     found: dict[str, Any] = {}

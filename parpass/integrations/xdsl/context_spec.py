@@ -30,7 +30,7 @@ _own = ReplicatedTable[str, Dialect]("dialect of a program")
 
 
 def register_dialect(dialect: Dialect) -> None:
-    """Register a dialect that is not of xDSL's universe with the command."""
+    """Register a dialect from outside of xDSL's universe with the command."""
     _own[dialect.name] = dialect
 
 

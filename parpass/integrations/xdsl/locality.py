@@ -18,11 +18,11 @@ _MARK = "parpass_is_function_local"
 
 
 def function_local(xdsl_pass: PassT) -> PassT:
-    """Say of a pass that it works on each function of a module by itself; a decorator.
+    """Declare that a pass works on each function by itself; a decorator.
 
-    Such a pass reads and changes nothing outside of the function that it is at: not
-    other functions, but for what they state without their bodies, not the module, not
-    the pass itself. It may add declarations to the module.
+    Such a pass reads and changes nothing outside of the function that it works on: not
+    the module, not the pass itself, and not other functions, except for what they
+    declare without their bodies. It may add declarations to the module.
     """
     setattr(xdsl_pass, _MARK, True)
     return xdsl_pass

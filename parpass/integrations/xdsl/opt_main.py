@@ -211,11 +211,11 @@ def _count(text: str) -> int:
 
 
 def main(arguments: Sequence[str], open_workers: OpenWorkers) -> None:
-    """Do what `xdsl-opt` does with these arguments.
+    """Run `xdsl-opt` with these arguments.
 
     Raises:
-        SystemExit: The arguments are wrong, or ask for help; as of `xdsl-opt`.
-        Exception: Whatever xDSL raises.
+        SystemExit: The arguments are invalid or ask for help, as in `xdsl-opt`.
+        Exception: Any exception of xDSL.
     """
     # As `xdsl-opt` does, for passes and options that go.
     warnings.filterwarnings("default", category=DeprecationWarning)

@@ -22,17 +22,17 @@ _ = _registers_itself
 
 
 class ParallelPipeline:
-    """Passes of xDSL, of which those run in parallel that work on functions alone.
+    """A pipeline of xDSL passes that runs function-local passes in parallel.
 
-    It is used like xDSL's `PassPipeline`, and does the same: the module that it is
-    applied to is what the passes make of it, one after the other, each verified.
+    Use it like xDSL's `PassPipeline`. The result is the same: it applies the passes to
+    the module in order, and verifies after each.
 
     Args:
         passes: Pipeline text as for `xdsl-opt -p`, with the passes of xDSL's universe;
             or passes.
-        workers: How many processes at most; None for every core, 0 for none.
-        runner: A runner whose workers are kept, in place of `workers`.
-        options: What `parpass.run_pipeline_sync` takes besides: `on_failure`, say.
+        workers: The maximum number of processes; None for every core, 0 for none.
+        runner: A runner whose workers are kept, instead of `workers`.
+        options: Further options of `parpass.run_pipeline_sync`, such as `on_failure`.
 
     Attributes:
         passes: The passes as parpass runs them.

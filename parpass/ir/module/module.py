@@ -31,9 +31,9 @@ _NO_INFO: GlobalVarInfo = (None, None)
 class IRModule:
     """The unit that passes transform: functions and types by name, attributes, sources.
 
-    Functions are immutable and shared; the module itself is mutable, except for the one
-    that a function pass receives. The functions may be of several IRs, each of its
-    class.
+    Functions are immutable and shared. The module itself is mutable, except for the one
+    that a function pass receives. Its functions may belong to several IRs, each with
+    its own class.
 
     Args:
         functions: Functions by `GlobalVar` or by name.
@@ -42,8 +42,8 @@ class IRModule:
         sources: Source text by name, for diagnostics on spans.
 
     Raises:
-        ModuleTypeError: A key or a value is of the wrong kind.
-        ModuleError: Two different GlobalVars have one name, or two constructors.
+        ModuleTypeError: A key or a value has the wrong type.
+        ModuleError: Two different GlobalVars, or two constructors, have the same name.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class IRModule:
         functions: Mapping[Any, Any] | None = None,
         type_defs: Mapping[Any, TypeData] | None = None,
     ) -> IRModule:
-        """Return a module with `expr` in it.
+        """Return a module that contains `expr`.
 
-        A function goes in under its `global_symbol`, or `main` (`main_1`, ... where
-        that is taken); any other expression becomes the body of a function over its
+        A function is added under its `global_symbol`, or as `main` (`main_1`, ... if
+        that is taken). Any other expression becomes the body of a function over its
         free variables and type variables.
 
         Raises:
-            ModuleTypeError: `expr` is no expression.
+            ModuleTypeError: `expr` is not an expression.
         """
         if not isinstance(cast("object", expr), Node):
             raise ModuleTypeError(f"expected an expression, got {describe_kind(expr)}")
@@ -105,7 +105,7 @@ class IRModule:
     ) -> IRModule:
         """Return a module of functions known to be closed, without a check.
 
-        A parser's functions are: it rejects names that are not bound.
+        Functions from a parser are closed, because it rejects unbound names.
         """
         named = {var.name_hint: function for var, function in functions.items()}
         global_vars = {var.name_hint: var for var in functions}
@@ -221,7 +221,7 @@ class IRModule:
         """Return the name of a type that the module defines.
 
         Raises:
-            UnknownGlobalError: It defines none of that name.
+            UnknownGlobalError: It defines no type of that name.
         """
         return self._types.named(name).header
 
@@ -234,16 +234,16 @@ class IRModule:
         """Return the name of a type, followed by its constructors.
 
         Raises:
-            UnknownGlobalError: The module defines none of that name.
+            UnknownGlobalError: The module defines no type of that name.
         """
         definition = self._types.named(name)
         return (definition.header, *definition.constructors)
 
     def get_constructor(self, tag: int) -> Constructor:
-        """Return the constructor that has a tag.
+        """Return the constructor with a tag.
 
         Raises:
-            UnknownGlobalError: There is none.
+            UnknownGlobalError: No constructor has it.
         """
         return self._types.tagged(tag)
 
@@ -254,7 +254,7 @@ class IRModule:
             file_name: For example `prelude.rly`; existing definitions are kept.
 
         Raises:
-            ModuleError: There is no such file.
+            ModuleError: The file does not exist.
         """
         library = dialect_of(GlobalVar).library(file_name)
         new = library.functions
@@ -267,7 +267,7 @@ class IRModule:
         """Return the global variable of that name.
 
         Raises:
-            UnknownGlobalError: There is none.
+            UnknownGlobalError: The module has none.
         """
         return self._functions.var(name)
 
@@ -315,10 +315,9 @@ class IRModule:
         """Return the module as text, each function in the format of its IR.
 
         Args:
-            show_meta_data: Whether large constants are included, in a section at the
-                end.
+            show_meta_data: Whether to include large constants, in a section at the end.
             annotate: Returns a comment for a node, such as `/* here */`; by default the
-                type of a call or a constant, where it is known.
+                type of a call or a constant, if known.
         """
         text = self.text(show_meta_data=show_meta_data, annotate=annotate)
         return header_text(self._functions.by_name.values()) + text

@@ -74,11 +74,11 @@ def register_op_attr(
     Args:
         op_name: The operator, such as `nn.conv2d`.
         attr_key: The key, such as `target.dnnl`.
-        value: Whatever the readers of the key expect, in general a function.
-        level: Of two values the one of the higher level counts; of equals, the later.
+        value: The value that readers of the key expect, usually a function.
+        level: The higher level wins; among equal levels, the later value.
 
     Raises:
-        UnknownOpError: There is no such operator.
+        UnknownOpError: No operator has this name.
     """
     op = Op.get(op_name)
 

@@ -88,9 +88,9 @@ Array = npt.NDArray[Any]
 
 
 class OpPattern(enum.IntEnum):
-    """The dependence of a result's elements on those of the arguments, for fusion.
+    """The dependence of a result's elements on the arguments' elements, for fusion.
 
-    The names and the numbers are TVM's; a greater number fuses with less.
+    The names and the numbers are TVM's; the greater the number, the less fuses with it.
     """
 
     ELEMWISE = 0
@@ -204,14 +204,13 @@ class Op(RelayExpr, frozen=True, eq=False):
         """Set the type relation.
 
         Args:
-            rel_name: A name for it; without a function, that of a known one: `Identity`
-                or `Broadcast`.
-            type_rel_func: Returns the result's type, given those of the arguments and
-                the attributes; returns None, or fails an `assert`, where they are
-                ill-typed.
+            rel_name: A name for it; without a function, the name of a known relation:
+                `Identity` or `Broadcast`.
+            type_rel_func: Returns the result's type from the argument types and the
+                attributes; returns None, or fails an `assert`, if they are ill-typed.
 
         Raises:
-            IRTypeError: There is no such relation.
+            IRTypeError: The relation is unknown.
         """
         if type_rel_func is not None:
             self.declare(relation=refusing(rel_name, type_rel_func))
@@ -256,11 +255,11 @@ class Op(RelayExpr, frozen=True, eq=False):
         Args:
             attr_name: The key, or `TOpPattern` or `TOpIsStateful` of an operator that
                 the program registered.
-            value: Whatever the readers of the key expect.
-            plevel: Of two values under a key, the one of the higher level counts.
+            value: The value that readers of the key expect.
+            plevel: Of two values under a key, the higher level wins.
 
         Raises:
-            IRError: It is a property of one of the library's operators.
+            IRError: It is a property of a library operator.
         """
         if attr_name == "TOpIsStateful":
             self.declare(effect=Effect.WRITES if value else Effect.PURE)
@@ -289,7 +288,7 @@ class Op(RelayExpr, frozen=True, eq=False):
         """Return the operator of that name.
 
         Raises:
-            UnknownOpError: There is none; the message lists the nearest names.
+            UnknownOpError: There is none; the message suggests the nearest names.
         """
         found = Op.find(name)
         if found is None:
@@ -298,7 +297,7 @@ class Op(RelayExpr, frozen=True, eq=False):
 
     @staticmethod
     def find(name: str) -> Op | None:
-        """Return the operator of that name, None if there is none."""
+        """Return the operator of that name, or None."""
         found = _table.get(name)
         if found is None:
             load_dialects(of=name)

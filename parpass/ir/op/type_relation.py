@@ -52,7 +52,7 @@ def refusing(name: str, relation: Callable[[Any, Any], Type | None]) -> TypeRela
 class EnvFunc(msgspec.Struct, frozen=True):
     """A registered function as part of a program, identified by its name.
 
-    It is one function in every process that has registered it.
+    It is the same function in every process that has registered it.
     """
 
     namespace: ClassVar[str] = "relay"
@@ -64,7 +64,7 @@ class EnvFunc(msgspec.Struct, frozen=True):
         """Return the function that is registered under a name.
 
         Raises:
-            UnknownFunctionError: There is none.
+            UnknownFunctionError: No function has this name.
         """
         get_global_func(name)
         return cls(name)

@@ -73,10 +73,10 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 def load_json(text: str | bytes) -> Any:
     """Return the expression, type, attributes or module written by `save_json`.
 
-    Free variables are new ones; operators are those of the table.
+    Free variables are new objects; operators are those of the table.
 
     Raises:
-        MalformedJSONError: The text is not JSON, or no program; the error has the
+        MalformedJSONError: The text is not JSON, or not a program; the error gives the
             place.
     """
     if not isinstance(cast("object", text), str | bytes):

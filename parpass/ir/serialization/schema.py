@@ -280,14 +280,15 @@ def kind_of(make: type[Struct]) -> Kind:
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
-    """Construct a node, type or attributes, such as `relay.attrs.ClipAttrs`, by name.
+    """Construct a node, type or attributes by class name.
 
     Args:
-        type_key: `DictAttrs`, or the name of a class as `save_json` writes it.
-        **kwargs: Its fields; those with a default may be left out.
+        type_key: `DictAttrs`, or the name of a class as `save_json` writes it, such as
+            `relay.attrs.ClipAttrs`.
+        **kwargs: Its fields; those with a default may be omitted.
 
     Raises:
-        IRTypeError: There is no such class, or it has other fields.
+        IRTypeError: The class is unknown, or has other fields.
     """
     if type_key == "DictAttrs":
         return DictAttrs(kwargs)

@@ -111,7 +111,7 @@ def fields_of(typ: Type) -> list[Type]:
 
 
 class FuncType(ComposedType, frozen=True, eq=False, dict=True):
-    """The type of a function; equal to one with other names for its type parameters.
+    """The type of a function; the names of its type parameters do not matter.
 
     Raises:
         SizeLimitError: Types would be nested too deep, or a polymorphic type too large.

@@ -14,7 +14,7 @@ from parpass.runtime.dtypes import NUMPY_DTYPES, dtype_of, is_int_dtype
 
 
 class Any(msgspec.Struct, frozen=True, gc=False):
-    """A dimension unknown until the program runs; prints as `?`."""
+    """A dimension that is unknown until the program runs; prints as `?`."""
 
     namespace: ClassVar[str] = "relay"
 

@@ -103,10 +103,10 @@ class TypeVar(Type, frozen=True):
 
 
 class IncompleteType(Type, frozen=True, eq=False):
-    """A type to be inferred by InferType; prints as `_`.
+    """A type for InferType to infer; prints as `_`.
 
-    As an annotation it leaves a type or a part of one open. Each object is an unknown
-    of its own: one object in two places means one type in both.
+    Use it to leave an annotated type, or a part of one, open. Each object is a separate
+    unknown: one object in two places means the same type in both.
     """
 
     visitor: ClassVar[str] = "visit_incomplete_type"
@@ -155,8 +155,8 @@ def checked_depth(depth: int) -> int:
     """
     if depth > MAX_TYPE_DEPTH:
         raise SizeLimitError(
-            f"expected types in each other at most {MAX_TYPE_DEPTH} deep, got {depth}; "
-            "put the fields of inner tuples into the outer ones"
+            f"expected types nested at most {MAX_TYPE_DEPTH} deep, got {depth}; put "
+            "the fields of inner tuples into the outer ones"
         )
     return depth
 
@@ -175,8 +175,8 @@ def check_size(typ: Type, most: int = MAX_TYPE_SIZE) -> None:
     if size > most:
         shown = str(size) if size < 10**9 else f"{size:.1e}"
         raise SizeLimitError(
-            f"expected a type of at most {most} parts, each counted wherever "
-            f"it stands, got {shown}; a tuple that holds a second one twice doubles it"
+            f"expected a type of at most {most} parts, counting each use, got {shown}; "
+            "a tuple that contains another twice doubles it"
         )
 
 

@@ -1,6 +1,6 @@
-"""Analyses of programs, under the names of `tvm.relay.analysis`; nothing is changed.
+"""Analyses of programs, under the names of `tvm.relay.analysis`.
 
-`operators` is one that passes ask for by `PassContext.get_analysis`.
+Passes can request `operators` by `PassContext.get_analysis`.
 """
 
 from typing import TYPE_CHECKING

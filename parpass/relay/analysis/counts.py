@@ -20,9 +20,9 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Any], object]) -> None:
 
 
 def node_count(program: Expr | IRModule) -> int:
-    """Return how many nodes a program has, operators not counted.
+    """Return the number of nodes in a program, without operators.
 
-    A node that is used many times counts once in each function of a module.
+    In a module, a shared node counts once for each function.
     """
     if isinstance(program, IRModule):
         return sum(node_count(f) for f in program.functions_by_name.values())
@@ -34,7 +34,7 @@ def _counts(node: Node) -> bool:
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
-    """Return how many calls of each operator a module has, the most frequent first."""
+    """Return the number of calls of each operator in a module, largest first."""
     found = Counter(
         node.op.name
         for function in mod.functions_by_name.values()

@@ -73,7 +73,7 @@ class Effects:
         return all(self.of(expr) is not Effect.WRITES for expr in exprs)
 
     def survive(self, before: Expr, after: Expr) -> bool:
-        """Return whether a rewrite of a few nodes still makes all calls that write."""
+        """Return whether a rewrite of a few nodes keeps all calls that write."""
         waiting = self._writing(before)
         near = set[Node](breadth_first(after, _NEAR)) if waiting else ()
         while waiting:

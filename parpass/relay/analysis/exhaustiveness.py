@@ -54,15 +54,15 @@ class _Rest(NamedTuple):
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Return patterns of the values that no clause matches; empty if all are matched.
+    """Return patterns of the values that no clause matches; empty if there are none.
 
     Args:
         match: The match.
         mod: Defines the types of the constructors in its patterns.
 
     Raises:
-        ModuleError: It does not define one of them.
-        SizeLimitError: The patterns are so many that this would take too long.
+        ModuleError: The module does not define one of them.
+        SizeLimitError: There are too many patterns for a check in reasonable time.
     """
     types = mod.types.by_name if mod is not None else dict[str, TypeData]()
     return list(unmatched(match, types.get))
@@ -78,8 +78,8 @@ def unmatched(match: Match, definition: Definitions) -> Iterator[Pattern]:
         steps += 1 + len(rest.rows)
         if steps > _MOST_STEPS:
             raise SizeLimitError(
-                "the patterns are too many to tell whether they match every value; "
-                "write a match that need not, or take it apart"
+                "too many patterns to check whether they match every value; write an "
+                "incomplete match, or split it"
             )
         if not rest.rows:
             yield _case(rest)

@@ -22,10 +22,11 @@ from parpass.relay.expr import Function, GlobalVar
 def function_faults(func: Function, mod: IRModule) -> list[str]:
     """Return a function's violations of Relay's rules, each as a phrase.
 
-    Each variable is bound once and used only in its scope; there are no free ones in a
-    module. Globals that are referred to are in the module. Types are on all expressions
-    of a function or on none: a function that has a type has no expression without one.
-    An expression with an effect is used in one block only.
+    * Each variable is bound once and used only in its scope; a function in a module has
+      no free variables.
+    * The module defines all globals that the function refers to.
+    * Either all expressions of a function have types, or none.
+    * An expression with an effect is used in one block only.
     """
     order = post_order(func)
     return [

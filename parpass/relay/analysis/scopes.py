@@ -187,9 +187,9 @@ def free_vars(expr: Expr) -> list[Var]:
 
 
 def well_formed(program: Expr | IRModule) -> bool:
-    """Return whether each variable is bound once, and used only where it is bound.
+    """Return whether each variable is bound once, and used only in its scope.
 
-    Variables that are bound nowhere are free, and allowed.
+    Variables without a binding are free, and allowed.
     """
     if isinstance(program, IRModule):
         return all(well_formed(f) for f in program.functions_by_name.values())

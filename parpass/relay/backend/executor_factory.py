@@ -72,8 +72,8 @@ def c_header(image: LibraryImage) -> str:
     signature = image.manifest.functions.get(f"{name}_run")
     if signature is None:
         raise ArgumentError(
-            "the library has no function that C calls; build it by relay.build(mod, "
-            "executor='aot')"
+            "the library has no function for C to call; build it with "
+            "relay.build(mod, executor='aot')"
         )
     *tensors, weights, workspace = zip(
         signature.parameters, _names(signature.parameters), strict=True

@@ -323,7 +323,7 @@ def _flat(value: _Value) -> list[_Entry]:
         check_copies(
             len(found) + len(waiting),
             "tensors in a tuple",
-            "a tuple that holds another one twice doubles it",
+            "a tuple that contains another twice doubles it",
         )
     return found
 

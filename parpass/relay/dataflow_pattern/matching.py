@@ -45,9 +45,9 @@ Steps = Generator[Question, bool, bool]
 
 
 def match(pattern: DFPattern, expr: Expr) -> bool:
-    """Return whether an expression looks like a pattern.
+    """Return whether an expression matches a pattern.
 
-    Types that a pattern asks for are inferred where InferType has not run.
+    If a pattern needs types and InferType has not run, they are inferred.
     """
     return Matcher(ExprGraph(expr), ExprTypes()).match(pattern, expr)
 

@@ -41,11 +41,11 @@ Patterns = tuple["DFPattern", ...]
 
 
 class DFPattern:
-    """The base of patterns; immutable, but for wildcards that are redirected.
+    """The base of patterns; immutable, except for wildcards that are redirected.
 
-    Calling a pattern gives the pattern of a call: `is_op("add")(x, y)`, and
-    `is_op("concatenate")(None)` for any arguments. `+`, `-`, `*` and `/` are calls of
-    these operators, and `|` matches one of two patterns.
+    Calling a pattern gives the pattern of a call: `is_op("add")(x, y)`, or
+    `is_op("concatenate")(None)` for any arguments. `+`, `-`, `*` and `/` give calls of
+    these operators, and `|` matches either of two patterns.
     """
 
     # The fields that hold patterns, or sequences of such.
@@ -63,7 +63,7 @@ class DFPattern:
 
     @property
     def inputs(self) -> Patterns:
-        """The patterns that this one is made of."""
+        """The patterns that this one consists of."""
         found: list[DFPattern] = []
         for name in self._parts:
             value = getattr(self, name)
@@ -95,31 +95,31 @@ class DFPattern:
         return _call_of("divide", self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """Return this pattern, for expressions with these attributes."""
+        """Return this pattern, restricted to expressions with these attributes."""
         return AttrPattern(self, attrs)
 
     def has_type(self, ttype: Type) -> TypePattern:
-        """Return this pattern, for expressions of this type."""
+        """Return this pattern, restricted to expressions of this type."""
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
-        """Return this pattern, for tensors of this dtype."""
+        """Return this pattern, restricted to tensors of this dtype."""
         return DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Dim]) -> ShapePattern:
-        """Return this pattern, for tensors of this shape."""
+        """Return this pattern, restricted to tensors of this shape."""
         return ShapePattern(self, shape)
 
     def optional(
         self, option_constructor: Callable[[DFPattern], DFPattern]
     ) -> AltPattern:
-        """Return this pattern, or what the callable makes around it."""
+        """Return a pattern of this one, with or without the pattern built around it."""
         return self | option_constructor(self)
 
     def dominates(
         self, parent: DFPattern, path: DFPattern | None = None
     ) -> DominatorPattern:
-        """Return this pattern, where all that leads to it comes from `parent`."""
+        """Return this pattern, where every path to it comes from `parent`."""
         return DominatorPattern(parent, path or WildcardPattern(), self)
 
     if TYPE_CHECKING:  # These two are made of patterns, and the package sets them.
@@ -159,7 +159,7 @@ def _listed(patterns: Sequence[DFPattern] | None) -> str:
 
 
 class WildcardPattern(DFPattern):
-    """Matches anything; once redirected, what another pattern does."""
+    """Matches anything; after redirection, whatever another pattern matches."""
 
     def __init__(self) -> None:
         self.redirected_to: DFPattern | None = None
@@ -167,7 +167,7 @@ class WildcardPattern(DFPattern):
     _parts = ("redirected_to",)
 
     def redirect_to(self, pat: DFPattern) -> None:
-        """Match what `pat` does; it may contain this wildcard, for recursion."""
+        """Match like `pat`, which may contain this wildcard, for recursion."""
         self.redirected_to = _checked(pat, "pat", self)
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class WildcardPattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExprPattern(DFPattern):
-    """Matches what is structurally equal to an expression, such as an operator."""
+    """Matches expressions structurally equal to a given one, such as an operator."""
 
     expr: Expr
 
@@ -190,7 +190,7 @@ class ExprPattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VarPattern(DFPattern):
-    """Matches a variable; of this name, if there is one."""
+    """Matches a variable, optionally by name."""
 
     name: str = ""
 
@@ -295,7 +295,7 @@ class LetPattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AltPattern(DFPattern):
-    """Matches what one of two patterns does; the left one is tried first."""
+    """Matches either of two patterns; tries the left one first."""
 
     left: DFPattern
     right: DFPattern
@@ -307,9 +307,10 @@ class AltPattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttrPattern(DFPattern):
-    """Matches what another pattern does, with certain attributes.
+    """Matches like another pattern, with certain attributes.
 
-    They are those of an operator (`TOpPattern` and such), of a call or of a function.
+    These are the attributes of an operator (such as `TOpPattern`), a call or a
+    function.
     """
 
     pattern: DFPattern
@@ -322,7 +323,7 @@ class AttrPattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TypePattern(DFPattern):
-    """Matches what another pattern does, if it is of a type."""
+    """Matches like another pattern, if the expression has a type."""
 
     pattern: DFPattern
     type: Type
@@ -334,7 +335,7 @@ class TypePattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataTypePattern(DFPattern):
-    """Matches what another pattern does, if it is a tensor of a dtype."""
+    """Matches like another pattern, if the expression is a tensor of a dtype."""
 
     pattern: DFPattern
     dtype: str
@@ -346,7 +347,7 @@ class DataTypePattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShapePattern(DFPattern):
-    """Matches what another pattern does, if it is a tensor of a shape."""
+    """Matches like another pattern, if the expression is a tensor of a shape."""
 
     pattern: DFPattern
     shape: Sequence[Dim]
@@ -358,10 +359,10 @@ class ShapePattern(DFPattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DominatorPattern(DFPattern):
-    """Matches `child` where all that leads to it goes back to one `parent`.
+    """Matches `child` if every path to it leads back to one `parent`.
 
-    Between the two, every expression matches `path`, and the parent is used nowhere
-    else: a diamond, however long its sides are.
+    In between, every expression matches `path`, and the parent is used nowhere else: a
+    diamond with sides of any length.
     """
 
     parent: DFPattern

@@ -44,7 +44,7 @@ __all__ = [
 
 
 def wildcard() -> WildcardPattern:
-    """Return a pattern of anything."""
+    """Return a pattern that matches anything."""
     return WildcardPattern()
 
 
@@ -52,7 +52,7 @@ def is_op(op_name: str) -> ExprPattern:
     """Return the pattern of an operator; call it for the pattern of its calls.
 
     Raises:
-        UnknownOpError: There is no operator of that name.
+        UnknownOpError: No operator has this name.
     """
     # Known where the operators are: a pattern may be the first to ask for one.
     from parpass.relay.op import get
@@ -62,12 +62,12 @@ def is_op(op_name: str) -> ExprPattern:
 
 
 def is_expr(expr: Expr) -> ExprPattern:
-    """Return the pattern of what is structurally equal to an expression."""
+    """Return the pattern of expressions structurally equal to a given one."""
     return ExprPattern(expr)
 
 
 def is_var(name: str = "") -> VarPattern:
-    """Return the pattern of a variable; of any name, if none is given."""
+    """Return the pattern of a variable, by default of any name."""
     return VarPattern(name)
 
 

@@ -41,15 +41,15 @@ _MAX_ROUNDS = 100
 
 
 class DFPatternCallback:
-    """A rewrite: a pattern, and the callback that returns the replacement; subclass it.
+    """A rewrite to subclass: a pattern, and a callback that returns the replacement.
 
-    The constructor of a subclass sets `pattern`. What `callback` returns depends on
-    its arguments alone.
+    Set `pattern` in the constructor. The result of `callback` must depend only on its
+    arguments.
 
     Args:
-        require_type: Whether InferType is run before the callback, so that `pre` and
-            what matched in it have types.
-        rewrite_once: Whether the callback is done after the first round in which it
+        require_type: Whether to run InferType before the callback, so that `pre` and
+            its parts have types.
+        rewrite_once: Whether to stop after the first round in which the callback
             changed something.
 
     Attributes:
@@ -70,13 +70,13 @@ class DFPatternCallback:
     def callback(
         self, pre: Expr, post: Expr, node_map: Mapping[DFPattern, list[Expr]]
     ) -> Expr:
-        """Return what a match is replaced by.
+        """Return the replacement of a match.
 
         Args:
-            pre: What matched.
-            post: The same, with its inputs rewritten already.
-            node_map: What each pattern matched, rewritten; of a pattern on the path of
-                a dominator there may be many.
+            pre: The match.
+            post: The match, with its inputs already rewritten.
+            node_map: The rewritten expressions that each pattern matched; several for a
+                pattern on the path of a dominator.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no callback(self, pre, post, node_map)"
@@ -100,16 +100,16 @@ def rewrite(
     expr: Expr,
     mod: IRModule | None = None,
 ) -> Expr:
-    """Return an expression with all matches replaced, until nothing changes.
+    """Replace all matches in an expression, until nothing changes.
 
     Args:
         callbacks: One or more, tried in this order.
         expr: The expression.
-        mod: Has the functions that the expression refers to.
+        mod: A module with the functions that the expression refers to.
 
     Raises:
-        IRTypeError: A callback has no pattern, or returned no expression.
-        IRError: There is no end to it.
+        IRTypeError: A callback has no pattern, or did not return an expression.
+        IRError: The rewriting does not terminate.
     """
     several = [callbacks] if isinstance(callbacks, DFPatternCallback) else callbacks
     return _Rewriter(several, mod).run(expr)
@@ -141,8 +141,8 @@ class _Rewriter:
             expr = after
         names = ", ".join(type(each).__name__ for each in self._finders)
         raise IRError(
-            f"expected rewriting to come to an end, got changes in {_MAX_ROUNDS} "
-            f"rounds of {names}; do they undo each other? rewrite_once=True stops one "
+            f"expected rewriting to terminate, got changes in {_MAX_ROUNDS} rounds of "
+            f"{names}; do they undo each other? rewrite_once=True stops a callback "
             "after its first change"
         )
 
@@ -221,18 +221,18 @@ def partition(
     attrs: Mapping[str, Any] | None = None,
     check: Callable[[Any], bool] = bool,
 ) -> Expr:
-    """Return an expression with each match put into a function, which is called.
+    """Move each match into a function, and call it there.
 
-    What the leaves of the pattern match is passed to the function, in their order,
-    but for constants that the pattern asks for. The function has the attribute
-    `PartitionedFromPattern`, which lists the operators in it.
+    The matches of the pattern's leaves become arguments, in order, except for constants
+    that the pattern asks for. The function has the attribute `PartitionedFromPattern`,
+    which lists its operators.
 
     Args:
         pattern: The pattern.
         expr: The expression.
         attrs: More attributes for the functions.
-        check: Called with what matched; if it returns false, that stays as it is.
-            `bool` takes everything, comparisons too.
+        check: Called with each match; if it returns false, the match stays. `bool`
+            accepts everything, including comparisons.
     """
     if isinstance(pattern, FunctionPattern):
         warn(

@@ -83,7 +83,7 @@ def const(
     keeps its own. A tensor type stands for its dtype.
 
     Raises:
-        IRTypeError: The value is no array of numbers, or of none that the dtype has.
+        IRTypeError: The value is not an array of numbers, or the dtype cannot hold it.
     """
     if isinstance(value, NDArray):
         return Constant(value, span)

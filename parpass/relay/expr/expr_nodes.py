@@ -117,8 +117,7 @@ class Call(Expr, frozen=True, eq=False, gc=False):
     """A call of an operator, a global function or a closure.
 
     Raises:
-        SizeLimitError: It calls what a call returns, which calls what a call returns,
-            and so on, more than 1,000 deep.
+        SizeLimitError: Calls of the results of calls are nested more than 1,000 deep.
     """
 
     op: Expr
@@ -170,7 +169,7 @@ def _check_callee_depth(callee: Expr) -> None:
         callee, depth = callee.op, depth + 1
         if depth > _MAX_CALLEE_DEPTH:
             raise SizeLimitError(
-                "a call calls what a call returns, and that one likewise, more than "
+                "calls of the results of calls are nested more than "
                 f"{_MAX_CALLEE_DEPTH:,} deep; bind some of them by a let"
             )
 
@@ -187,7 +186,7 @@ def _check_bound(bound: object, by: str) -> None:
     if not isinstance(bound, Var):
         raise IRTypeError(
             f"expected a variable for {by} to bind, got {bound!r:.100}; if a rewrite "
-            "put it there, the variable may have been bound twice, which InferType says"
+            "put it there, the variable may be bound twice, which InferType reports"
         )
 
 
@@ -342,7 +341,7 @@ class Function(BaseFunc, frozen=True, eq=False):
 
     @property
     def annotated_type(self) -> FuncType | None:
-        """The type as annotated; None where an annotation is missing or incomplete."""
+        """The annotated type; None if an annotation is missing or incomplete."""
         parts = [*(param.type_annotation for param in self.params), self.ret_type]
         known = [part for part in parts if part is not None and is_complete(part)]
         if len(known) != len(parts):

@@ -1,7 +1,6 @@
-"""Frontends: models of other formats become modules of the embedded IR.
+"""Frontends, which import models of other formats as Relay modules.
 
-Each frontend needs a library of its own, an optional extra; it is imported when one of
-its names is first used.
+Each frontend needs a library, an optional extra. It is imported on first use.
 """
 
 from __future__ import annotations

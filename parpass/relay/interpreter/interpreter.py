@@ -228,7 +228,7 @@ def _project(value: Value, index: int) -> Value:
 
 
 class Executor:
-    """The object that `create_executor` returns; its only method is `evaluate`."""
+    """The result of `create_executor`; its only method is `evaluate`."""
 
     def __init__(self, module: IRModule) -> None:
         self._module = module
@@ -238,8 +238,8 @@ class Executor:
     ) -> Any:
         """Return the value of an expression.
 
-        A function, or the global variable of one, gives a Python function of its
-        arguments, by position and by name; None stands for the module's `main`.
+        A function, or its global variable, gives a Python function that takes arguments
+        by position and by name; None stands for the module's `main`.
 
         Args:
             expr: The expression.
@@ -269,23 +269,23 @@ def create_executor(
     target: object = None,
     params: Mapping[str, NDArray | npt.ArrayLike] | None = None,
 ) -> Executor:
-    """Return an executor of a module's functions and of other expressions.
+    """Return an executor for a module's functions and for other expressions.
 
-    There is one interpreter here, which stands for each of TVM's kinds; a device and a
-    target change nothing.
+    A single interpreter stands for all of TVM's kinds. Device and target have no
+    effect.
 
     Args:
         kind: `debug`, `graph`, `vm` or `aot`.
-        mod: Where global variables are looked up; None for an empty module.
+        mod: Defines global variables; None for an empty module.
         device: Not used.
         target: Not used.
-        params: Values of parameters of `main`, by name: what it is called with are the
-            others.
+        params: Values of parameters of `main`, by name; callers pass the other ones.
 
     Raises:
-        EvaluationError: There is no such kind, `mod` is no module, or has no `main`
+        EvaluationError: The kind is unknown, `mod` is not a module, or it has no `main`
             whose parameters could have values.
-        IRTypeError: `params` are no values by name, or one does not fit its parameter.
+        IRTypeError: `params` is not a mapping of values by name, or a value does not
+            fit its parameter.
     """
     del device, target
     if kind not in _KINDS:

@@ -1,4 +1,4 @@
-"""Relay's operators: importing this package registers all and defines their builders.
+"""Relay's operators: importing this package registers them and defines their builders.
 
 Each module lists its builders in `__all__`.
 """

@@ -52,8 +52,8 @@ def debug(data: Expr, debug_func: Callable[[NDArray], object] | None = None) -> 
 
     Args:
         data: The value.
-        debug_func: The function, which only the process that made the call can run; by
-            default the debugger is entered, as by `breakpoint`.
+        debug_func: The function, which only the calling process can run; by default it
+            enters the debugger, like `breakpoint`.
     """
     name = f"{_PREFIX}{next(_numbers)}"
     register_func(name, debug_func or _stop)

@@ -71,7 +71,7 @@ class MatchParser(BlockParser):
         at = self.at
         token = self.texts[at]
         if depth > MAX_NESTING:
-            self.fail(f"patterns in each other at most {MAX_NESTING} deep")
+            self.fail(f"patterns nested at most {MAX_NESTING} deep")
         if is_variable(token):
             key, var = self.annotated_var("a variable such as %x")
             self.names.bind(key, var)

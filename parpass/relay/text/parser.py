@@ -40,23 +40,24 @@ def parse(
     init_module: IRModule | None = None,
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> IRModule:
-    """Return the module of which this is the text, without types; passes find these.
+    """Parse a text as a module, without types; passes infer them.
 
-    The text of a single expression gives a module with that expression in it, as
-    `IRModule.from_expr` makes it. `parpass.parser.parse`, which is TVM's, reads alike
-    and runs InferType.
+    The text of a single expression gives a module that contains it, as
+    `IRModule.from_expr` does. `parpass.parser.parse`, which is TVM's, reads the same
+    text and also runs InferType.
 
     Args:
         text: The text; comments are `// ...` and `/* ... */`.
-        source_name: What diagnostics call the text, a file's name for example.
-        init_module: A module whose functions the text may call or define anew. They
-            are in the result, and the module stays as it is.
-        init_meta_table: Constants, under `relay.Constant`, which the text refers to as
+        source_name: The name of the text in diagnostics, such as a file name.
+        init_module: A module whose functions the text may call or redefine. The result
+            contains them; the module stays unchanged.
+        init_meta_table: Constants, under `relay.Constant`. The text refers to them as
             `meta[relay.Constant][0]` and so on, after those in a section of its own.
 
     Raises:
-        ParseError: The text cannot be read; it shows all errors, each with its place.
-        ArgumentError: The table has something else than constants.
+        ParseError: The text cannot be parsed; the error shows all faults, each with its
+            place.
+        ArgumentError: The table contains something other than constants.
     """
     known = init_module or IRModule()
     data = data_of_table(init_meta_table or {})
@@ -75,7 +76,7 @@ def parse(
 
 
 def fromtext(data: str, source_name: str = "from_string") -> IRModule:
-    """Return the module of which this is the text; another name of `parse`."""
+    """Parse a text as a module; another name of `parse`."""
     return parse(data, source_name)
 
 

@@ -151,8 +151,8 @@ def written_in_blocks(
         [
             Finding(
                 getattr(node, "span", None),
-                "expected one block that uses what has an effect, got several; bind it "
-                "by a `let` around them, or let each have a call of its own",
+                "expected a value with an effect to be used in one block, got several; "
+                "bind it by a `let` around them, or write a call in each",
             )
             for node in effects_across_blocks(order, crossing, mod)
         ]

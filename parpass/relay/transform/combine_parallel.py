@@ -28,7 +28,7 @@ _DENSE = Op.get("nn.dense")
 
 @register_pass("relay._transform.CombineParallelDense")
 class CombineParallelDense(CombiningPass):
-    """Join matrix products of the same data, and the elementwise calls behind them.
+    """Merge matrix products of the same data, and the elementwise calls after them.
 
     ::
 
@@ -54,12 +54,12 @@ class CombineParallelDense(CombiningPass):
           (%6, %7)
         }
 
-    Without `to_batch` the weights are put end to end, and the result is cut apart; the
-    products may have different numbers of units then.
+    Without `to_batch` the weights are concatenated and the result is split; the
+    products may then have different numbers of units.
 
     Args:
-        min_num_branches: Fewer products than these are left alone.
-        to_batch: Whether they become a batch.
+        min_num_branches: The minimum number of products to merge.
+        to_batch: Whether to merge them into a batched product.
     """
 
     pass_info = PassInfo(4, "CombineParallelDense", required=("InferType",))
@@ -147,7 +147,7 @@ class DenseToBatchCombiner(ParallelCombiner):
 
 @register_pass("relay._transform.CombineParallelBatchMatmul")
 class CombineParallelBatchMatmul(CombiningPass):
-    """Join batches of products with the same left side.
+    """Merge batched matrix products that share their left operand.
 
     ::
 
@@ -172,10 +172,10 @@ class CombineParallelBatchMatmul(CombiningPass):
           (%3, %4)
         }
 
-    The elementwise calls behind the products are joined, too.
+    The elementwise calls after the products are merged, too.
 
     Args:
-        min_num_branches: Fewer products than these are left alone.
+        min_num_branches: The minimum number of products to merge.
     """
 
     pass_info = PassInfo(4, "CombineParallelBatchMatmul", required=("InferType",))
@@ -211,7 +211,7 @@ def _columns_axis(call: Call) -> int:
 
 @register_pass("relay._transform.CombineParallelConv2D")
 class CombineParallelConv2D(CombiningPass):
-    """Join convolutions of the same data, and the elementwise calls behind them.
+    """Merge convolutions of the same data, and the elementwise calls after them.
 
     ::
 
@@ -238,10 +238,10 @@ class CombineParallelConv2D(CombiningPass):
           (%3, %4)
         }
 
-    Convolutions go together if they differ in their output channels alone.
+    Convolutions are merged if they differ only in their output channels.
 
     Args:
-        min_num_branches: Fewer convolutions than these are left alone.
+        min_num_branches: The minimum number of convolutions to merge.
     """
 
     pass_info = PassInfo(4, "CombineParallelConv2d", required=("InferType",))

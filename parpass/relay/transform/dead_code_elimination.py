@@ -20,7 +20,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 @register_pass("relay._transform.DeadCodeElimination")
 @expects_single_bindings
 class DeadCodeElimination(FunctionPass):
-    """Drop each `let` whose variable is not used.
+    """Remove each `let` whose variable is unused.
 
     ::
 
@@ -37,16 +37,16 @@ class DeadCodeElimination(FunctionPass):
           %alive
         }
 
-    Uses in code that is dropped do not count, so that a closure which only refers to
-    itself goes too. A value that may have an effect, because it may call an operator
-    that has one or a function of which nothing is known, is not inlined, and kept if
-    others may see that it was computed. Writes to a reference that is neither read
-    nor passed on are dropped with it.
+    Uses in removed code do not count, so a closure that only refers to itself is
+    removed, too. A value may have an effect if it may call an operator with effects or
+    an unknown function. Such a value is not inlined, and it is kept if its effect can
+    be observed. Writes to a reference that is neither read nor passed on are removed
+    with it.
 
     Args:
-        inline_once: Whether to put values that are used once in the place of their use,
-            if that is in the same function.
-        ignore_impurity: Whether to take all values to be without effects.
+        inline_once: Whether to inline values that are used once, if the use is in the
+            same function.
+        ignore_impurity: Whether to treat all values as free of effects.
     """
 
     pass_info = PassInfo(opt_level=1, name="DeadCodeElimination")
@@ -132,13 +132,13 @@ class DeadCodeEliminator(ExprMutator):
         """Drop a `let` whose variable is not used any more."""
         if let.var in self._inlined:
             self.counts["inlined"] += 1
-            _remark(let, "passed", "Inlined", "put in the place of its only use")
+            _remark(let, "passed", "Inlined", "inlined at its only use")
         elif not self._uses.is_live(let.var):
             self.counts["dropped"] += 1
-            _remark(let, "passed", "Dropped", "dropped, as nothing uses it")
+            _remark(let, "passed", "Dropped", "removed: it is unused")
         else:
             if self._uses.is_kept_for_effects(let.var):
-                why = "kept, though nothing uses it: it may have effects"
+                why = "unused, but kept: it may have effects"
                 _remark(let, "missed", "Kept", why)
             return super().visit_let(let)
         return self.visit(let.body)

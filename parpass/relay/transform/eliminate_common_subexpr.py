@@ -37,13 +37,14 @@ class EliminateCommonSubexpr(FunctionPass):
           multiply(%0, %0)
         }
 
-    Arguments are the same if they are one object, merged ones included, or equal scalar
-    constants. Projections of the same tuple are merged too. Calls of operators with
-    effects and of functions, and calls without arguments, are left alone.
+    Arguments are the same if they are one object, possibly after merging, or equal
+    scalar constants. Projections of the same tuple are merged, too. The pass leaves
+    alone calls of functions, calls of operators with effects, and calls without
+    arguments.
 
     Args:
-        fskip: Called with each call and projection that could be merged; those for
-            which it returns true stay as they are.
+        fskip: Called with each call and projection that could be merged; return true to
+            keep it.
     """
 
     pass_info = PassInfo(3, "EliminateCommonSubexpr", required=("InferType",))

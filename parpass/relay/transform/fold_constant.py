@@ -50,7 +50,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 @register_pass("relay._transform.FoldConstant")
 @expects_single_bindings
 class FoldConstant(FunctionPass):
-    """Evaluate operators on constants, and use what is known by it.
+    """Evaluate operators on constants, and simplify by their values.
 
     ::
 
@@ -70,12 +70,12 @@ class FoldConstant(FunctionPass):
           multiply(%x, 2f)
         }
 
-    Calls stay that have no arguments, such as `zeros`, whose operator has effects or is
-    not computational, or that are inside a function with the attribute `Primitive`.
-    What fails on its constants stays too, for it may never be run, and so does what
-    gives too much: the option `relay.FoldConstant.max_bytes` of the context limits how
-    many bytes the results of a function have together, beside eight times those of its
-    own constants. A note tells of each.
+    Some calls stay: those without arguments, such as `zeros`; those of operators with
+    effects or that are not computational; and those in a function with the attribute
+    `Primitive`. A call that fails on its constants stays, too, as it may never run. So
+    does a call whose result is too large: the option `relay.FoldConstant.max_bytes`
+    limits the total size of a function's results, in addition to eight times the size
+    of its own constants. A note reports each of these.
     """
 
     pass_info = PassInfo(opt_level=2, name="FoldConstant")

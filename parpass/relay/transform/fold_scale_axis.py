@@ -37,7 +37,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 
 @register_pass("relay._transform.BackwardFoldScaleAxis")
 class BackwardFoldScaleAxis(ScaleFoldingPass):
-    """Fold the scales of channels into the weights of the convolutions before them.
+    """Fold channel scales into the weights of the convolutions before them.
 
     ::
 
@@ -58,14 +58,16 @@ class BackwardFoldScaleAxis(ScaleFoldingPass):
           nn.conv2d(%x, %2)
         }
 
-    What depends on weights only is then folded: of a batch normalisation behind a
-    convolution an addition is left. A scale passes `nn.relu` if it is a positive
-    constant; `add` and `subtract` pass it to both sides, or multiply one. It moves only
-    through values that are used once. Only float32 and float64 are scaled; results are
-    equal up to rounding, so constants near the ends of their range stay.
+    Arithmetic on weights alone is then folded, so a batch normalisation after a
+    convolution shrinks to an addition. A scale passes through `nn.relu` if it is a
+    positive constant, and through `add` and `subtract`: each side takes it, or is
+    multiplied by it. It moves only through values that are used once. Only float32 and
+    float64 are scaled. Results are equal up to rounding, so constants near the ends of
+    their range stay.
 
-    First values say which scale they could take, from the convolutions on, then scales
-    are passed up, as in TVM's `fold_scale_axis.cc`. Linear.
+    The pass first finds which scales each value could take, starting at the
+    convolutions, and then moves scales up, as TVM's `fold_scale_axis.cc` does. It takes
+    linear time.
     """
 
     pass_info = PassInfo(3, "BackwardFoldScaleAxis", required=("InferType",))
@@ -208,7 +210,7 @@ class _BackwardFolder(ScaleFolder):
 
 @register_pass("relay._transform.ForwardFoldScaleAxis")
 class ForwardFoldScaleAxis(ScaleFoldingPass):
-    """Fold the scales of channels into the weights of the convolutions behind them.
+    """Fold channel scales into the weights of the convolutions after them.
 
     ::
 
@@ -229,15 +231,16 @@ class ForwardFoldScaleAxis(ScaleFoldingPass):
           nn.conv2d(%x, %2)
         }
 
-    What depends on weights only is then folded. A scale passes `nn.relu` if it is a
-    positive constant, and `add` and `subtract`, whose other side is divided by it, if
-    it is a constant without zeros. It moves only where all users take it: convolutions
-    that are not grouped or depthwise, and `nn.dense`. Only float32 and float64 are
-    scaled; results are equal up to rounding, so constants near the ends of their range
-    stay.
+    Arithmetic on weights alone is then folded. A scale passes through `nn.relu` if it
+    is a positive constant. It passes through `add` and `subtract`, whose other side is
+    divided by it, if it is a constant without zeros. It moves only if all users take
+    it: `nn.dense`, and convolutions that are neither grouped nor depthwise. Only
+    float32 and float64 are scaled. Results are equal up to rounding, so constants near
+    the ends of their range stay.
 
-    First the demand for scales is passed on from users to what they use, then scales
-    are to their users, as in TVM's `fold_scale_axis.cc`. Linear.
+    The pass first propagates the demand for scales from users to the values that they
+    use, and then moves scales to the users, as TVM's `fold_scale_axis.cc` does. It
+    takes linear time.
     """
 
     pass_info = PassInfo(3, "ForwardFoldScaleAxis", required=("InferType",))
@@ -325,7 +328,7 @@ def _demands_of(call: Call, demand: Demand | None) -> list[Demand | None]:
 
 @register_pass("relay._transform.FoldScaleAxis")
 class FoldScaleAxis(Sequential):
-    """Fold the scales of channels into weights: backward, forward, then constants.
+    """Fold channel scales into weights: backward, forward, then fold constants.
 
     ::
 

@@ -21,11 +21,11 @@ _GLOBAL_TYPES = "relay.global_types"
 
 @register_pass("relay._transform.InferType")
 class InferType(FunctionwisePass):
-    """Find the type of every expression, and check the types that are annotated.
+    """Infer the type of every expression, and check annotated types.
 
-    Types are inferred from the operators' type relations and by unification, and kept
-    in the nodes as `checked_type`. Parameters and results are annotated where they were
-    not, and calls get their type arguments::
+    The pass infers types from the operators' type relations and by unification, and
+    stores them in the nodes as `checked_type`. It annotates parameters and results that
+    have no annotation, and fills in the calls' type arguments::
 
         def @main(%x: Tensor[(2, 3), float32]) {
           nn.relu(%x)
@@ -37,17 +37,19 @@ class InferType(FunctionwisePass):
           nn.relu(%x)
         }
 
-    What is annotated need not be inferred, and is faster. A closure's parameters are
-    known from its body, from its calls, and from what it is passed to; those of a
-    global function from its body, and from functions that call it and that it calls in
-    its turn. Functions are polymorphic only by type parameters, as in `fn <A>(%x: A)`.
+    Annotated types need not be inferred, which is faster. The types of a closure's
+    parameters follow from its body, its calls and the places it is passed to. Those of
+    a global function follow from its body, and from functions that it calls and that
+    call it, directly or indirectly. Functions are polymorphic only in declared type
+    parameters, as in `fn <A>(%x: A)`.
 
-    Dimensions are equal, or one of them is `Any`: what may be of either type then has
-    `Any` there, but a result or a variable that is annotated has its annotation.
+    Two dimensions match if they are equal or one of them is `Any`. A value that may
+    have either type has `Any` there; an annotated result or variable keeps its
+    annotation.
 
-    A variable is bound once, and used inside of what binds it. What is ill-typed, or
-    breaks this, is an error diagnostic, all of a module in one run; a function with
-    errors stays as it is.
+    A variable is bound once, and used only within the scope of its binding. Violations
+    and type errors are error diagnostics. One run reports all errors of a module, and a
+    function with errors stays unchanged.
     """
 
     pass_info = PassInfo(opt_level=0, name="InferType")

@@ -50,7 +50,7 @@ _NOBODY: Mapping[str, Sequence[str]] = {}
 @register_pass("parpass.InlineSegments")
 @expects_single_bindings
 class InlineSegments(ModulePass):
-    """Put segments back in the place of their calls.
+    """Inline the segments that OutlineSegments made; its inverse.
 
     ::
 
@@ -80,21 +80,21 @@ Tensor[(3,), float32] {
           exp(%2)
         }
 
-    So it undoes OutlineSegments; what that made, and no pass has changed, comes to be
-    structurally equal to what it was. A segment that is not called any more is removed,
-    unless the function that it was cut out of is not there either.
+    A function whose segments no pass has changed becomes structurally equal to the
+    original. A segment that is no longer called is removed, unless the function it came
+    from no longer exists either.
 
     Args:
-        again: The names of passes to run once more, here and now, on each function that
-            was put together: those that look at neighbours of a node, which may have
-            been behind a seam. What else they change, in functions that are called,
-            is not kept.
+        again: The names of passes to run once more on each reassembled function. Name
+            passes that look at the neighbours of a node, which may have been across a
+            seam. Changes that these passes make in called functions are not kept.
 
     Raises:
-        ArgumentError: `again` is no list of names.
-        UnknownPassError: There is no pass of such a name.
-        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
-            says; a segment is copied only if a pass has made a second call of it.
+        ArgumentError: `again` is not a list of names.
+        UnknownPassError: A name in `again` is unknown.
+        SizeLimitError: The pass would copy more nodes than the option
+            `relay.max_copied_nodes` allows. It copies a segment only if another pass
+            made a second call of it.
     """
 
     pass_info = PassInfo(0, "InlineSegments")

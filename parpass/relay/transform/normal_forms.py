@@ -30,7 +30,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 @register_pass("relay._transform.ToANormalForm")
 @expects_single_bindings
 class ToANormalForm(ModulePass):
-    """Bind every value by a `let`, in the order of evaluation.
+    """Bind every value by a `let`, in evaluation order.
 
     ::
 
@@ -57,10 +57,10 @@ class ToANormalForm(ModulePass):
           %x_2
         }
 
-    Constants and closures get a variable too; variables, globals and operators do not.
+    Constants and closures get a variable, too; variables, globals and operators do not.
     A value is bound in the innermost function body or branch that encloses all of its
-    uses; that several of them use what has an effect is an error diagnostic. Functions
-    that are marked `Primitive` or `Compiler` stay as they are.
+    uses. If several of these use a value with an effect, that is an error diagnostic.
+    Functions marked `Primitive` or `Compiler` stay unchanged.
     """
 
     pass_info = PassInfo(opt_level=1, name="ToANormalForm")
@@ -91,7 +91,7 @@ ToANormalFormExpr = to_a_normal_form  # its name in TVM
 @register_pass("relay._transform.ToBasicBlockNormalForm")
 @expects_single_bindings
 class ToBasicBlockNormalForm(ModulePass):
-    """Bind by a `let` what passes from one basic block to another.
+    """Bind values that cross basic blocks by a `let`.
 
     ::
 
@@ -116,10 +116,10 @@ class ToBasicBlockNormalForm(ModulePass):
         }
 
     A basic block is the body of a function or a branch of an `if`. Within a block the
-    program stays a graph; constants may be used in any block, and what has an effect in
-    one only, or it is an error diagnostic. `let`s in the midst of
-    an expression come to stand at the level of its block. Functions that are marked
-    `Primitive` or `Compiler` stay as they are.
+    program stays a graph. Constants may be used in any block. Using a value with an
+    effect in more than one block is an error diagnostic. A `let` inside an expression
+    moves to the level of its block. Functions marked `Primitive` or `Compiler` stay
+    unchanged.
     """
 
     pass_info = PassInfo(opt_level=1, name="ToBasicBlockNormalForm")
@@ -148,7 +148,7 @@ ToBasicBlockNormalFormExpr = to_basic_block_normal_form
 @register_pass("relay._transform.ToGraphNormalForm")
 @expects_single_bindings
 class ToGraphNormalForm(FunctionPass):
-    """Put the value of each `let` in the places where its variable is used.
+    """Inline the value of each `let` where its variable is used.
 
     ::
 
@@ -166,9 +166,9 @@ class ToGraphNormalForm(FunctionPass):
           multiply(%1, %1)
         }
 
-    A value that is used several times is shared. A closure that calls itself needs its
-    name, and a value with effects its place: these `let`s stay. A value that only
-    closures use is computed by them, whenever they are called.
+    A value that is used several times is shared. The `let` stays for a closure that
+    calls itself, which needs its name, and for a value with effects, which needs its
+    place. A value that only closures use is computed in them, at each call.
     """
 
     pass_info = PassInfo(opt_level=1, name="ToGraphNormalForm")

@@ -6,7 +6,7 @@ types stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import force_setattr
@@ -79,7 +79,7 @@ _LEAST_SHARE = 8
 @register_pass("parpass.OutlineSegments")
 @expects_single_bindings
 class OutlineSegments(ModulePass):
-    """Cut large functions into several of about equal size, on which workers run.
+    """Cut large functions into segments of about equal size, for the workers.
 
     With `OutlineSegments(min_nodes=6, segment_nodes=4)`::
 
@@ -109,34 +109,38 @@ Tensor[(3,), float32] {
           exp(%0)
         }
 
-    A network that was imported is one function, and a function is never in two workers.
-    Between this pass and InlineSegments, which puts the segments back, it is many. What
-    they are depends on the module alone, never on workers or clocks. Cuts are where the
-    fewest values pass, one most often; see `seams`.
+    An imported network is one function, and one function never runs in two workers at
+    once. Between this pass and InlineSegments, which reassembles it, the network is
+    many functions. The segments depend on the module alone, never on workers or time.
+    Cuts are placed where the fewest values cross, usually one; see `seams`.
 
-    Passes see one segment at a time. Those that look at a node and its type, as
-    SimplifyInference and CanonicalizeOps do, make of the segments what they make of the
-    whole; those that look further, as EliminateCommonSubexpr and FoldScaleAxis do, miss
-    what is on both sides of a seam, unless `InlineSegments(again=...)` runs them again.
-    Fusion, and what changes the layouts of values that come in and go out, is best done
-    on the whole.
+    Passes see one segment at a time. Passes that look at a node and its type, such as
+    SimplifyInference and CanonicalizeOps, give the same result as on the whole
+    function. Passes that look further, such as EliminateCommonSubexpr and
+    FoldScaleAxis, miss matches across a seam unless `InlineSegments(again=...)` runs
+    them again. Run fusion, and passes that change the layouts of inputs and outputs, on
+    the whole function.
 
-    Left as they are: functions without types, that write (see `relay.op.effect`), with
-    type parameters, with `let`s outside of closures and branches, and that call
-    themselves, directly or by way of others; those that passes leave alone; and those
-    that have less than an eighth of the module's nodes, beside which there is enough to
-    do.
+    These functions stay whole:
 
-    Of those with an eighth or more that are not cut, a remark tells why, with the nodes
-    that decided.
+    * functions without types, with effects (see `relay.op.effect`), or with type
+      parameters
+    * functions with `let`s outside of closures and branches
+    * functions that call themselves, directly or indirectly
+    * functions that passes skip
+    * functions with less than an eighth of the module's nodes: the others are enough
+      work
+
+    If a function with an eighth or more is not cut, a remark gives the reason and the
+    nodes that decided.
 
     Args:
-        min_nodes: Functions of so many nodes and more are cut. The option
-            `relay.OutlineSegments.min_nodes` of the context is stronger.
-        segment_nodes: How many nodes a segment has, about.
+        min_nodes: The minimum number of nodes of a function to cut. The context's
+            option `relay.OutlineSegments.min_nodes` overrides it.
+        segment_nodes: The approximate number of nodes in a segment.
 
     Raises:
-        ArgumentError: One of them is no positive int.
+        ArgumentError: An argument is not a positive int.
     """
 
     pass_info = PassInfo(0, "OutlineSegments", required=("InferType",))
@@ -160,22 +164,16 @@ Tensor[(3,), float32] {
             if isinstance(function, Function)  # of this IR
         }
         share = sum(sizes.values()) // _LEAST_SHARE
-        outliner = _Outliner(mod)
+        outliner = _Outliner(mod, sizes, least, self.segment_nodes)
         for name in [name for name, size in sizes.items() if size >= share]:
-            whole = functions[name]
-            why = (
-                "it has too few nodes"
-                if sizes[name] < least
-                else outliner.why_not(name)
-            )
-            if not why:
-                functions[name] = outliner.cut(name, self.segment_nodes)
-                why = "no cut leaves parts of this size" * (functions[name] is whole)
-            if why:
+            made = outliner.cut(name)
+            if not isinstance(made, str):
+                functions[name] = made
+            else:
                 ctx.remark(
                     "missed",
-                    f"not cut: {why}",
-                    whole.span,
+                    f"not cut: {made}",
+                    functions[name].span,
                     name="NotCut",
                     function=name,
                     nodes=sizes[name],
@@ -198,13 +196,22 @@ _WHOLE = (Match, RefCreate, RefRead)
 class _Outliner:
     """Cuts functions of one module.
 
+    Args:
+        mod: The module.
+        sizes: How many nodes each function has.
+        least: Functions of fewer nodes are not cut.
+        segment_nodes: How many nodes a segment has, about.
+
     Attributes:
         segments: What was cut out.
     """
 
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(
+        self, mod: IRModule, sizes: Mapping[str, int], least: int, segment_nodes: int
+    ) -> None:
         self.segments: dict[GlobalVar, Function] = {}
-        self._mod = mod
+        self._mod, self._sizes = mod, sizes
+        self._least, self._segment_nodes = least, segment_nodes
         self._taken = set(mod.functions_by_name)
 
     @cached_property
@@ -215,10 +222,12 @@ class _Outliner:
     def _graph(self) -> CallGraph:
         return CallGraph(self._mod)
 
-    def why_not(self, name: str) -> str:
+    def _why_whole(self, name: str) -> str:
         """Return why a function must stay as it is; empty if it may be cut."""
         function: Function = self._mod[name]
         attrs = function.attrs or {}
+        if self._sizes[name] < self._least:
+            return "it has too few nodes"
         if function.checked_type_ is None:
             return "it has no types"
         if function.type_params:
@@ -232,13 +241,15 @@ class _Outliner:
             return "it has a match, or references"
         return "it calls itself" if self._graph.is_recursive(name) else ""
 
-    def cut(self, name: str, size: int) -> Function:
-        """Return a function that calls its segments; itself if it cannot be cut."""
+    def cut(self, name: str) -> Function | str:
+        """Return a function that calls its segments, or why it stays as it is."""
+        if why := self._why_whole(name):
+            return why
         function: Function = self._mod[name]
         flow = DataFlow(function.body)
-        parts = segments(flow, size)
+        parts = segments(flow, self._segment_nodes)
         if len(parts) < 2:
-            return function
+            return "no cut leaves parts of this size"
         inside = {flow.nodes[at]: part for part in parts for at in part}
         given = {function.body}
         for node, operands in zip(flow.nodes, flow.operands, strict=True):

@@ -76,29 +76,29 @@ def default_pipeline(
 ) -> Sequential:
     """Return the passes of an optimization level, from simplification to fusion.
 
-    They run whatever the level of the context is, which other pipelines ask; its
-    `disabled_pass` holds here too. At the end operators are fused, so that the result
-    consists of primitive functions, for which see FunctionsFromFusion.
+    These passes run at any level of the context, but its `disabled_pass` applies. The
+    last step fuses operators, so the result consists of primitive functions; see
+    FunctionsFromFusion.
 
-    From level 2 on a function of 10,000 nodes and more is cut into segments, so that
-    workers share it, and put together again before the layouts: see OutlineSegments.
-    The same is done where there are no workers, so it is the same module that comes of
-    it. Option `relay.OutlineSegments.min_nodes` says from how many nodes on;
-    `disabled_pass=["OutlineSegments"]` is for never, and `["InlineSegments"]` leaves
-    the segments functions of their own.
+    From level 2 on, functions of 10,000 nodes or more are cut into segments that
+    workers share. They are put back together before the layouts change; see
+    OutlineSegments. Runs without workers do the same, so the result is the same. The
+    option `relay.OutlineSegments.min_nodes` sets the threshold.
+    `disabled_pass=["OutlineSegments"]` turns cutting off; `["InlineSegments"]` keeps
+    the segments as functions.
 
     Args:
-        opt_level: The level: at 0 normalisation is written out and each operator is a
-            function, from 1 on operators are fused, from 2 on constants are folded,
-            from 3 on common subexpressions are merged and scales folded into weights,
-            from 4 on parallel operators are combined and functions approximated.
-        entry_functions: The names of the functions to keep, with what they call; None
-            for all.
-        required: The names of passes of higher levels that run as well.
+        opt_level: The level. Level 0 expands normalisation and makes each operator a
+            function; 1 fuses operators; 2 folds constants; 3 merges common
+            subexpressions and folds scales into weights; 4 combines parallel operators
+            and approximates functions.
+        entry_functions: The names of the functions to keep, with all that they call;
+            None keeps all.
+        required: The names of passes from higher levels to run as well.
 
     Raises:
-        ArgumentError: The level is no int from 0 on, or `entry_functions` or `required`
-            no list of names.
+        ArgumentError: The level is not an int from 0 on, or `entry_functions` or
+            `required` is not a list of names.
     """
     if not isinstance(cast("object", opt_level), int) or opt_level < 0:
         raise ArgumentError(f"expected a level from 0 on, got {opt_level!r}")

@@ -280,7 +280,7 @@ class ScaleFolder(ExprMutator):
         """Count a call whose weight a scale goes into."""
         self.count += 1
         context, op = PassContext.current(), cast("Op", call.op).name
-        message = "a scale goes into its weight"
+        message = "a scale was folded into its weight"
         context.remark("passed", message, call.span, name="Folded", op=op)
 
     def folded(self) -> Expr:

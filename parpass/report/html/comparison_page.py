@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from parpass.report.comparison import Change, Comparison, amounts, seconds_text
 from parpass.report.figures import size_text
-from parpass.report.html.document import part
+from parpass.report.html.document import page_of
 
 _HEADS = ("", "before", "after", "", "change", "noise", "", "which is")
 
 
 def comparison_page(found: Comparison, before: str, after: str) -> str:
     """Return the page of a comparison; `before` and `after` are names of the runs."""
-    return string.Template(part("comparison.html")).substitute(
-        title=escape(f"{before} and {after}"),
-        style=part("page.css"),
-        headline=escape(_headline(found)),
-        content="\n".join(_content(found)),
-    )
+    content = "\n".join(["<main>", *_content(found), "</main>"])
+    return page_of(f"{before} and {after}", _headline(found), content)
 
 
 def _headline(found: Comparison) -> str:

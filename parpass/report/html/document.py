@@ -173,17 +173,27 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     trace: str = ""
 
     def to_html(self) -> str:
-        script = "\n".join(map(part, _SCRIPTS))
-        return string.Template(part("page.html")).substitute(
-            title=escape(self.title),
-            style=part("page.css"),
-            data=_json(self),
-            script=script,
+        script = "\n".join(map(_part, _SCRIPTS))
+        content = (
+            '<nav aria-label="parts of the report"></nav>',
+            '<main tabindex="-1"></main>',
+            f'<script type="application/json" id="data">{_json(self)}</script>',
+            f"<script>{script}</script>",
         )
+        return page_of(self.title, "", "\n".join(content))
 
 
-def part(name: str) -> str:
-    """Return a file that pages are put together from."""
+def page_of(title: str, headline: str, content: str) -> str:
+    """Return a page with a title and a headline as text, and content as HTML."""
+    return string.Template(_part("page.html")).substitute(
+        title=escape(title),
+        style=_part("page.css"),
+        headline=escape(headline),
+        content=content,
+    )
+
+
+def _part(name: str) -> str:
     return (
         resources.files("parpass.report.html")
         .joinpath(name)

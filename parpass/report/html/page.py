@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parpass.notebook_html import mime_bundle, page
+from parpass.report.figures import count_text
 from parpass.report.html.document import (
     Document,
     FunctionRow,
@@ -73,7 +74,7 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
         title=title,
         headline="" if shown is None else shown.headline,
         failure=recording.failure,
-        facts=[] if shown is None else shown.facts,
+        facts=[*([] if shown is None else shown.facts), *_left_out(recording)],
         advice=[] if shown is None else [str(one) for one in shown.advice],
         times=[] if shown is None else [TimeRow(*one) for one in shown.times],
         workers=[] if report is None else _worker_rows(report),
@@ -112,6 +113,13 @@ def document_of(recording: RecordedRuns, title: str) -> Document:
         command=recording.command,
         trace=base64.b64encode(recording.trace).decode(),
     )
+
+
+def _left_out(recording: RecordedRuns) -> list[str]:
+    if not recording.left_out:
+        return []
+    count = count_text(recording.left_out, "version")
+    return [f"{count} of functions left out: too much text"]
 
 
 def _worker_rows(report: RunReport) -> list[TimeRow]:

@@ -17,13 +17,14 @@ from parpass.transform import ModuleAdapter, PassInfo, adapter_of
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.structural_diff import ComparedText
 
-MAX_TEXT_BYTES = 1_000_000_000  # of all versions, before they are deflated
+MAX_TEXT_BYTES = 100_000_000  # of all versions, deflated: to about a tenth
+_NO_TEXT = zlib.compress(b"")  # of a function that a pass removed
 
 
 class RecordedRuns(PassInstrument):
     """The recorded activities of some runs, and their effects on functions.
 
-    Texts are made in the workers, and kept deflated.
+    Texts are made and deflated in the workers, and kept so.
 
     Attributes:
         report: The report of the last run; None if none has ended.
@@ -67,19 +68,19 @@ class RecordedRuns(PassInstrument):
         """Record the function before, if it was not changed yet, and after."""
         self.changed[info.name] += 1
         versions = self._versions.setdefault(change.function, [])
-        if not versions and change.before is not None:
-            self._keep(versions, None, change.before)
-        self._keep(versions, info.name, change.after or "")
+        before, after = change.deflated
+        if not versions and before is not None:
+            self._keep(versions, None, before)
+        self._keep(versions, info.name, after or _NO_TEXT)
 
     def _keep(
-        self, versions: list[tuple[str | None, bytes]], after: str | None, text: str
+        self, versions: list[tuple[str | None, bytes]], after: str | None, text: bytes
     ) -> None:
         self._bytes += len(text)
         if self._bytes > MAX_TEXT_BYTES:
             self.left_out += 1
         else:
-            encoded = text.encode(errors="backslashreplace")
-            versions.append((after, zlib.compress(encoded, 1)))
+            versions.append((after, text))
 
     def add_slices(self, recorded: Recorded) -> None:
         """Record what a track did; a sink of `Tracing`."""

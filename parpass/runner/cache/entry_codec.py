@@ -15,10 +15,13 @@ import msgspec
 
 from parpass.diagnostic import Diagnostic
 from parpass.remark import Remark
-from parpass.runner.cache.function_cache import BoundObjects, CacheEntry
+from parpass.runner.cache.function_cache import (
+    BoundObjects,
+    CacheEntry,
+    digest_of,
+)
 from parpass.runner.ipc.messages import Effects, ReadKind
-from parpass.transform import StoreCodec
-from parpass.transform.adapter import keep_inline
+from parpass.transform import LargeValue, StoreCodec
 from parpass.transform.capture.emission import (
     BufferedLogRecord,
     BufferedRegistryReset,
@@ -79,6 +82,7 @@ class _Entry(msgspec.Struct, array_like=True):
     effects: dict[int, _Effects]
     dependencies: list[str] | None
     signature_changed: bool
+    content: bytes | None
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -90,13 +94,17 @@ class _NotStorableError(Exception):
 
 
 def encode_entries(
-    entries: Sequence[CacheEntry], codec: StoreCodec | None
+    entries: Sequence[CacheEntry], codec: StoreCodec | None, large_bytes: int
 ) -> bytes | None:
-    """Return results of one key as bytes; None if no one can be written."""
+    """Return results of one key as bytes; None if no one can be written.
+
+    With each there is its digest in keys, unless there is a value of `large_bytes` in
+    it: those are digested apart.
+    """
     written: list[_Entry] = []
     for entry in entries:
         try:
-            written.append(_written(entry, codec))
+            written.append(_written(entry, codec, large_bytes))
         except Exception:  # noqa: BLE001 -- such as of a codec; it stays in memory
             continue
     if not written:
@@ -123,8 +131,13 @@ def decode_entries(
         return []
 
 
-def _written(entry: CacheEntry, codec: StoreCodec | None) -> _Entry:
-    result = entry.result
+def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _Entry:
+    result, has_large = entry.result, False
+
+    def keep_inline(value: LargeValue) -> None:
+        nonlocal has_large
+        has_large = has_large or value.nbytes >= large_bytes
+
     if result is not None:
         result = None if codec is None else codec.encode(result, keep_inline)
         if result is None:
@@ -136,6 +149,7 @@ def _written(entry: CacheEntry, codec: StoreCodec | None) -> _Entry:
         {at: _written_effects(one) for at, one in entry.effects.items()},
         dependencies if dependencies is None else list(dependencies),
         entry.signature_changed,
+        None if result is None or has_large else digest_of(result),
     )
 
 
@@ -201,6 +215,7 @@ def _read(
         {at: _read_effects(one) for at, one in entry.effects.items()},
         entry.dependencies,
         entry.signature_changed,
+        entry.content,
     )
 
 

@@ -65,6 +65,7 @@ class CacheEntry(msgspec.Struct, frozen=True):
         dependencies: The functions whose signatures were assumed to stay, by name; None
             if they are too many to list.
         signature_changed: Whether the signature of the function changed.
+        content: The digest of the result in keys of later stages, if a layer had it.
     """
 
     reads: Sequence[tuple[Read, bytes]]
@@ -73,43 +74,45 @@ class CacheEntry(msgspec.Struct, frozen=True):
     effects: Mapping[int, Effects] = {}
     dependencies: Sequence[str] | None = ()
     signature_changed: bool = False
+    content: bytes | None = None
 
 
 class FunctionCache:
-    """Keeps results of passes on functions, for the next runs.
+    """Keeps the results of passes on functions for later runs.
 
-    A run with it differs from one without in nothing but its time: of a function
-    that is the same as before, under the same passes, settings and neighbours, the
-    result is taken from here, with diagnostics, log records, warnings, remarks and
-    counters. Errors are not kept. Runners, threads and tasks may share one.
+    A cache changes only the time of a run. If a function is the same as before, under
+    the same passes, settings and neighbours, its result is taken from the cache, with
+    diagnostics, log records, warnings, remarks and counters. Errors are not kept.
+    Runners, threads and tasks may share a cache.
 
     Args:
-        folder: Where results are kept on disk, too, for other processes and later ones:
-            the folder of compiled kernels, or another. None for memory alone. What
-            others can write to is not used, with one warning.
-        lower: Layers below that, in which is looked for what is not there: folders of
-            other caches, which are only read, URLs, or objects with the methods of
-            `CacheLayer`, such as `HttpLayer` of `parpass.integrations.http`. What is
-            found is kept above, and what is computed is put into those that are
-            writable.
-        max_entries: How many results are kept in memory: those that were used last.
-        max_bytes: The bytes of the table on disk, likewise, with the kernels in it.
-        verify: The share of the results that would be used, from 0 to 1, that is
-            computed again and compared. What differs is dropped, with a
-            `CacheMismatchWarning`, and the new result is used. With 1, and once a
-            result has differed, new ones have a digest of what each pass made, by which
-            the pass is named, and not all those of the stage that may have done it.
+        folder: The folder that keeps results on disk for other processes and later
+            runs: the folder of compiled kernels, or another. None keeps them in memory
+            only. A folder that others can write to is not used, with one warning.
+        lower: Layers to search for results that the cache does not have: folders of
+            other caches (read only), URLs, or objects with the methods of `CacheLayer`,
+            such as `HttpLayer` of `parpass.integrations.http`. Results found there are
+            copied up, and new results are written to the writable layers.
+        max_entries: The maximum number of results in memory; the least recently used
+            ones are dropped.
+        max_bytes: The maximum size of the table on disk, kernels included; the least
+            recently used ones are dropped.
+        verify: The share of results, from 0 to 1, that is computed again and compared
+            before use. A result that differs is dropped with a `CacheMismatchWarning`,
+            and the new one is used. With 1, and once a result has differed, new results
+            record a digest after each pass, so that the warning names the pass and not
+            every pass of the stage.
 
     Attributes:
         digests: The digests of functions and large values that still exist.
-        names_passes: Whether new results have a digest of what each pass made.
-        slow: Keys of functions with large constants on which passes took so long that a
-            digest of the constants pays.
-        store: The table on disk; None for none.
-        layers: That, and those below it.
+        names_passes: Whether new results record a digest after each pass.
+        slow: Keys of functions with large constants whose passes took so long that
+            digesting the constants pays off.
+        store: The table on disk; None if there is none.
+        layers: That table, and the layers below it.
 
     Raises:
-        ArgumentError: An argument is out of its range.
+        ArgumentError: An argument is out of range.
     """
 
     def __init__(
@@ -149,11 +152,11 @@ class FunctionCache:
         self._lock = threading.RLock()
 
     def is_to_be_verified(self) -> bool:
-        """Return whether the next result is computed again, to be compared."""
+        """Return whether to compute the next result again, and compare."""
         return self._verify > 0 and self._random.random() < self._verify
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Sequence[CacheEntry]]:
-        """Return the results of those keys that have some, the newest first."""
+        """Return the results of the keys that have any, the newest first."""
         found: dict[bytes, Sequence[CacheEntry]] = {}
         with forks_wait(), self._lock:
             for key in keys:
@@ -164,9 +167,9 @@ class FunctionCache:
         return found
 
     def put(self, results: Iterable[tuple[bytes, Sequence[CacheEntry]]]) -> None:
-        """Add results by keys; those of the same reads are replaced.
+        """Add results by keys, and replace results with the same reads.
 
-        Those that were used last are kept, as many as there is room for.
+        The least recently used results are dropped when the cache is full.
         """
         with forks_wait(), self._lock:
             for key, entries in results:
@@ -197,13 +200,13 @@ class FunctionCache:
             self._count = 0
 
     def drop_old(self) -> None:
-        """Bound the table on disk, now and then: it goes through all that is there."""
+        """Bound the table on disk, every now and then: it scans the whole table."""
         self._commits += 1
         if self.store is not None and self._commits % _COMMITS == 1:
             self.store.drop_old()
 
     def token_of(self, value: Any) -> bytes:
-        """Return what tells an object from all others, also of other processes."""
+        """Return a token that identifies an object, across processes."""
         with forks_wait(), self._lock:
             token, process = self._tokens.get(value), os.getpid().to_bytes(8, "little")
             kept = self._kept_alive.get(id(value))
@@ -218,7 +221,7 @@ class FunctionCache:
         return process + token
 
     def bound(self, objects: Mapping[str, Any]) -> BoundObjects:
-        """Return what functions of a module are bound to; a known one, if it is equal.
+        """Return the bindings of a module's functions; known ones, if they are equal.
 
         Args:
             objects: The objects by name, compared by identity.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
-from parpass.runner.cache.function_cache import BoundObjects, digest_of
+from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest_of
 from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.transform import BlobSink, LargeValue
@@ -90,6 +90,12 @@ class FunctionKeys:
 
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._key, name.encode(errors="surrogatepass"))
+
+    def note_content(self, entry: CacheEntry) -> None:
+        """Note the digest of a function, if a layer had it with the result."""
+        if entry.content is not None:
+            content = Content(entry.content, self.bound)
+            self._cache.digests.put(entry.result, content)
 
     def content(self, function: Any, name: str = "") -> bytes | None:
         """Return the digest of a function; None if it has none.

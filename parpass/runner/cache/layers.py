@@ -16,31 +16,32 @@ from typing import Protocol
 from parpass.entry_points import open_cache_layer
 from parpass.errors import ArgumentError, EntryPointError, SlowerRunWarning
 from parpass.errors.warning import warn
+from parpass.transform.gc_pause import in_gc_pauses
 
 
 class CacheLayer(Protocol):
     """The protocol of layers: objects by key, for all runs of a cache.
 
-    Threads may call it at the same time. What it cannot do it leaves out, with one
-    warning at most. An object that it returns is one that was put in under that key, or
-    what came of that by an accident, which a layer notices where it can.
+    Several threads may call it at the same time. A layer skips what it cannot do, with
+    at most one warning. It returns an object only under the key under which it was
+    stored, and checks for damage where it can.
 
     Attributes:
-        is_writable: Whether objects are put in.
+        is_writable: Whether objects can be stored.
     """
 
     is_writable: bool
 
     def get(self, keys: Iterable[str]) -> Mapping[str, bytes]:
-        """Return those of the objects that are there, by key."""
+        """Return the objects that the layer has, by key."""
         ...
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Store objects, in place of those under the same keys."""
+        """Store objects, replacing those under the same keys."""
         ...
 
     def renew_patience(self) -> None:
-        """Begin anew with the time that may be waited, as for another run."""
+        """Restart the limit on waiting time, as at the start of a run."""
         ...
 
 
@@ -101,7 +102,8 @@ class Layers:
             if not missing:
                 return
             found: Mapping[str, bytes] = self._use(at, "get", list(missing)) or {}
-            taken = {key: one for key, one in found.items() if accept(key, one)}
+            with in_gc_pauses(found.items()) as each:
+                taken = {key: one for key, one in each if accept(key, one)}
             for key in taken:
                 missing.pop(key, None)
             self._put(range(at), taken)

@@ -148,10 +148,11 @@ class RunCache:
             return
         written: dict[str, bytes] = {}
         codec = self._codec and self._codec[1]
+        large_bytes = self.store.optimizations.large_value_bytes
         found = self.cache.get(key for key, _ in results)
         with in_gc_pauses(found.items()) as kept:
             for key, entries in kept:
-                encoded = encode_entries(entries, codec)
+                encoded = encode_entries(entries, codec, large_bytes)
                 if encoded is not None:
                     written[stored_name(key)] = encoded
                 elif codec is None:

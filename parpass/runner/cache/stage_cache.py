@@ -81,13 +81,19 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
+        results = enumerate(outcomes.handles)
+        computed = {
+            at: one
+            for at, one in results
+            if one is not None and at not in outcomes.recalled
+        }
+        self._run.computed += len(computed)
+        if not computed:
+            return
         is_known = self._key.modules is None or is_program_as_loaded()
-        with in_gc_pauses(enumerate(outcomes.names)) as each:
-            for at, name in each:
-                result = outcomes.handles[at]
-                if result is None or at in outcomes.recalled:
-                    continue
-                self._run.computed += 1
+        with in_gc_pauses(computed.items()) as each:
+            for at, result in each:
+                name = outcomes.names[at]
                 if not is_known or not self._is_of_key(outcomes, at):
                     continue
                 key = self._keys.of(name)
@@ -169,8 +175,9 @@ class StageCache:
             """Decode results; return whether one is of this module."""
             self._run.store.check_open()
             name = missing[stored]
-            with gc_paused:
-                entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
+            entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
+            for one in entries:
+                self._keys.note_content(one)
             if entries:
                 read.append((keys[name], entries))
                 found[name] = self._valid(name, entries)

@@ -7,7 +7,8 @@ and of what is installed. Where a part cannot be known there is no key, and a re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from msgspec.structs import astuple
@@ -106,7 +107,7 @@ class StageKeys:
         if any(one.names_program for one in stage):
             found = program_modules()
             try:
-                parts.append(_digest_of_program())
+                parts.append(_digest_of_program(found))
             except (UnknownProgramError, UnknownValueError) as error:
                 return count, self.note(steps[:count], _unknown_program(error))
             modules = frozenset(found)
@@ -190,13 +191,12 @@ def is_program_as_loaded() -> bool:
     return True
 
 
-def _digest_of_program() -> bytes:
+def _digest_of_program(modules: Mapping[str, ModuleType]) -> bytes:
     """Return the digest of the program's files, and of the values in its modules.
 
     Of `__main__` it is the file alone: no other process has its values, and passes that
     are defined there have what they name by value.
     """
-    modules = program_modules()
     sources = [repr(one) for one in digests_of_sources(modules)]
     main = modules.get("__main__")
     parts = [

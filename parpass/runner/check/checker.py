@@ -76,7 +76,7 @@ class ContractChecker:
             if reason is None:
                 raise
             raise RuntimeUseError(
-                "the contract check runs passes in worker processes, and pass "
+                "the contract check runs passes in worker processes, but pass "
                 f"'{step.info.name}' cannot be sent there: {reason}; create that "
                 "object in the pass's body, or drop it in '__getstate__'"
             ) from error
@@ -122,7 +122,7 @@ class _Comparison:
             first, second = processes[1][name]
             found = self._difference(first, second)
             if found is not None:
-                what = "gave something else when it was run again in the same process"
+                what = "gave another result when it ran again in the same process"
                 return self._error(name, what, found)
         for name in names:
             first, *others = (reports[name][0] for reports in processes)
@@ -130,8 +130,8 @@ class _Comparison:
             found = next((one for one in differences if one is not None), None)
             if found is not None:
                 what = (
-                    "gave something else in another process, which has another hash "
-                    "seed and runs functions in another order"
+                    "gave another result in another process, with another hash seed "
+                    "and another order of functions"
                 )
                 return self._error(name, what, found)
         return self._law_fault(names, processes[0])

@@ -37,7 +37,7 @@ def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
     shortest = min(len(mine), len(others))
     at = next((at for at, (a, b) in pairs if a != b), shortest)
     parts = [repr(each[at : at + _SHOWN]) for each in (mine, others)]
-    return f"{parts[0]} and {parts[1]}, from byte {at} on as they are encoded"
+    return f"{parts[0]} and {parts[1]}, from byte {at} of their encodings on"
 
 
 def _bytes(adapter: ModuleAdapter, function: Any) -> bytes:
@@ -55,16 +55,16 @@ def round_trip_fault(
     back = adapter.decode_function(encoded, (), mod)
     again = ""
     if adapter.round_trip_between_passes:
-        again = ", which had been through both before"
+        again = " after an earlier round trip"
         function = back
         back = adapter.decode_function(_bytes(adapter, back), (), mod)
     found = difference_of(adapter, function, back)
     if found is None:
         return None
     return LawError(
-        f"adapter '{adapter_name(adapter)}': expected function '{name}' from "
-        f"'decode_function' as it was passed to 'encode_function'{again}, got a "
-        f"different one: {found}; let them keep all that passes can see",
+        f"adapter '{adapter_name(adapter)}': expected 'decode_function' to restore the "
+        f"function '{name}' that was passed to 'encode_function'{again}, got a "
+        f"different one: {found}; make them keep all that passes can see",
         adapter=adapter_name(adapter),
         method=CODEC,
         function=name,
@@ -84,18 +84,17 @@ def codec_visible_error(
     on = "" if function is None else f" on function '{function}'"
     if adapter.round_trip_between_passes:
         why = "a run may encode and decode more than once"
-        advice = "let a second time change nothing that passes can see"
+        advice = "make a second round trip keep all that passes can see"
     else:
-        why = "a serial run hands on what a pass returned, and a worker decodes it"
+        why = "a serial run passes on the results of passes, and workers decode them"
         advice = (
-            "let 'encode_function' keep all that passes can see, or set "
+            "make 'encode_function' keep all that passes can see, or set "
             "round_trip_between_passes = True on the adapter"
         )
     return LawError(
-        f"adapter '{name}': expected that 'encode_function' and 'decode_function' "
-        f"change nothing that passes can see, got another result of pass "
-        f"'{pass_name}'{on} after them than without: {found} (without them first); "
-        f"{why}; {advice}",
+        f"adapter '{name}': expected 'encode_function' and 'decode_function' to change "
+        f"nothing that passes can see, but pass '{pass_name}' gives another result"
+        f"{on} after them: {found} (without them first); {why}; {advice}",
         adapter=name,
         method=CODEC,
         pass_name=pass_name,

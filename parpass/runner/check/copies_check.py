@@ -50,7 +50,7 @@ def _differing(
         left, right = mine.value, others.value
         if id(left) in same:
             if same[id(left)] != id(right):
-                yield mine.path, f"one {type(left).__name__} in two places, and two,"
+                yield mine.path, f"one {type(left).__name__} in two places, or two"
             continue
         if type(left) is not type(right) or (is_frozen(left) and is_frozen(right)):
             if type(left) is not type(right) or _is_unequal(left, right):
@@ -123,12 +123,12 @@ def shared_part_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
                 kind = type(part.value).__name__
                 place = f"'{owner[0]}{owner[1]}' and '{name}{part.path}'"
                 return LawError(
-                    f"adapter '{adapter_name(adapter)}': expected that each function "
-                    f"owns what can be changed of it, got one {kind} in two of them: "
-                    f"{place}; each function is copied by itself, so they are two "
-                    "objects to a pass. Give each its own, or make it a value: a "
-                    "frozen dataclass, or a class whose '__reduce__' returns the name "
-                    "of the one object",
+                    f"adapter '{adapter_name(adapter)}': expected each function to own "
+                    f"its mutable parts, got one {kind} in two functions: {place}; "
+                    "functions are copied one by one, so a pass sees two objects. Give "
+                    "each function its own, or make the object a value: a frozen "
+                    "dataclass, or a class whose '__reduce__' returns the name of a "
+                    "single object",
                     adapter=adapter_name(adapter),
                     method="functions",
                     function=name,
@@ -182,8 +182,8 @@ def member_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
             return _member_error(
                 adapter,
                 name,
-                f"expected that a function is encoded by itself, got '{other}' encoded "
-                f"with '{name}', by '{holder}'; leave '{holder}' out in "
+                f"expected each function to be encoded alone, but '{holder}' of "
+                f"'{name}' encodes '{other}' as well; leave '{holder}' out in "
                 "'encode_function', and let functions refer to each other by name",
                 holder,
             )
@@ -194,9 +194,9 @@ def member_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
                 return _member_error(
                     adapter,
                     name,
-                    "expected that the functions of a new module know that module, got "
-                    f"another one at '{part.holder}' of '{name}'; let 'with_functions' "
-                    f"set '{part.holder}' of each function",
+                    "expected the functions of a new module to refer to that module, "
+                    f"but '{part.holder}' of '{name}' is another module; set "
+                    f"'{part.holder}' of each function in 'with_functions'",
                     part.holder,
                     "with_functions",
                 )
@@ -299,15 +299,15 @@ def _change_error(
     if changed == running and not isinstance(adapter.mutability, FoundMutability):
         what = f"pass '{pass_name}' changed function '{running}' in place: {found}"
         advice = (
-            "the adapter says that functions are values (mutability = None); leave "
-            "that out, or let the pass return a new function"
+            "the adapter declares functions to be values (mutability = None); remove "
+            "that, or return a new function from the pass"
         )
     else:
         what = (
             f"pass '{pass_name}' changed function '{changed}' in place when it ran on "
             f"'{running}': {found}"
         )
-        advice = "a pass may change its argument, and nothing that it reads from 'mod'"
+        advice = "a pass may change its argument, but nothing that it reads from 'mod'"
     return LawError(
         f"adapter '{adapter_name(adapter)}': {what}; {advice}",
         adapter=adapter_name(adapter),

@@ -11,11 +11,10 @@ from parpass.transform.checked_adapter import adapter_name, note_method, uncheck
 
 
 class _Rule(NamedTuple):
-    """The rule of a method: a description of its results, a check, and a remedy."""
+    """The rule of a method: a description of its results, and a check."""
 
     expected: str
     is_right: Callable[[Any], bool]
-    advice: str = ""
 
 
 def _instance_of(*kinds: type) -> Callable[[Any], bool]:
@@ -64,5 +63,4 @@ def checked_result(
             raise
     if rule.is_right(found):
         return found
-    name = adapter_name(adapter)
-    raise AdapterError(name, method, rule.expected, found, rule.advice)
+    raise AdapterError(adapter_name(adapter), method, rule.expected, found)

@@ -27,11 +27,10 @@ from parpass.transform.budget import (
     budgets_of,
     in_worker,
     or_exit,
-    setting_limits,
 )
-from parpass.transform.capture.intercept import allowing_capture, capturing
-from parpass.transform.capture.recorder import Recorder, function_pass_body, recording
-from parpass.transform.code_names import named_globals, names_in
+from parpass.transform.capture.intercept import capturing
+from parpass.transform.capture.recorder import Recorder, recording
+from parpass.transform.code_names import closure_of, named_globals, names_in
 from parpass.transform.passes import declared_cacheable, holders_of
 from parpass.transform.plan.invoke import applies_to, transform_function
 
@@ -102,12 +101,8 @@ def _names_of(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             for one in names:
                 if one in vars(value):
                     yield f"the global '{name}.{one}'", vars(value)[one]
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        try:
-            yield f"the variable '{name}' around it", cell.cell_contents
-        except ValueError:
-            continue  # it has no value yet
+    for name, value in closure_of(function).items():
+        yield f"the variable '{name}' around it", value
     for at, value in enumerate(function.__defaults__ or ()):
         yield f"the default value {at} of '{function.__name__}'", value
 
@@ -179,13 +174,7 @@ def run_check(packed: bytes) -> bytes:
     work = _PassRunner(step, adapter, job)
     context = job.snapshot.context()
     # The pass logs in the run for the result.
-    with (
-        job.snapshot.activated(context),
-        setting_limits(job.limits),
-        function_pass_body(),
-        allowing_capture(),
-        capturing(),
-    ):
+    with job.snapshot.activated(context, job.limits), capturing():
         reports = {
             name: [work.run(name, context) for _ in range(job.times)]
             for name in job.order
@@ -230,10 +219,10 @@ class _PassRunner:
             report, made = self._report(name, functions[name], view, context)
         changed = _changed(before, fingerprints(self._step)) or functions.changed()
         if changed is None and self._adapter.encode_shell(view) != rest:
-            changed = "changed the module that it was given"
+            changed = "changed its input module"
         if changed is None and outside.found is not None:
             changed = (
-                f"declares cacheable, and read what no key has, by {outside.found}"
+                f"declares cacheable, but reads what no key covers, by {outside.found}"
             )
         if made is not None and not functions.has(made):
             self._adapter.discard(
@@ -328,7 +317,7 @@ class _DecodedFunctions(Mapping[str, Any]):
                 self._encoded[name], (), self._shell
             )
             if difference_of(self._adapter, original, function) is not None:
-                return f"changed function '{name}', that it was given, in its place"
+                return f"changed function '{name}' of its input in place"
         return None
 
 

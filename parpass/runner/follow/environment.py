@@ -20,11 +20,11 @@ WORKER_VARIABLES = ("PYTHONHASHSEED", *ONE_THREAD)  # set for workers
 
 
 def worker_env(hash_seed: int | None = None) -> dict[str, str]:
-    """Return the variables that workers have set in their environment.
+    """Return the environment variables that workers run with.
 
-    Options of this interpreter (`-O`, `-X utf8`) are options of the workers. All have
-    one hash seed, so that no result depends on which worker ran a function:
-    `hash_seed`; by default that of this process if it is set, else 0.
+    Workers inherit this interpreter's options (`-O`, `-X utf8`). All share one hash
+    seed, so that no result depends on which worker ran a function: `hash_seed`, or by
+    default the seed of this process if it is set, else 0.
     """
     seed = os.environ.get("PYTHONHASHSEED", "random")
     if hash_seed is not None:

@@ -37,6 +37,7 @@ from parpass.runner.follow.pickling import Pickler, find_unpicklable, pickle_by_
 from parpass.runner.follow.process_state import ProcessState, encode_process_state
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.checked_adapter import unchecked
+from parpass.transform.passes import step_names
 
 # The part of a payload that an error names.
 _SETTINGS = "what this process is set to, or has imported or registered"
@@ -132,7 +133,7 @@ def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> 
 
 
 def _encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
-    names = [step.info.name for step in steps]
+    names = step_names(steps)
     code = MODULE_TRACKER.state_for([*steps, adapter])
     try:
         process_state, logging = encode_process_state(), encode_logging_state()

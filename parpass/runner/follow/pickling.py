@@ -6,7 +6,6 @@ by its path, such as `my_pass.rewriter.lock`.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import pickle
 import sys
@@ -18,6 +17,7 @@ from typing import Any, Protocol, cast
 import cloudpickle
 
 from parpass.runner.follow.propagation import reduce_contextvar
+from parpass.transform.code_names import closure_of, named_globals
 from parpass.transform.code_pickler import CodePickler
 
 _PROTOCOL = 5  # of pickle
@@ -135,7 +135,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
             yield f"[{at}]", part
     else:
         yield from ((f".{name}", part) for name, part in _state(value).items())
-        yield from _closure(value)
+        yield from _variables(value)
 
 
 def _state(value: Any) -> dict[str, Any]:
@@ -144,17 +144,13 @@ def _state(value: Any) -> dict[str, Any]:
     return state | dict(getattr(value, "__dict__", {}))
 
 
-def _closure(value: Any) -> Iterator[tuple[str, Any]]:
-    code = getattr(value, "__code__", None)
-    if code is None:
-        return
-    cells: Sequence[Any] = value.__closure__ or ()
-    for name, cell in zip(code.co_freevars, cells, strict=True):
-        with contextlib.suppress(ValueError):  # a cell without a value
-            yield f" (its variable '{name}')", cell.cell_contents
-    for name in code.co_names:
-        if name in value.__globals__:
-            yield f" (the global '{name}')", value.__globals__[name]
+def _variables(value: Any) -> Iterator[tuple[str, Any]]:
+    function = getattr(value, "__func__", value)
+    if isinstance(function, FunctionType):
+        for name, one in closure_of(function).items():
+            yield f" (its variable '{name}')", one
+        for name, one in named_globals(function).items():
+            yield f" (the global '{name}')", one
 
 
 def _pickle_error(value: Any) -> Exception | None:

@@ -24,16 +24,16 @@ _placeholders: dict[str, ContextVar[Any]] = {}
 
 
 def propagate(var: ContextVar[ValueT]) -> ContextVar[ValueT]:
-    """Register a contextvar, so that passes see its value in workers, too.
+    """Register a contextvar, so that passes in workers see its value.
 
-    Its value must be picklable. A value that a pass sets in a worker is not returned.
+    The value must be picklable. A value that a pass sets in a worker is not returned.
 
     Returns:
-        The variable itself, so that it can be registered where it is defined:
-        `request_id = propagate(ContextVar("request_id", default=""))`.
+        The variable itself, so that you can register it where you define it:
+            `request_id = propagate(ContextVar("request_id", default=""))`.
 
     Raises:
-        RuntimeUseError: Another variable of that name is registered.
+        RuntimeUseError: Another variable with that name is registered.
     """
     if _registered.setdefault(var.name, var) is not var:
         raise RuntimeUseError(

@@ -11,7 +11,10 @@ import msgspec
 from parpass.runner.follow.pickling import find_unpicklable
 from parpass.runner.follow.propagation import propagated_values, setting_contextvars
 from parpass.transform import PassContext
+from parpass.transform.budget import Settings, setting_limits
 from parpass.transform.capture.change import Wanted
+from parpass.transform.capture.intercept import allowing_capture
+from parpass.transform.capture.recorder import function_pass_body
 from parpass.transform.context import in_force
 
 
@@ -62,7 +65,18 @@ class Snapshot(msgspec.Struct, frozen=True):
         )
 
     @contextlib.contextmanager
-    def activated(self, context: PassContext) -> Generator[None]:
-        """Put the settings in force in the `with` block, with their `context`."""
-        with in_force(context), setting_contextvars(self.contextvars):
+    def activated(self, context: PassContext, limits: Settings) -> Generator[None]:
+        """Put the settings in force in a block that runs passes.
+
+        Args:
+            context: The context of the settings.
+            limits: Those of the call.
+        """
+        with (
+            in_force(context),
+            setting_contextvars(self.contextvars),
+            setting_limits(limits),
+            function_pass_body(),
+            allowing_capture(),
+        ):
             yield

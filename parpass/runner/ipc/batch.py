@@ -52,7 +52,7 @@ class EncodedFunction(NamedTuple):
 
     Attributes:
         batch: The batch.
-        at: The number of the function in the batch; None if it was encoded alone.
+        at: The index of the function in the batch; None if it was encoded alone.
     """
 
     batch: FunctionBatch
@@ -60,7 +60,7 @@ class EncodedFunction(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the function, about: an equal share of those of its batch."""
+        """The approximate size of the function in bytes: its share of the batch."""
         return self.batch.ends[-1] // len(self.batch.ends)
 
 
@@ -70,7 +70,7 @@ _PackedPlace = tuple[int, int | None]
 
 
 class EncodedFunctions(Mapping[int, EncodedFunction]):
-    """Functions by index; a message has each of their batches once."""
+    """Functions by index; a message contains each of their batches once."""
 
     __slots__ = ("_functions",)
 
@@ -100,7 +100,7 @@ class EncodedFunctions(Mapping[int, EncodedFunction]):
     def unpacked(
         cls, batches: Sequence[_PackedBatch], places: Mapping[int, _PackedPlace]
     ) -> EncodedFunctions:
-        """Return the functions that `packed` made plain values of."""
+        """Return the functions from the plain values that `packed` returned."""
         made = [
             FunctionBatch(payload, ends, [Extent(*one) for one in blobs])
             for payload, ends, blobs in batches

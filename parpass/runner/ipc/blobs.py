@@ -27,7 +27,7 @@ _COORDINATOR = "values-coordinator"  # the file of the coordinator's own values
 
 
 def blob_file_name(owner: str) -> str:
-    """Return the name of the file with the values that a worker creates.
+    """Return the name of the file for values that a worker creates.
 
     Args:
         owner: The worker; see `StatusSlot`.

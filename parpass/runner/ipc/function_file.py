@@ -29,11 +29,11 @@ class IndexEntry(NamedTuple):
 
     Attributes:
         offset: The offset of its batch in the file.
-        length: The bytes of the payload of the batch.
-        at: The number of the function in the batch; None if it was encoded alone.
-        size: The bytes of the function, about.
-        blob_bytes: The bytes right behind the payload that hold, pickled, the extents
-            of its large values.
+        length: The length of the batch's payload, in bytes.
+        at: The index of the function in the batch; None if it was encoded alone.
+        size: The approximate size of the function, in bytes.
+        blob_bytes: The length of the bytes right after the payload; they hold the
+            pickled extents of its large values.
     """
 
     offset: int
@@ -44,7 +44,7 @@ class IndexEntry(NamedTuple):
 
     @property
     def shares_batch(self) -> bool:
-        """Whether there are other functions in its batch."""
+        """Whether its batch contains other functions."""
         return self.size < self.length
 
 
@@ -52,11 +52,11 @@ _ENTRY_BYTES = 8 * len(IndexEntry._fields)
 
 
 class FunctionIndex:
-    """The entries of the functions of a stage, by index, in memory that may be shared.
+    """The entries of a stage's functions, by index, in memory that may be shared.
 
     Args:
-        memory: Integers of 64 bits: an array for each field of `IndexEntry`, one after
-            the other, of equal length.
+        memory: 64-bit integers: one array for each field of `IndexEntry`, one after the
+            other, of equal length.
     """
 
     def __init__(self, memory: memoryview) -> None:
@@ -106,7 +106,7 @@ class FunctionIndex:
         return len(self._fields[0])
 
     def size(self, function: int) -> int:
-        """Return the bytes of a function, about."""
+        """Return the approximate size of a function, in bytes."""
         return self._fields[3][function]
 
     def is_written(self, function: int) -> bool:
@@ -120,7 +120,7 @@ class FunctionIndex:
         return self[function]
 
     def function_at(self, offset: int, number: int) -> int:
-        """Return the function with a number in the batch at an offset."""
+        """Return the function at an index in the batch at an offset."""
         offsets, lengths, numbers, _, _ = self._fields
         entries = enumerate(zip(offsets, lengths, numbers, strict=True))
         wanted = offset, number

@@ -199,15 +199,17 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     """Some functions, and the stage to run on them.
 
     Attributes:
-        folder: The path of the shared directory, as bytes, as it may be no text.
+        folder: The path of the shared directory, as bytes, since it may not be valid
+            text.
         stage: The number of the stage in the run, which names its files there.
         functions: The functions, by index.
         cutoff: The end of the stage, as far as it is known.
-        quarantined: The calls that killed a worker or hung, as far as they are known:
-            `Verdicts`, pickled. Empty if there are none.
-        attached: Functions that are sent in the job, by index; all of the module, as
-            passes may read the others, if the spec is sent in it.
-        spec: The spec of a stage that is so small that it has no files; else None.
+        quarantined: The known calls that killed a worker or hung: pickled `Verdicts`.
+            Empty if there are none.
+        attached: Functions that are sent in the job, by index. If the spec is sent in
+            the job, these are all functions of the module, since passes may read the
+            others.
+        spec: The spec of a stage that is too small to have files; otherwise None.
     """
 
     folder: bytes

@@ -49,7 +49,7 @@ _LASTING = (SLOT_PREFIX, FAULT_PREFIX)  # of workers, which outlive a run
 
 
 class StorageError(Exception):
-    """Bytes cannot be shared: no room, or no permission. The run goes on without."""
+    """Bytes cannot be shared, for lack of room or permission; the run does without."""
 
 
 class Extent(NamedTuple):
@@ -58,7 +58,7 @@ class Extent(NamedTuple):
     Attributes:
         file: The name of the file.
         offset: The offset of the first byte.
-        length: How many bytes it has.
+        length: The number of bytes.
     """
 
     file: str
@@ -151,16 +151,16 @@ def _opened(path: Path) -> Generator[int]:
 
 
 class SharedDirectory:
-    """The private folder of one run; owns the folder, if it created it, and its lock.
+    """The private folder of one run; owns its lock, and the folder if it created it.
 
     Args:
-        path: An existing folder to open; without it, a new one is created.
+        path: An existing folder to open; by default, a new one is created.
 
     Attributes:
         path: The path of the folder.
 
     Raises:
-        StorageError: No folder can be created, or the given one is not private; methods
+        StorageError: No folder can be created, or the given one is not private. Methods
             that write raise it, too.
     """
 
@@ -176,15 +176,16 @@ class SharedDirectory:
         self._stages = 0
 
     def new_stage(self) -> int:
-        """Return a number for a stage that no other stage in this folder has."""
+        """Return a new number for a stage, unique in this folder."""
         self._stages += 1
         return self._stages
 
     def remove(self) -> None:
         """Remove the folder and all files in it, and release its lock.
 
-        It tries again for two seconds: a worker whose job was cancelled may be creating
-        a file, and removing needs descriptors, which may be free a moment later.
+        It retries for two seconds: a worker whose job was cancelled may still be
+        creating a file, and removing needs file descriptors, which may be scarce for a
+        moment.
         """
         until = time.monotonic() + _REMOVE_SECONDS
         shutil.rmtree(self.path, ignore_errors=True)
@@ -224,8 +225,9 @@ class SharedDirectory:
 
         Args:
             names: Their names.
-            are_mapped: Whether other processes may map them. Then their room is freed
-                with the last map: truncating would kill a process that reads it.
+            are_mapped: Whether other processes may map them. If so, their room is freed
+                with the last mapping; truncating a file would kill a process that reads
+                it.
         """
         for name in names:
             with contextlib.suppress(FileNotFoundError):
@@ -234,10 +236,11 @@ class SharedDirectory:
                 os.unlink(os.path.join(self.path, name))
 
     def is_cleared(self, workers: int) -> bool:
-        """Return whether only files are left that the next run needs.
+        """Return whether only the files remain that the next run needs.
 
-        These are the lock, and of each worker the slot and what `faulthandler` writes.
-        Of more than twice as many workers as there are, most are gone.
+        These are the lock and, for each worker, its slot and the output of
+        `faulthandler`. If there are files of more than twice as many workers as exist,
+        most of those workers have ended.
         """
         try:
             names = os.listdir(self.path)
@@ -319,7 +322,7 @@ class KeptDirectories:
         self._is_closed = False
 
     def take(self) -> SharedDirectory:
-        """Return a directory that no other run uses; a new one if there is none."""
+        """Return a directory that no other run uses, if necessary a new one."""
         with self._lock:
             while self._free:
                 folder = self._free.pop()

@@ -45,21 +45,21 @@ def owner_pid(owner: str) -> int:
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
-    """The activity of a worker; the one place that knows how it is encoded.
+    """The activity of a worker; the only place that knows its encoding.
 
     Attributes:
-        stage: The number of the stage of its job in the run; below 0 while it is idle.
-        function: The function of its job, by index, that it runs the stage on; below 0
-            while it is idle.
-        step: The pass that function has come to; at the start, how many passes of the
-            stage the worker has begun to load.
-        body: The function that a pass runs on: `function`, or else one that a pass
-            reads, which is made on demand.
+        stage: The number of its job's stage in the run; negative while it is idle.
+        function: The index of the function of its job that it works on; negative while
+            it is idle.
+        step: The pass that the function has reached; at the start, how many passes of
+            the stage the worker has begun to load.
+        body: The function that a pass runs on: `function`, or a function that a pass
+            reads and that is made on demand.
         body_step: The pass that runs on `body`.
         phase: The phase of the work on `body`.
         since: The start of that work, in nanoseconds of the system's monotonic clock; 0
             while it has no time limit.
-        owner: The owner of the slot; not encoded, as the slot's name has it.
+        owner: The owner of the slot; not encoded, since the slot's name contains it.
     """
 
     stage: int
@@ -73,19 +73,19 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def decode(cls, content: bytes, owner: str = "") -> Status | None:
-        """Return what was encoded; None if a part of it is missing."""
+        """Decode the bytes of a status; return None if they are incomplete."""
         if len(content) != _FORMAT.size:
             return None
         return cls(*_FORMAT.unpack(content), owner=owner)
 
     def encode(self) -> bytes:
-        """Return it as bytes, of the same size for all."""
+        """Return the status as bytes; the size is always the same."""
         content = bytearray(_FORMAT.size)
         self.encode_into(content)
         return bytes(content)
 
     def encode_into(self, buffer: bytearray | mmap) -> None:
-        """Write it to the beginning of a buffer that another process may read."""
+        """Write the status to the start of a buffer that another process may read."""
         # First without a time, since that may be between the two stores.
         _SINCE.pack_into(buffer, _SINCE_AT, 0)
         _FORMAT.pack_into(
@@ -101,11 +101,11 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         )
 
     def begun(self, since: int) -> Status:
-        """Return the same with another start of the work."""
+        """Return the same status with another start of the work."""
         return msgspec.structs.replace(self, since=since)
 
     def leaving(self) -> Status:
-        """Return it for another machine: `since` is relative to now.
+        """Return the status for another machine: `since` becomes relative to now.
 
         The clocks of two machines are unrelated.
         """
@@ -113,12 +113,12 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         return self.begun(min(-1, self.since - now)) if self.since else self
 
     def arrived(self) -> Status:
-        """Return what `leaving` returned on another machine, by the clock of this."""
+        """Return a status that `leaving` made elsewhere, by this machine's clock."""
         return self.begun(self.since + time.monotonic_ns()) if self.since else self
 
     @property
     def loading(self) -> int | None:
-        """The pass that the worker loads, at the start; None if it loads none."""
+        """The pass that the worker is loading at the start; None if it loads none."""
         return self.step - 1 if self.phase == Phase.START and self.step else None
 
     @property
@@ -132,11 +132,11 @@ Suspended = tuple[Status, int]  # and when it was
 
 
 class StatusSlot:
-    """The slot of one worker; owns the map of its file, and the file for tracebacks.
+    """The slot of one worker; owns its mapped file, and the file for tracebacks.
 
     Args:
         folder: The shared directory of the run.
-        owner: A name that no other worker has: its process id, a dash, 8 digits.
+        owner: A name unique to this worker: its process id, a dash, 8 digits.
     """
 
     def __init__(self, folder: SharedDirectory, owner: str) -> None:
@@ -162,11 +162,11 @@ class StatusSlot:
         self.put(Status(stage, function, step, function, step, phase, now))
 
     def load(self, step: int) -> None:
-        """Record that, at the start, a pass begins to be loaded."""
+        """Record that the worker begins to load a pass, at the start."""
         self.put(msgspec.structs.replace(self._status, step=step + 1))
 
     def restart_clock(self) -> None:
-        """Record that the current work begins now, again."""
+        """Record that the current work starts again now."""
         self.put(self._status.begun(time.monotonic_ns()))
 
     def enter(self, body: int, body_step: int, phase: Phase = Phase.PASS) -> Suspended:
@@ -184,12 +184,12 @@ class StatusSlot:
         return outer, time.monotonic_ns()
 
     def leave(self, suspended: Suspended) -> None:
-        """Record that earlier work resumes; the time in between is not counted."""
+        """Record that earlier work resumes; the interruption is not counted."""
         outer, left = suspended
         self.put(outer.begun(outer.since + time.monotonic_ns() - left))
 
     def idle(self) -> None:
-        """Record that there is nothing to do."""
+        """Record that the worker is idle."""
         self.put(_IDLE)
 
     def enable_fault_dumps(self) -> None:
@@ -199,7 +199,7 @@ class StatusSlot:
             faulthandler.register(_DUMP_SIGNAL, self._fault)
 
     def close(self) -> None:
-        """Close the map and the file."""
+        """Unmap and close the file."""
         self._map.close()
         os.close(self._fault)
 
@@ -221,9 +221,9 @@ class StatusBoard:
 
     Args:
         folder: The shared directory of the run.
-        stage: The stage whose activities are shown; None for those of all. A worker
-            that was killed leaves its last activity, which says nothing of a stage
-            after it: functions and passes have other numbers there.
+        stage: The stage whose activities to show; None shows all. A worker that was
+            killed leaves its last activity behind, which means nothing in a later
+            stage: functions and passes have other numbers there.
     """
 
     def __init__(self, folder: SharedDirectory, stage: int | None = None) -> None:
@@ -267,7 +267,7 @@ class StatusBoard:
         """Return the tracebacks of workers that hang, by owner of the slot.
 
         A signal makes `faulthandler` write them, so C code does not prevent it. Workers
-        that do not answer within 0.2 seconds, and this process, are left out.
+        that do not answer within 0.2 seconds are omitted, as is this process.
         """
         asked = [work for work in works if work.process != os.getpid()]
         if _DUMP_SIGNAL is None or not asked:

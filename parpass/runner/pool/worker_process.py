@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, Pipe
 import psutil
 
 from parpass.fork_safety import forks_wait
-from parpass.runner.executor import NoWorkersError
+from parpass.runner.executor import NoWorkersError, exit_cause
 from parpass.runner.pool.fork_server import preload_fork_server
 from parpass.runner.pool.frozen_process import FrozenWorkerProcess
 from parpass.runner.pool.lifecycle import run_in_thread
@@ -174,12 +174,7 @@ class WorkerProcess:
     def cause(self) -> str:
         """Return how the process ended, such as `SIGSEGV(-11)` or `EXIT(1)`."""
         code = self._wait_exit_code(_EXIT_SECONDS)
-        if code is None:
-            return "it closed its connection"
-        if code < 0:
-            with contextlib.suppress(ValueError):
-                return f"{signal.Signals(-code).name}({code})"
-        return f"EXIT({code})"
+        return "it closed its connection" if code is None else exit_cause(code)
 
     def kill(self) -> None:
         """Kill the process and its descendants."""

@@ -56,7 +56,7 @@ from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import Recorder, recording
 from parpass.transform.config import OnFailure, optimizations_in
-from parpass.transform.function_copies import OwnCopies
+from parpass.transform.function_copies import OwnCopies, is_value
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 
@@ -154,9 +154,6 @@ class StageInterpreter:
 
     def steps_on(self, name: str) -> int:
         return self.cutoff.steps_on(self._index[name])
-
-    def run(self, name: str) -> FunctionOutcome:
-        return self.resume(FunctionCursor(name))
 
     def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
         while self.step(cursor):
@@ -335,6 +332,15 @@ class StageInterpreter:
                 self._materialize_next(name, step)
         self._dependencies |= self._version_dependencies.get((name, at), set())
         return versions[name, at]
+
+    def read_original(self, name: str) -> Any | None:
+        """Return a function at the start of the stage, if that was read and is a value.
+
+        None if no pass has read it, or if one that runs on it may change it in place.
+        """
+        known = self._versions.get((name, 0))
+        is_usable = known is not None and is_value(self.adapter, known)
+        return known if is_usable else None
 
     def _materialize_next(self, name: str, step: int) -> None:
         versions = self._versions

@@ -29,12 +29,11 @@ _has_support = False
 
 
 def freeze_support() -> None:
-    """Let a program that is frozen use workers, which are the program started again.
+    """Enable workers in a frozen program, which starts itself again as a worker.
 
-    Call it first thing in the main script: below `if __name__ == "__main__"`, before
-    arguments are read or a window is opened. In a worker it does not return. It calls
-    `multiprocessing.freeze_support` as well. In a program that is not frozen it does
-    nothing.
+    Call it first in the main script: below `if __name__ == "__main__"`, before you read
+    arguments or open a window. In a worker it does not return. It also calls
+    `multiprocessing.freeze_support`. In a program that is not frozen it is a no-op.
     """
     global _has_support
     if frozen_program() is None:
@@ -65,10 +64,10 @@ def worker_command(connection: Connection) -> tuple[list[str], dict[str, str]]:
     """Return the command that starts a worker of this process, and its variables.
 
     Args:
-        connection: Its connection, whose descriptor it is to inherit.
+        connection: Its connection; the worker inherits its descriptor.
 
     Raises:
-        NoWorkersError: There is nothing that can be started as a worker.
+        NoWorkersError: Nothing can be started as a worker.
     """
     program = check_program()
     described = f"{os.getpid()} {connection.fileno()}"

@@ -100,7 +100,7 @@ def _live_workers(folder: SharedDirectory) -> list[tuple[int, int]]:
 def begin_worker(coordinator: int) -> None:
     """Initialise this process as a worker, which ends with its coordinator.
 
-    Executors call it once in each of their processes, before the first job.
+    An executor calls it once in each of its processes, before the first job.
 
     Args:
         coordinator: The process ID of the parent.

@@ -55,11 +55,11 @@ class WorkerBaseProcess(BaseProcess):
 def serve(parent: int | None, connection: Connection) -> None:
     """Run jobs from a connection until `STOP` arrives; the main loop of a worker.
 
-    SIGINT is ignored: a terminal sends it to all processes of its group, and only the
-    coordinator decides whether workers end or finish.
+    The worker ignores SIGINT: a terminal sends it to its whole process group, but only
+    the coordinator decides whether workers end or finish.
 
     Args:
-        parent: The process ID of the coordinator, if it is the parent; None if the
+        parent: The process ID of the coordinator if it is the parent; None if the
             parent is a fork server, which ends with the coordinator.
         connection: The connection to the coordinator.
     """
@@ -88,7 +88,7 @@ def _wait_for_parent_watch(parent: int) -> None:
 
 
 def encode_call(run: Callable[[bytes], bytes], job: bytes) -> bytes:
-    """Return the message on which a worker calls `run(job)`."""
+    """Return the message that makes a worker call `run(job)`."""
     return pickle.dumps((run, job), protocol=5)
 
 

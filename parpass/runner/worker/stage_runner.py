@@ -10,7 +10,7 @@ import platform
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,7 @@ from parpass.runner.stage.call_recorder import (
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
 from parpass.transform.adapter import copying_seconds
-from parpass.transform.budget import in_worker, setting_limits
-from parpass.transform.capture.intercept import allowing_capture
-from parpass.transform.capture.recorder import function_pass_body
+from parpass.transform.budget import in_worker
 from parpass.transform.checked_adapter import overrides, take_violations
 from parpass.transform.config import optimizations_in
 
@@ -162,7 +160,8 @@ class StageRunner:
         together = self._optimizations.batches
         encoder = FunctionEncoder(self._spec.adapter, self._values, together=together)
         self._accept(job)
-        with self._settings_in_force(), self._measuring_memory() as memory:
+        in_force = self._spec.snapshot.activated(self._context, self._spec.limits)
+        with in_force, self._measuring_memory() as memory:
             for batch in _batches(self._entries(job)):
                 cursors = self._begin_all(batch)
                 # On the first function passes may set attributes lazily. If there are
@@ -233,16 +232,6 @@ class StageRunner:
         self._work.quarantined = quarantined
         self._work.cutoff = min(self._work.cutoff, job.cutoff)
 
-    @contextlib.contextmanager
-    def _settings_in_force(self) -> Generator[None]:
-        with (
-            self._spec.snapshot.activated(self._context),
-            setting_limits(self._spec.limits),
-            function_pass_body(),
-            allowing_capture(),
-        ):
-            yield
-
     @cached_property
     def _index(self) -> FunctionIndex:
         return FunctionIndex.open(self._folder, index_file_name(self.number))
@@ -281,7 +270,8 @@ class StageRunner:
         self._given[name] = given
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
-            self._loaded[name] = self._load(name)
+            known = self._work.read_original(name)
+            self._loaded[name] = self._load(name) if known is None else known
         return FunctionCursor(name)
 
     def _check(self) -> None:

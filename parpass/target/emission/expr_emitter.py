@@ -184,7 +184,7 @@ class ExprEmitter(StmtExprFunctor[str]):
             check_copies(
                 self._forgotten - nodes,
                 "values that are only perhaps computed, counted wherever they are,",
-                "give what is used often a name, by tir.LetStmt",
+                "bind expressions that are used often, with tir.LetStmt",
             )
 
     def visit_select_(self, op: Select) -> str:

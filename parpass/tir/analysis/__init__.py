@@ -1,6 +1,6 @@
 """Analyses of loop programs, under the names of `tvm.tir.analysis`.
 
-`contents` is one that passes ask for by `PassContext.get_analysis`.
+Passes can request `contents` by `PassContext.get_analysis`.
 """
 
 from parpass.tir.analysis.definitions import function_faults, undefined_vars, verify_ssa

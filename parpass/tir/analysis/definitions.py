@@ -21,10 +21,10 @@ from parpass.tir.stmt import AttrStmt, BufferStore, For, Stmt
 
 
 def verify_ssa(func: PrimFunc | Stmt) -> bool:
-    """Return whether each variable is bound once, and used where it is bound.
+    """Return whether each variable is bound once, and used only where it is bound.
 
-    As in TVM, free variables are no fault here, and expressions may bind a variable
-    again to the same value, so that one `let` may be several operands.
+    As in TVM, free variables are allowed. Expressions may rebind a variable to the same
+    value, so one `let` may be several operands.
     """
     check = _Definitions()
     check.run(func)
@@ -32,10 +32,10 @@ def verify_ssa(func: PrimFunc | Stmt) -> bool:
 
 
 def function_faults(func: PrimFunc) -> list[str]:
-    """Return what is wrong with a function's variables and buffers, in words.
+    """Return the faults of a function's variables and buffers, as phrases.
 
-    Each variable is to be bound once, and before it is used; each buffer that is read
-    or written is to be a parameter's, realized, or in memory that is allocated.
+    Each variable must be bound once, before its use. Each buffer that is read or
+    written must be a parameter, be realized, or be in allocated memory.
     """
     check = _Definitions()
     check.run(func)
@@ -43,7 +43,7 @@ def function_faults(func: PrimFunc) -> list[str]:
 
 
 def undefined_vars(func: PrimFunc | Stmt) -> list[Var]:
-    """Return the variables that are used and bound nowhere, in order of use."""
+    """Return the variables that are used but never bound, in order of use."""
     check = _Definitions()
     check.run(func)
     return check.free_vars()

@@ -19,15 +19,15 @@ from parpass.tir.op.builtin import call_effect
 
 
 def expr_deep_equal(lhs: Any, rhs: Any) -> bool:
-    """Return whether two expressions compute the same of the same variables.
+    """Return whether two expressions compute the same from the same variables.
 
-    A number is the constant that it makes in an expression.
+    A number stands for the constant that it becomes in an expression.
     """
     return lhs is rhs or structural_equal(as_prim_expr(lhs), as_prim_expr(rhs))
 
 
 def side_effect(expr: PrimExpr) -> CallEffectKind:
-    """Return what evaluating an expression does at most, as TVM's `SideEffect`."""
+    """Return the greatest effect of evaluating an expression: TVM's `SideEffect`."""
     return max(map(_effect, post_order(expr)))
 
 

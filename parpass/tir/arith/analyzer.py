@@ -16,9 +16,9 @@ from parpass.tir.expr import IntImm, PrimExpr, Range, Var, as_prim_expr
 class Analyzer:
     """Simplifies integer expressions.
 
-    It keeps the facts about variables that it receives. Arithmetic of int32 and int64,
-    which indices are computed by, is assumed not to overflow; expressions that divide
-    by zero have no meaning that must be preserved.
+    It keeps the facts about variables that you add. It assumes that int32 and int64
+    arithmetic, which computes indices, does not overflow, and need not preserve
+    expressions that divide by zero.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Analyzer:
         """Bind a variable to an expression, or to a range.
 
         Raises:
-            IRError: It is bound to a different one.
+            IRError: The variable is bound to a different one.
         """
         if isinstance(expr, Range):
             extent = self.simplify(expr.extent)
@@ -75,8 +75,8 @@ class Analyzer:
         known = self._told.get((var, cast("type[Any]", type(info))))
         if known is not None and known != info and not override:
             raise IRError(
-                f"expected the {type(info).__name__} of '{var.name}' that is known, "
-                f"{known}, got {info}; to change it give override"
+                f"expected the known {type(info).__name__} of '{var.name}', {known}, "
+                f"got {info}; to replace it, pass override=True"
             )
         if known is info or (known == info and isinstance(info, Interval)):
             return
@@ -92,7 +92,7 @@ class Analyzer:
 
     @contextmanager
     def constraint_scope(self, constraint: Any) -> Generator[None, None, None]:
-        """Take a condition to hold, for as long as the context lasts."""
+        """Assume that a condition holds within the context."""
         condition = self.simplify(constraint)
         facts, known = self._known.facts, self._known
         mark = facts.mark()

@@ -1,7 +1,7 @@
-"""Loop expressions, and what they read: immutable nodes, under TVM's names and fields.
+"""Loop expressions and the values they read: immutable nodes, under TVM's names.
 
-Constructors check dtypes as TVM's do, and compute nothing. A tuple is made of any
-sequence, a constant of any number; a condition is a bool.
+Constructors check dtypes as TVM's do, and compute nothing. They accept any sequence for
+a tuple, and any number for a constant; a condition is a bool.
 """
 
 from parpass.tir.expr.binary_op import (

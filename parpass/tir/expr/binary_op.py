@@ -36,10 +36,10 @@ __all__ = [
 
 
 class BinaryOpExpr(PrimExpr, frozen=True, eq=False):
-    """The base of arithmetic: both operands have one dtype, and so has the value.
+    """The base of arithmetic: operands and value have the same dtype.
 
-    The constructors compute nothing, and cast nothing; Python's operators, and the
-    functions of `tir`, do.
+    The constructors neither compute nor cast; Python's operators and the functions of
+    `tir` do.
 
     Raises:
         IRTypeError: The dtypes differ.
@@ -57,7 +57,7 @@ class BinaryOpExpr(PrimExpr, frozen=True, eq=False):
 
 
 class CmpExpr(PrimExpr, frozen=True, eq=False):
-    """The base of comparisons: both operands have one dtype, the value is a bool.
+    """The base of comparisons: operands have the same dtype, the value is a bool.
 
     Raises:
         IRTypeError: The dtypes differ.
@@ -78,7 +78,7 @@ class LogicalExpr(PrimExpr, frozen=True, eq=False):
     """The base of `And` and `Or`: operands and value are bools.
 
     Raises:
-        IRTypeError: An operand is no bool, or they have different lanes.
+        IRTypeError: An operand is not a bool, or the numbers of lanes differ.
     """
 
     a: Operand
@@ -151,7 +151,7 @@ class Mul(BinaryOpExpr, frozen=True, eq=False):
 
 @_operands
 class Div(BinaryOpExpr, frozen=True, eq=False):
-    """`a / b`; of ints, rounded towards zero."""
+    """`a / b`; ints are rounded towards zero."""
 
 
 @_operands
@@ -171,12 +171,12 @@ class FloorMod(BinaryOpExpr, frozen=True, eq=False):
 
 @_operands
 class Min(BinaryOpExpr, frozen=True, eq=False):
-    """The lesser of two; of floats NaN if one is, and -0.0 rather than 0.0."""
+    """The smaller of two; for floats NaN if either is, and -0.0 rather than 0.0."""
 
 
 @_operands
 class Max(BinaryOpExpr, frozen=True, eq=False):
-    """The greater of two; of floats NaN if one is, and 0.0 rather than -0.0."""
+    """The larger of two; for floats NaN if either is, and 0.0 rather than -0.0."""
 
 
 @_operands
@@ -211,12 +211,12 @@ class GE(CmpExpr, frozen=True, eq=False):
 
 @_operands
 class And(LogicalExpr, frozen=True, eq=False):
-    """Both; `b` is evaluated only where `a` is true."""
+    """Both; `b` is evaluated only if `a` is true."""
 
 
 @_operands
 class Or(LogicalExpr, frozen=True, eq=False):
-    """Either; `b` is evaluated only where `a` is false."""
+    """Either; `b` is evaluated only if `a` is false."""
 
 
 DIVISIONS = (Div, Mod, FloorDiv, FloorMod)

@@ -38,22 +38,22 @@ def _structure(buffer: Buffer) -> list[Any]:
     elem_offset=FieldKind.CHILD,
 )
 class Buffer(Node, frozen=True, eq=False):
-    """Memory of a shape; `decl_buffer` is the usual way to one.
+    """Memory with a shape; usually created by `decl_buffer`.
 
-    Two buffers are the same only if they are the same object. Where one is declared, it
-    binds the variables that `data`, `shape`, `strides` and `elem_offset` are.
+    Two buffers are the same only if they are the same object. A declaration binds the
+    variables in `data`, `shape`, `strides` and `elem_offset`.
 
     Attributes:
         data: The pointer to the memory.
-        dtype: That of the elements.
+        dtype: The dtype of the elements.
         shape: The length of each dimension.
         strides: The distance between neighbours in each dimension, in elements; empty
-            where the elements stand one after the other.
-        elem_offset: At which element of the memory the buffer begins.
-        name: For readers.
-        data_alignment: Of the memory, in bytes.
-        offset_factor: What divides `elem_offset`.
-        buffer_type: "auto_broadcast" where dimensions of length 1 are repeated.
+            if elements are contiguous.
+        elem_offset: The element of the memory at which the buffer begins.
+        name: Its name, for readers.
+        data_alignment: The alignment of the memory, in bytes.
+        offset_factor: A divisor of `elem_offset`.
+        buffer_type: "auto_broadcast" if dimensions of length 1 are repeated.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -102,7 +102,7 @@ class Buffer(Node, frozen=True, eq=False):
 
     @property
     def index_dtype(self) -> str:
-        """The dtype of indices: that of the first dimension, or int32."""
+        """The dtype of indices: the dtype of the first dimension, or int32."""
         return self.shape[0].dtype if self.shape else "int32"
 
     @property
@@ -112,7 +112,7 @@ class Buffer(Node, frozen=True, eq=False):
         return tuple([part for part in parts if isinstance(part, Var)])
 
     def scope(self) -> str:
-        """Return the storage scope: `global` where none is given."""
+        """Return the storage scope: `global` if none is given."""
         pointer = cast("PointerType", self.data.type_annotation)
         return pointer.storage_scope or "global"
 
@@ -136,8 +136,8 @@ class Buffer(Node, frozen=True, eq=False):
         Args:
             access_mask: `READ`, `WRITE` or both; or "r", "w", "rw".
             ptr_type: The dtype of the pointer.
-            content_lanes: How many elements are one vector.
-            offset: How many elements to begin behind the buffer's first.
+            content_lanes: The number of elements in a vector.
+            offset: The distance from the buffer's first element, in elements.
         """
         return dialect_of(self).operator(
             "access_ptr", self, access_mask, ptr_type, content_lanes, offset

@@ -35,8 +35,8 @@ def _rebuilt(old: Range, below: Sequence[Any]) -> Range:
 class Range(Node, frozen=True, eq=False, metaclass=_RangeType):
     """The ints from `min` on, `extent` of them.
 
-    As in TVM, `Range(begin, end)` is made by the numbers that Python's `range` takes,
-    and `Range.from_min_extent` by how many there are.
+    As in TVM, `Range(begin, end)` takes the arguments of Python's `range`;
+    `Range.from_min_extent` takes the number of ints instead of the end.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -53,7 +53,7 @@ class Range(Node, frozen=True, eq=False, metaclass=_RangeType):
 
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any, span: Span | None = None) -> Range:
-        """Return a range by its first number and how many there are."""
+        """Return a range from its first number and its length."""
         return Range(min=min_value, extent=extent, span=span)
 
 
@@ -74,10 +74,10 @@ class IterVar(ExprOp, Node, frozen=True, eq=False):
     """An axis of iteration: a variable and the range of its values.
 
     Attributes:
-        dom: The range; None where it is not known yet.
+        dom: The range; None while it is unknown.
         var: The variable, which stands for the axis in expressions.
-        iter_type: What iterates: `DataPar`, `CommReduce` and so on.
-        thread_tag: The axis of a grid of threads that it is.
+        iter_type: The kind of iteration: `DataPar`, `CommReduce` and so on.
+        thread_tag: The axis of a grid of threads that it maps to.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -117,7 +117,7 @@ class IterVar(ExprOp, Node, frozen=True, eq=False):
         return self.var.dtype
 
     def asobject(self) -> Var:
-        """Return the variable, which an axis is in an expression."""
+        """Return the variable, which stands for the axis in an expression."""
         return self.var
 
     __hash__ = ExprOp.__hash__

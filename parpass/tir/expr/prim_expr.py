@@ -18,8 +18,8 @@ from parpass.tir.data_type import COMMON_INTS, checked, data_type, int_range
 class ExprOp:
     """Python's operators on expressions; numbers become constants.
 
-    `a == b` and `a != b` are expressions, and tell at the same time, where a truth
-    value is asked for, whether `a` and `b` are the same object.
+    `a == b` and `a != b` are expressions. As a truth value, they say whether `a` and
+    `b` are the same object.
     """
 
     __slots__ = ()
@@ -181,10 +181,10 @@ EXPR_KINDS: set[type] = set()
 
 
 class PrimExpr(ExprOp, Node, frozen=True, eq=False):
-    """The base of loop expressions: what has a scalar, a short vector, or a pointer.
+    """The base of loop expressions: scalars, short vectors and pointers.
 
     Attributes:
-        dtype: That of the value, with its lanes: `int32`, `float32x4`, `handle`.
+        dtype: The dtype of the value, with its lanes: `int32`, `float32x4`, `handle`.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -209,10 +209,10 @@ Operands: TypeAlias = Any
 
 @reflected(is_graph=False)
 class IntImm(PrimExpr, frozen=True, eq=False):
-    """An int, or a bool, known now.
+    """An int or bool constant.
 
     Raises:
-        IRTypeError: The dtype is none of ints, or does not have the value.
+        IRTypeError: The dtype is not one of ints, or cannot hold the value.
     """
 
     dtype: str
@@ -308,10 +308,10 @@ _COMMON_FLOATS = {"float16", "float32", "float64"}
 
 @reflected(is_graph=False)
 class FloatImm(PrimExpr, frozen=True, eq=False):
-    """A float known now; it means the nearest one that its dtype has.
+    """A float constant; it stands for the nearest value of its dtype.
 
     Raises:
-        IRTypeError: The dtype is none of floats, or the value is no number.
+        IRTypeError: The dtype is not one of floats, or the value is not a number.
     """
 
     dtype: str
@@ -367,10 +367,11 @@ _INT32 = int_range("int32")
 
 
 def as_prim_expr(value: Any) -> PrimExpr:
-    """Return an expression as it is, a Python number or string as a constant.
+    """Return an expression unchanged, and a Python number or string as a constant.
 
-    An int becomes an int32, an int64 where it is too large, a float a float32, a bool a
-    bool. What has `asobject`, such as `a == b`, says itself what it stands for.
+    An int becomes an int32, or an int64 if it is too large; a float becomes a float32,
+    a bool a bool. An object with `asobject`, such as `a == b`, determines the
+    expression itself.
 
     Raises:
         IRTypeError: The value is none of these.

@@ -34,7 +34,7 @@ class CommReducer(Node, frozen=True, eq=False):
     Attributes:
         lhs: The variables of the first.
         rhs: The variables of the second.
-        result: The result of both.
+        result: The combination of both.
         identity_element: The value that leaves the second operand unchanged.
     """
 
@@ -78,10 +78,10 @@ class Reduce(PrimExpr, frozen=True, eq=False):
     """A reduction of values along axes.
 
     Attributes:
-        combiner: The reducer of two values; None where it is not set yet.
+        combiner: The reducer of two values; None if it is not set yet.
         source: The values, one for each component of the combiner.
         axis: The axes.
-        condition: Elements for which it does not hold are left out.
+        condition: Elements for which it is false are left out.
         value_index: The index of the combiner's result.
         init: The initial value; empty for the identity element.
     """

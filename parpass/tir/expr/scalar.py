@@ -105,12 +105,12 @@ def set_dtype(node: Any, dtype: str) -> None:
 
 @reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
 class Var(PrimExpr, frozen=True, eq=False, weakref=True):
-    """A variable; two of them are the same only if they are the same object.
+    """A variable; two variables are the same only if they are the same object.
 
     Args:
         name: Its name, for readers.
-        dtype: That of its value, or a type, such as that of a pointer, which
-            `type_annotation` is then.
+        dtype: The dtype of its value, or a type, such as a pointer type;
+            `type_annotation` is then that type.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Var(PrimExpr, frozen=True, eq=False, weakref=True):
 
 @reflected(is_graph=False, is_variable=True, type_annotation=FieldKind.TYPE)
 class SizeVar(Var, frozen=True, eq=False):
-    """A variable that is a size: it is never negative."""
+    """A variable for a size, which is never negative."""
 
 
 @reflected(is_graph=False, dtype=FieldKind.DERIVED)
@@ -208,7 +208,7 @@ def check_bound(node: Node, var: Any, value: PrimExpr) -> None:
     dtype=FieldKind.DERIVED,
 )
 class Let(PrimExpr, frozen=True, eq=False):
-    """The value of `body`, in which a variable has a value."""
+    """The value of `body`, in which a variable is bound to a value."""
 
     var: Var
     value: Operand
@@ -224,7 +224,7 @@ class Let(PrimExpr, frozen=True, eq=False):
 
 @reflected(is_graph=False, value=FieldKind.CHILD)
 class Cast(PrimExpr, frozen=True, eq=False):
-    """A value in another dtype, of as many lanes."""
+    """A value converted to another dtype with as many lanes."""
 
     dtype: str
     value: Operand
@@ -289,10 +289,10 @@ class Select(PrimExpr, frozen=True, eq=False):
 
 @reflected(is_graph=False, op=FieldKind.CHILD, args=FieldKind.CHILDREN)
 class Call(PrimExpr, frozen=True, eq=False):
-    """A call of an operator of the table, `tir.exp` or such, or of a global function.
+    """A call of an operator, such as `tir.exp`, or of a global function.
 
     Args:
-        dtype: That of the value; "void" where there is none.
+        dtype: The dtype of the value; "void" if there is none.
         op: The operator, or its name.
         args: The arguments; strings become `StringImm`s.
     """

@@ -19,13 +19,13 @@ from parpass.tir.expr.scalar import set_dtype
 
 @reflected(is_graph=False, shape=FieldKind.CHILDREN, op=FieldKind.META)
 class Tensor(Node, frozen=True, eq=False):
-    """Values with a shape, and what computes them; `x[i, j]` reads one.
+    """Values with a shape, and their operation; `x[i, j]` reads one.
 
     Attributes:
         shape: The length of each dimension.
-        dtype: That of the elements.
-        op: What computes it: a `te.PlaceholderOp` or a `te.ComputeOp`.
-        value_index: Which of the results of `op` it is.
+        dtype: The dtype of the elements.
+        op: The operation that computes it: a `te.PlaceholderOp` or a `te.ComputeOp`.
+        value_index: Its index among the results of `op`.
     """
 
     namespace: ClassVar[str] = "tir"
@@ -41,7 +41,7 @@ class Tensor(Node, frozen=True, eq=False):
 
     @property
     def name(self) -> str:
-        """The name of the operation, with a number where that has several results."""
+        """The name of the operation, with a number if it has several results."""
         several = self.op.num_outputs > 1
         return f"{self.op.name}.v{self.value_index}" if several else self.op.name
 
@@ -59,7 +59,7 @@ class Tensor(Node, frozen=True, eq=False):
 
 
 class TensorSlice:
-    """A tensor with some of its indices given; the element, once all are."""
+    """A tensor with some of its indices given; the element once all are given."""
 
     def __init__(self, tensor: Tensor, indices: tuple[Any, ...]) -> None:
         self.tensor = tensor

@@ -52,7 +52,7 @@ class Ramp(PrimExpr, frozen=True, eq=False):
 
 @reflected(is_graph=False, value=FieldKind.CHILD, dtype=FieldKind.DERIVED)
 class Broadcast(PrimExpr, frozen=True, eq=False):
-    """A vector of one value, again and again."""
+    """A vector that repeats one value."""
 
     value: Operand
     lanes: int
@@ -93,7 +93,7 @@ def _vector_of(kind: str, dtype: str, lanes: int) -> str:
     dtype=FieldKind.DERIVED,
 )
 class Shuffle(PrimExpr, frozen=True, eq=False):
-    """A vector of lanes of other ones, by their numbers in all of these together."""
+    """A vector of lanes of other vectors, selected by number."""
 
     vectors: Operands
     indices: Operands
@@ -107,9 +107,9 @@ class Shuffle(PrimExpr, frozen=True, eq=False):
         lanes = sum(data_type(one.dtype).lanes for one in self.vectors)
         if len(elements) != 1 or not 0 < len(self.indices) <= lanes:
             raise IRTypeError(
-                "expected vectors of one dtype for Shuffle, and from 1 to as many "
-                f"indices as they have lanes, got {sorted(elements)} and "
-                f"{len(self.indices)} indices of {lanes} lanes"
+                "expected vectors of one dtype for Shuffle, and at most one index for "
+                f"each lane, got {sorted(elements)} and {len(self.indices)} indices of "
+                f"{lanes} lanes"
             )
         (element,) = elements
         set_dtype(self, data_type(element).with_lanes(len(self.indices)))
@@ -148,7 +148,7 @@ def _true(lanes: int) -> PrimExpr:
     predicate=FieldKind.CHILD,
 )
 class Load(PrimExpr, frozen=True, eq=False):
-    """A value of memory: what a pointer has at an index, where the predicate holds."""
+    """The element of a pointer at an index in memory, if the predicate holds."""
 
     dtype: str
     buffer_var: Var

@@ -52,7 +52,7 @@ def evaluate(
     """
     check_tree_size(
         *(func.body, children, "nodes to evaluate"),
-        "give what is used often a name, by tir.LetStmt",
+        "bind expressions that are used often, with tir.LetStmt",
         _MOST_COPIES,
     )
     machine = Machine(str(func.attributes.get("global_symbol", "")), max_steps)

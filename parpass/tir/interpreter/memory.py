@@ -48,8 +48,8 @@ class Memory:
         written = self._is_written.reshape(-1, kind.itemsize)[at].all(axis=-1)
         if not written.all():
             raise EvaluationError(
-                f"expected memory that was written before it is read: '{self.name}' is "
-                f"not at {int(at[~written].min())}"
+                f"expected memory to be written before it is read, but '{self.name}' "
+                f"is not at {int(at[~written].min())}"
             )
         return self._bytes.view(kind)[at]
 

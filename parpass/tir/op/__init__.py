@@ -1,6 +1,6 @@
 """Functions that build loop expressions, under TVM's names.
 
-Unlike the constructors of nodes they bring their operands to one dtype, and fold
+Unlike the constructors of nodes, they convert operands to a common dtype and fold
 constants: `floordiv(x, 1)` is `x`.
 """
 

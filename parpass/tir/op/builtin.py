@@ -36,7 +36,7 @@ def is_vectorizable(op: Op) -> bool:
 def _relation(types: Any, attrs: Any) -> NoReturn:
     del types, attrs
     raise TypeRelationError(
-        "this operator is one of loop programs: call it by tir.Call, not in Relay"
+        "this operator is for loop programs: call it with tir.Call, not in Relay"
     )
 
 

@@ -155,7 +155,7 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> PrimExp
 
 
 def likely(cond: Any, span: Span | None = None) -> PrimExpr:
-    """Return a condition that mostly holds, marked as such."""
+    """Return a condition marked as usually true."""
     condition = as_prim_expr(cond)
     if isinstance(condition, IntImm):
         return condition

@@ -83,18 +83,18 @@ def call_extern(
 def call_pure_extern(
     dtype: str, func_name: str, *args: Any, span: Span | None = None
 ) -> Call:
-    """Return a call of an external C function that does nothing but give a value."""
+    """Return a call of an external C function without side effects."""
     return Call(dtype, Op.get("tir.call_pure_extern"), _named(func_name, args), span)
 
 
 def call_packed(*args: Any, span: Span | None = None) -> Call:
-    """Return a call of a function of the registry, whose name comes first."""
+    """Return a call of a registered function, whose name comes first."""
     found = _named(args[0], args[1:])
     return Call("int32", Op.get("tir.tvm_call_packed"), found, span)
 
 
 def ret(val: Any, span: Span | None = None) -> PrimExpr:
-    """Return what, evaluated, ends the function with a value."""
+    """Return an expression that ends the function with a value."""
     value = as_prim_expr(val)
     return Call(value.dtype, Op.get("tir.ret"), (value,), span)
 
@@ -177,7 +177,7 @@ def atan2(x1: Any, x2: Any) -> PrimExpr:
 
 
 def nextafter(x1: Any, x2: Any) -> PrimExpr:
-    """Return the float after `x1` in the direction of `x2`."""
+    """Return the next float after `x1` in the direction of `x2`."""
     return _binary("nextafter", x1, x2)
 
 
@@ -197,7 +197,7 @@ def ldexp(x1: Any, x2: Any) -> PrimExpr:
 
 
 def fmod(x: Any, y: Any) -> PrimExpr:
-    """Return what a division of floats, rounded towards zero, leaves."""
+    """Return the remainder of a float division, rounded towards zero."""
     return _binary("fmod", x, y)
 
 
@@ -205,7 +205,7 @@ def power(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
     """Return a power of a float.
 
     Raises:
-        IRTypeError: It is none.
+        IRTypeError: The value is not a float.
     """
     lhs, rhs = match_types(x, y)
     if not data_type(lhs.dtype).is_floating:
@@ -225,7 +225,7 @@ def _bools_like(expr: PrimExpr) -> str:
 
 
 def isnan(x: Any, span: Span | None = None) -> PrimExpr:
-    """Return whether a number is none."""
+    """Return whether a number is NaN."""
     expr = as_prim_expr(x)
     dtype, kind = _bools_like(expr), data_type(expr.dtype)
     if kind.is_integral:
@@ -252,5 +252,5 @@ def isinf(x: Any, span: Span | None = None) -> PrimExpr:
 
 
 def isfinite(x: Any, span: Span | None = None) -> PrimExpr:
-    """Return whether a number is one, and finite."""
+    """Return whether a number is finite, and not NaN."""
     return logical_and(logical_not(isinf(x)), logical_not(isnan(x)), span)

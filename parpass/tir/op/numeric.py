@@ -73,7 +73,7 @@ def neg(a: Any, span: Span | None = None) -> PrimExpr:
 
 
 def divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
-    """Return what Python's `/` means: of floats, their quotient.
+    """Return the result of Python's `/`: for floats, their quotient.
 
     Raises:
         AmbiguousDivisionError: Both are ints.
@@ -81,14 +81,14 @@ def divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     a, b = as_prim_expr(lhs), as_prim_expr(rhs)
     if data_type(a.dtype).is_integral and data_type(b.dtype).is_integral:
         raise AmbiguousDivisionError(
-            "expected floats for '/', got ints, of which there are several divisions: "
+            "expected floats for '/', got ints, which have several divisions: "
             "call tir.floordiv, tir.truncdiv, tir.indexdiv or tir.div"
         )
     return div(a, b, span)
 
 
 def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return `a / b`, of ints rounded towards zero, as in C."""
+    """Return `a / b`; ints are rounded towards zero, as in C."""
     return binary(binary_op.Div, a, b, span)
 
 
@@ -98,7 +98,7 @@ def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 
 def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return what `truncdiv` leaves."""
+    """Return the remainder of `truncdiv`."""
     return binary(binary_op.Mod, a, b, span)
 
 
@@ -108,7 +108,7 @@ def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 
 def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return what `floordiv` leaves."""
+    """Return the remainder of `floordiv`."""
     return binary(binary_op.FloorMod, *two_ints("floormod", a, b), span)
 
 
@@ -118,17 +118,17 @@ def indexdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 
 
 def indexmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return what `indexdiv` leaves."""
+    """Return the remainder of `indexdiv`."""
     return floormod(a, b, span)
 
 
 def minimum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return the lesser of two."""
+    """Return the smaller of two."""
     return binary(binary_op.Min, a, b, span)
 
 
 def maximum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """Return the greater of two."""
+    """Return the larger of two."""
     return binary(binary_op.Max, a, b, span)
 
 
@@ -192,7 +192,7 @@ def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
     """Return `~x`.
 
     Raises:
-        BitsOfFloatError: It is no int.
+        BitsOfFloatError: The value is not an int.
     """
     expr = as_prim_expr(x)
     if not data_type(expr.dtype).is_integral:
@@ -206,7 +206,7 @@ def left_shift(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
 
 
 def right_shift(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
-    """Return `x >> y`; the sign stays."""
+    """Return `x >> y`, keeping the sign."""
     return _shifted("shift_right", x, y, span)
 
 

@@ -47,12 +47,12 @@ _GREATEST = {
 
 
 def max_value(dtype: str, span: Span | None = None) -> PrimExpr:
-    """Return the greatest value of a dtype; of floats, the greatest finite one."""
+    """Return the largest value of a dtype; for floats, the largest finite one."""
     return _limit("max_value", dtype, span)
 
 
 def min_value(dtype: str, span: Span | None = None) -> PrimExpr:
-    """Return the least value of a dtype; of floats, the least finite one."""
+    """Return the smallest value of a dtype; for floats, the smallest finite one."""
     return _limit("min_value", dtype, span)
 
 
@@ -77,8 +77,8 @@ def infinity(dtype: str, span: Span | None = None) -> PrimExpr:
 def const(value: Any, dtype: str | None = None, span: Span | None = None) -> PrimExpr:
     """Return a constant; without a dtype a bool, an int32 or a float32.
 
-    A dtype of several lanes makes a vector of the value. An int that the dtype does not
-    have is what is left of it there, as after a cast: `const(2, "bool")` is true.
+    A dtype with several lanes repeats the value in a vector. An int that the dtype
+    cannot hold wraps as in a cast: `const(2, "bool")` is true.
     """
     if dtype is None:
         if isinstance(value, np.generic):
@@ -164,14 +164,13 @@ def reinterpret(dtype: str, value: Any, span: Span | None = None) -> PrimExpr:
 
 
 def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
-    """Return two operands in one dtype, which is cast to where they differ.
+    """Return two operands converted to a common dtype, if they differ.
 
-    A scalar beside a vector is repeated. Of floats the wider counts, as of ints; a
-    float counts beside an int, and of an int and an unsigned one of one width the
-    unsigned one.
+    A scalar next to a vector is repeated. The wider float or int wins; a float wins
+    over an int, and an unsigned int over a signed one of the same width.
 
     Raises:
-        IRTypeError: There is no such dtype.
+        IRTypeError: There is no common dtype.
     """
     lhs, rhs = as_prim_expr(a), as_prim_expr(b)
     if lhs.dtype == rhs.dtype:

@@ -16,11 +16,11 @@ Identity = Callable[[Any], Any] | Callable[[Any, Any], Any]  # of as many dtypes
 
 
 def comm_reducer(fcombine: Combine, fidentity: Identity, name: str = "reduce") -> Any:
-    """Return a function that makes a reduction over axes, as TVM's does.
+    """Return a function that builds a reduction over axes, as TVM's does.
 
     Args:
-        fcombine: Gives one value of two, or one tuple of two tuples.
-        fidentity: Gives the identity element for a dtype, or a tuple for several.
+        fcombine: Combines two values, or two tuples of values, to one.
+        fidentity: Returns the identity element for a dtype, or a tuple for several.
         name: The function's name.
 
     Returns:

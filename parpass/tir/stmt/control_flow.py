@@ -35,7 +35,7 @@ from parpass.tir.stmt.stmt_base import (
 
 
 class ForKind(enum.IntEnum):
-    """The kind of a loop, by which its iterations run; the numbers are TVM's."""
+    """The kind of a loop, which says how its iterations run; the numbers are TVM's."""
 
     SERIAL = 0
     PARALLEL = 1
@@ -91,7 +91,7 @@ class For(Stmt, frozen=True, eq=False):
     body=FieldKind.CHILD,
 )
 class While(Stmt, frozen=True, eq=False):
-    """`body`, again and again, as long as a condition holds before it."""
+    """Repeats `body` while a condition holds; it is checked before each iteration."""
 
     condition: Operand
     body: Stmt
@@ -139,7 +139,7 @@ class SeqStmt(Stmt, frozen=True, eq=False):
     else_case=FieldKind.OPTIONAL,
 )
 class IfThenElse(Stmt, frozen=True, eq=False):
-    """One of two statements, or one or none."""
+    """Executes one of two statements, or one or none."""
 
     condition: Operand
     then_case: Stmt
@@ -155,7 +155,7 @@ class IfThenElse(Stmt, frozen=True, eq=False):
 
 @reflected(is_graph=False, value=FieldKind.CHILD)
 class Evaluate(Stmt, frozen=True, eq=False):
-    """An expression, evaluated for what it does."""
+    """Evaluates an expression for its effect."""
 
     value: Operand
     span: Span | None = None
@@ -172,7 +172,7 @@ class Evaluate(Stmt, frozen=True, eq=False):
     body=FieldKind.CHILD,
 )
 class LetStmt(Stmt, frozen=True, eq=False):
-    """`body`, in which a variable has a value."""
+    """Executes `body`, in which a variable is bound to a value."""
 
     var: Var
     value: Operand
@@ -209,7 +209,7 @@ class AttrStmt(Stmt, frozen=True, eq=False):
 
     @property
     def thread_axis(self) -> IterVar | None:
-        """The axis of threads that the body is run over, if it is."""
+        """The axis of threads that runs the body, if any."""
         is_launch = self.attr_key in ("thread_extent", "virtual_thread")
         return self.node if is_launch and isinstance(self.node, IterVar) else None
 
@@ -222,7 +222,7 @@ class AttrStmt(Stmt, frozen=True, eq=False):
     body=FieldKind.CHILD,
 )
 class AssertStmt(Stmt, frozen=True, eq=False):
-    """`body`, before which a condition must hold."""
+    """Executes `body` after checking that a condition holds."""
 
     condition: Operand
     message: Operand
@@ -245,21 +245,21 @@ _SHORT = 64
 
 
 def stmt_seq(*args: PrimExpr | Stmt) -> Stmt:
-    """Return statements, one after the other, as one; expressions are evaluated."""
+    """Return several statements as one sequence; expressions are evaluated."""
     found = [one if isinstance(one, Stmt) else Evaluate(one) for one in args]
     return found[0] if len(found) == 1 else SeqStmt(tuple(found))
 
 
 def is_no_op(stmt: Stmt | None) -> bool:
-    """Return whether a statement evaluates a constant, and so does nothing."""
+    """Return whether a statement only evaluates a constant, and so has no effect."""
     return isinstance(stmt, Evaluate) and isinstance(stmt.value, IntImm)
 
 
 def stmt_list(stmt: Stmt) -> list[Stmt]:
-    """Return the statements that come one after the other in one, in order.
+    """Return the statements of a sequence, in order.
 
-    Sequences in sequences are laid out, but for one of more than 64 statements that is
-    used in several of them, or several times in one: it is one of the statements.
+    Nested sequences are flattened. One with more than 64 statements that is used
+    several times stays a single statement.
     """
     if not isinstance(stmt, SeqStmt):
         return [stmt]

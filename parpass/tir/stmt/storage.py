@@ -40,7 +40,7 @@ from parpass.tir.stmt.stmt_base import Stmt, check_body, plain_attrs
     predicate=FieldKind.CHILD,
 )
 class Store(Stmt, frozen=True, eq=False):
-    """Puts a value where a pointer has an index, if the predicate holds."""
+    """Writes a value to a pointer's element at an index, if the predicate holds."""
 
     buffer_var: Var
     value: Operand
@@ -63,7 +63,7 @@ class Store(Stmt, frozen=True, eq=False):
     indices=FieldKind.CHILDREN,
 )
 class BufferStore(Stmt, frozen=True, eq=False):
-    """Puts a value in a buffer, at indices."""
+    """Writes a value to a buffer, at indices."""
 
     buffer: Buffer
     value: Operand
@@ -87,7 +87,7 @@ class BufferStore(Stmt, frozen=True, eq=False):
     body=FieldKind.CHILD,
 )
 class BufferRealize(Stmt, frozen=True, eq=False):
-    """`body`, in which a buffer has memory for a region."""
+    """Executes `body`, in which a region of a buffer has memory."""
 
     buffer: Buffer
     bounds: Sequence[Range]
@@ -112,7 +112,7 @@ class BufferRealize(Stmt, frozen=True, eq=False):
     body=FieldKind.CHILD,
 )
 class Allocate(Stmt, frozen=True, eq=False):
-    """`body`, in which a pointer points to new memory, its values undefined."""
+    """Executes `body`, in which a pointer points to new, uninitialised memory."""
 
     buffer_var: Var
     dtype: str

@@ -22,7 +22,7 @@ from parpass.transform import PassContext, PassInfo, register_pass
 
 @register_pass("tir.transform.FlattenBuffer")
 class FlattenBuffer(PrimFuncPass):
-    """Make loads and stores of memory of those of elements of buffers.
+    """Lower multi-dimensional buffer accesses to loads and stores of flat memory.
 
     ::
 
@@ -32,8 +32,7 @@ class FlattenBuffer(PrimFuncPass):
 
         B[i * 8 + j] = A[i * 8 + j] + 1
 
-    Buffers that are realized become memory that is allocated. Bools are bytes in
-    memory.
+    Realized buffers become allocated memory. Bools are stored as bytes.
     """
 
     pass_info = PassInfo(0, "tir.FlattenBuffer")
@@ -48,7 +47,9 @@ class FlattenBuffer(PrimFuncPass):
 
 @register_pass("tir.transform.StorageFlatten")
 class StorageFlatten(PrimFuncPass):
-    """Do the same, and say how much memory there is, for `InstrumentBoundCheckers`.
+    """Flatten buffers like FlattenBuffer, and record the size of their memory.
+
+    The recorded size is what `InstrumentBoundCheckers` checks against.
 
     ::
 
@@ -61,9 +62,9 @@ class StorageFlatten(PrimFuncPass):
                 B[i * 8 + j] = A[i * 8 + j] + 1
 
     Args:
-        cache_line_size: How many bytes are fetched at once; not used, as there are no
+        cache_line_size: The bytes fetched at once; unused, since there are no
             prefetches here.
-        create_bound_attribute: Whether to say how much memory parameters have.
+        create_bound_attribute: Whether to record the size of the parameters' memory.
     """
 
     pass_info = PassInfo(0, "tir.StorageFlatten")

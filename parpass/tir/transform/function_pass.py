@@ -21,10 +21,9 @@ from parpass.transform.decorators import (
 
 
 class PrimFuncPass(FunctionPass):
-    """A pass that sees one PrimFunc at a time, and so can run on many at once.
+    """A pass that sees one PrimFunc at a time, so that many can run at once.
 
-    Of a module's functions it sees the PrimFuncs alone, and nothing is to be restored
-    after it.
+    It sees only the PrimFuncs of a module, and no restoring pass follows it.
     """
 
     function_kind = "tir"
@@ -45,7 +44,7 @@ prim_func_pass = decorator_like(
 
 @register_pass("tir.transform.Apply")
 class Apply(PrimFuncPass):
-    """Give each PrimFunc to a function, whose result takes its place.
+    """Replace each PrimFunc by the result of a function called on it.
 
     Args:
         ftransform: The function.

@@ -221,7 +221,7 @@ MESSAGE = "OUT OF THE BOUNDS"
 
 @register_pass("tir.transform.InstrumentBoundCheckers")
 class InstrumentBoundCheckers(PrimFuncPass):
-    """Check each store, and the loads in it, against the memory that there is.
+    """Insert bounds checks for each store and the loads in it.
 
     ::
 
@@ -236,10 +236,11 @@ class InstrumentBoundCheckers(PrimFuncPass):
             else:
                 assert not i < 0 and i < 8, "OUT OF THE BOUNDS"
 
-    How much memory there is, an allocation says, or the attribute that
-    `StorageFlatten` makes. What names (`LetStmt`), conditions, extents of loops and
-    calls load is checked, too, and what is only perhaps evaluated, on the condition
-    that it is. The condition of a `While` is not checked.
+    The size of the memory comes from its allocation, or from the attribute that
+    `StorageFlatten` adds. The pass also checks loads in the values of names
+    (`LetStmt`), conditions, loop extents and calls. A load that is evaluated only under
+    a condition is checked under that condition. The condition of a `While` is not
+    checked.
     """
 
     pass_info = PassInfo(0, "tir.InstrumentBoundCheckers")

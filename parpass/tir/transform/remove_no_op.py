@@ -32,7 +32,7 @@ from parpass.transform import PassContext, PassInfo, register_pass
 
 @register_pass("tir.transform.RemoveNoOp")
 class RemoveNoOp(PrimFuncPass):
-    """Remove what does nothing, and what is around nothing else.
+    """Remove statements without effect, and statements that contain nothing else.
 
     ::
 
@@ -45,8 +45,8 @@ class RemoveNoOp(PrimFuncPass):
 
         B[0] = 1
 
-    An expression that is evaluated, such as a condition, is kept if it may have
-    effects.
+    An expression that is evaluated, such as a condition, stays if it may
+    have effects.
     """
 
     pass_info = PassInfo(0, "tir.RemoveNoOp")

@@ -21,7 +21,7 @@ _ADDRESS_OF = Op.get("tir.address_of")
 
 @register_pass("tir.transform.RewriteUnsafeSelect")
 class RewriteUnsafeSelect(PrimFuncPass):
-    """Make `if_then_else` of each `Select` of which a side may not be safe.
+    """Replace a `Select` with an unsafe side by `if_then_else`.
 
     ::
 
@@ -31,8 +31,8 @@ class RewriteUnsafeSelect(PrimFuncPass):
 
         B[i] = if_then_else(i >= 1, A[i - 1], 0)
 
-    A load is not safe, nor is a call that does more than compute. Where the condition
-    is a vector there is no `if_then_else`, and the `Select` stays.
+    A side is unsafe if it contains a load, or a call that does more than compute. If
+    the condition is a vector, the `Select` stays: `if_then_else` takes scalars.
     """
 
     pass_info = PassInfo(0, "tir.RewriteUnsafeSelect")

@@ -37,7 +37,7 @@ from parpass.transform import PassContext, PassInfo, register_pass
 
 @register_pass("tir.transform.Simplify")
 class Simplify(PrimFuncPass):
-    """Simplify expressions, and conditions that always hold or never do.
+    """Simplify expressions, and conditions that are always true or always false.
 
     ::
 
@@ -50,8 +50,8 @@ class Simplify(PrimFuncPass):
         for i in range(0, 8):
             A[i] = 1
 
-    In the rounds of a loop its variable is known to be in its range, in a branch the
-    condition to hold, or not to. What stores what is there already goes.
+    The pass uses the range of each loop variable, and the condition of each branch. It
+    removes stores of the value that is already there.
     """
 
     pass_info = PassInfo(0, "tir.Simplify")

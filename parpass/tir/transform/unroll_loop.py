@@ -42,7 +42,7 @@ _MAX_COPIES = 2 * MAX_COPIES  # nodes that the rounds of a loop are copied to
 
 @register_pass("tir.transform.UnrollLoop")
 class UnrollLoop(PrimFuncPass):
-    """Unroll the loops that are marked so, and short ones.
+    """Unroll short loops, and loops that are marked `unrolled`.
 
     ::
 
@@ -55,12 +55,12 @@ class UnrollLoop(PrimFuncPass):
         B[1] = A[1] + 1
         B[2] = A[2] + 1
 
-    The option `tir.UnrollLoop` of the context says which loops are short: those whose
-    rounds, times the statements in one, are at most `auto_max_step`, or whose rounds
-    are at most `auto_max_extent`, no deeper in other unrolled loops than
-    `auto_max_depth`. Without `explicit_unroll` such loops are marked for the code
-    generator, and not unrolled. In a program, `pragma_auto_unroll_max_step` and
-    `pragma_unroll_explicit` say the same of a statement.
+    The context's option `tir.UnrollLoop` defines short loops. Such a loop has at most
+    `auto_max_step` iterations times statements, or at most `auto_max_extent`
+    iterations, and contains at most `auto_max_depth` levels of unrolled loops. Without
+    `explicit_unroll` these loops are only marked for the code generator. In a program,
+    `pragma_auto_unroll_max_step` and `pragma_unroll_explicit` override the option for a
+    statement.
     """
 
     pass_info = PassInfo(0, "tir.UnrollLoop")
@@ -167,11 +167,11 @@ class LoopUnroller(StmtMutator):
         if loop.kind != ForKind.SERIAL:
             return None
         if extent is None:
-            return "how many rounds it has is not constant"
+            return "its number of iterations is not constant"
         if self._normal:
             return "a loop in it is not unrolled"
         if self._unrolled > self._config.auto_max_depth:
-            return "there are more unrolled loops in it than auto_max_depth allows"
+            return "it contains more nested unrolled loops than auto_max_depth allows"
         steps = extent * self._steps
         if steps > self._max_step and extent > self._config.auto_max_extent:
             return "it is longer than auto_max_step and auto_max_extent allow"

@@ -80,7 +80,7 @@ class Vectorizer(ExprVectorizer):
         if self.lets and any(node in self.lets for node in breadth_first(stmt)):
             self._needs_more = True
             return stmt
-        message = "run round by round: there is no vector of it"
+        message = "run iteration by iteration: it has no vector form"
         what, span = type(stmt).__name__, getattr(stmt, "span", None)
         _remark(self.var, "missed", "NotVectorized", message, span, statement=what)
         index = structs.replace(self.var, name=f"{self.var.name}.s")
@@ -241,7 +241,7 @@ def _acts(expr: PrimExpr) -> bool:
 
 @register_pass("tir.transform.VectorizeLoop")
 class VectorizeLoop(PrimFuncPass):
-    """Make vectors of the loops that are marked `vectorized`.
+    """Turn loops marked `vectorized` into vector operations.
 
     ::
 
@@ -257,13 +257,13 @@ class VectorizeLoop(PrimFuncPass):
             if i.s < n:
                 C[i.s] = B[i.s]
 
-    The mark asserts that the rounds of the loop may run side by side, statement by
-    statement. What there is no vector of, such as a statement under a
-    condition that differs between rounds, or an access by `BufferLoad` or
-    `BufferStore`, is run round by round.
+    The mark asserts that the iterations may run side by side, statement by statement.
+    Statements without a vector form run one iteration at a time: for example, a
+    statement under a condition that differs between iterations, or an access by
+    `BufferLoad` or `BufferStore`.
 
     Args:
-        enable_vectorize: Without it the loops become serial ones.
+        enable_vectorize: If False, the loops become serial loops.
     """
 
     pass_info = PassInfo(0, "tir.VectorizeLoop")
@@ -302,7 +302,7 @@ class LoopVectorizer(StmtMutator):
         if lanes == 1:
             return substitute(op.body, {op.loop_var: first})
         ramp = Ramp(first, const(1, first.dtype), lanes)
-        message = "made vectors of its rounds"
+        message = "vectorized"
         _remark(op.loop_var, "passed", "Vectorized", message, op.span, lanes=lanes)
         return Vectorizer(op.loop_var, ramp).visit(op.body)
 
@@ -315,7 +315,7 @@ class VectorizeSkipper(StmtMutator):
         new = yield from self.visit_children(op)
         if op.kind != ForKind.VECTORIZED:
             return new
-        message = "made a serial loop: vectors are not wanted"
+        message = "made a serial loop: vectorization is off"
         _remark(op.loop_var, "missed", "NotVectorized", message, op.span)
         return structs.replace(new, kind=ForKind.SERIAL)
 

@@ -40,7 +40,7 @@ Ranges = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BisectVerdict:
     """The decision whether a pass runs on a function, which is None for a module pass.
 
     `str()` is LLVM's line for it.
@@ -57,12 +57,12 @@ class Verdict:
         return f"BISECT: {running} pass ({self.number}) {self.pass_name} on {target}"
 
 
-def _write(verdicts: Sequence[Verdict]) -> None:
+def _write(verdicts: Sequence[BisectVerdict]) -> None:
     sys.stderr.write("".join(f"{verdict}\n" for verdict in verdicts))
 
 
 # Called with verdicts, before their pass runs.
-listener: ContextVar[Callable[[Sequence[Verdict]], None]] = ContextVar(
+listener: ContextVar[Callable[[Sequence[BisectVerdict]], None]] = ContextVar(
     "parpass_bisect_listener", default=_write
 )
 
@@ -71,7 +71,7 @@ listener: ContextVar[Callable[[Sequence[Verdict]], None]] = ContextVar(
 class ReportVerdicts:
     """Command: report which pairs run to the listeners, before they run."""
 
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[BisectVerdict]
 
     def report(self) -> None:
         listener.get()(self.verdicts)
@@ -104,7 +104,7 @@ class Gate:
 
     def on_functions(
         self, pass_: Pass, names: Sequence[str]
-    ) -> tuple[Pass, list[Verdict]]:
+    ) -> tuple[Pass, list[BisectVerdict]]:
         """Return the pass, limited to the functions it runs on, and all verdicts."""
         verdicts = [self._verdict(pass_, name) for name in names]
         chosen = frozenset(one.function or "" for one in verdicts if one.runs)
@@ -117,14 +117,14 @@ class Gate:
         )
         return kind(pass_, chosen), verdicts
 
-    def on_module(self, pass_: Pass) -> Verdict:
+    def on_module(self, pass_: Pass) -> BisectVerdict:
         return self._verdict(pass_, None)
 
-    def _verdict(self, pass_: Pass, function: str | None) -> Verdict:
+    def _verdict(self, pass_: Pass, function: str | None) -> BisectVerdict:
         self._last += 1
         number = self._last
         runs = any(first <= number <= last for first, last in self._ranges)
-        return Verdict(number, pass_.info.name, function, runs)
+        return BisectVerdict(number, pass_.info.name, function, runs)
 
 
 def parse_ranges(text: str) -> Ranges:

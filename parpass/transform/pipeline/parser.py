@@ -51,11 +51,11 @@ def as_pass(
 
     Args:
         pipeline: The pipeline.
-        adapter: As for `parse_pipeline`.
+        adapter: The adapter, as for `parse_pipeline`.
 
     Raises:
-        PipelineSyntaxError: Text that is wrong; see `parse_pipeline`.
-        ArgumentError: Something else.
+        PipelineSyntaxError: The text is invalid; see `parse_pipeline`.
+        ArgumentError: The pipeline is of another type.
     """
     if isinstance(pipeline, Pass):
         return pipeline
@@ -71,18 +71,18 @@ def as_pass(
 def parse_pipeline(text: str, *, adapter: ModuleAdapter | None = None) -> Sequential:
     """Return the Sequential that pipeline text describes.
 
-    If the text is one `sequential(...)` that is the result, else a Sequential of the
-    passes that it lists. `print_pipeline` is the inverse.
+    If the text is a single `sequential(...)`, the result is that one; otherwise it is a
+    Sequential of the listed passes. `print_pipeline` is the inverse.
 
     Args:
         text: The text.
-        adapter: Of the IR that it is for: an unknown name is answered with the passes
-            of that. None if it is not known.
+        adapter: The adapter of the target IR, so that errors suggest only its passes;
+            None if unknown.
 
     Raises:
-        PipelineSyntaxError: The text is not of the grammar, names unknown passes or
-            options, or has values that a pass does not take. The message shows each
-            place, with the nearest names.
+        PipelineSyntaxError: The text is malformed, names unknown passes or options, or
+            has values that a pass does not accept. The message shows each place and the
+            nearest names.
     """
     builder = _Builder(adapter)
     passes = builder.passes(read_items(text))

@@ -18,17 +18,17 @@ def print_pipeline(
     indent: int | None = None,
     name_of: Callable[[Pass], str] | None = None,
 ) -> str:
-    """Return a pipeline as text from which `parse_pipeline` makes it again.
+    """Return a pipeline as text that `parse_pipeline` turns back into it.
 
-    Options at their defaults are left out. The outermost Sequential is written as the
-    passes in it, unless it has settings of its own; so a pass by itself is written as
-    the pipeline of that pass.
+    Options at their defaults are omitted. The outermost Sequential is written as the
+    list of its passes, unless it has settings of its own; so a single pass is written
+    as a pipeline of one pass.
 
     Args:
         pipeline: A pass.
-        indent: How many blanks to indent passes in passes, each on a line of its own;
-            None for all on one line.
-        name_of: Returns the name of a pass that is no Sequential; by default its
+        indent: Write each nested pass on its own line, indented by this many spaces;
+            None for a single line.
+        name_of: Returns the name of a pass that is not a Sequential; by default its
             registered name.
 
     Raises:

@@ -57,9 +57,10 @@ _owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
 
 
 def owns(function: Any) -> bool:
-    """Return whether the pass that runs here may consume this function.
+    """Return whether the running pass may consume this function.
 
-    True if the function is its argument, and is not read again, however the pass ends.
+    True if the function is the pass's argument and is not read again, whether or not
+    the pass fails.
     """
     return function is not None and _owned.get() is function
 

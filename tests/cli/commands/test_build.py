@@ -305,7 +305,7 @@ def test_open_dimensions_are_listed_with_a_command_to_copy(folder: Path):
     *advice, command = result.stderr.splitlines()
     assert result.exit_code == 2
     assert "".join(advice) == (
-        "Error: open.onnx: the shapes of its inputs have to be known; open are 'x' of "
+        "Error: open.onnx: the shapes of its inputs must be known; open are 'x' of "
         "(batch, ?), 'y' of (batch, 3); set lengths by --dim, or whole shapes by "
         "--shape, with your lengths instead of 1:"
     )
@@ -380,8 +380,8 @@ def test_open_shapes_of_programs_are_named_together(folder: Path):
     result = parpass("build", "net.relay", "-o", "net.so")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: net.relay: expected known shapes for the graph executor, got open ones of the "
-        "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
+        "Error: net.relay: expected known shapes for the graph executor, got open ones "
+        "of the parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
         "them into the program, or use 'parpass run', which takes the shapes of "
         "--input\n"
     )

@@ -42,6 +42,15 @@ def test_a_topic_is_explained(topic: str, begin: str, part: str):
     assert part in told.stdout
 
 
+@pytest.mark.parametrize(
+    ("other", "option"),
+    [("--mlir-timing", "--timing"), ("print-ir-after-all", "--print-ir-after")],
+)
+def test_another_name_of_an_option_is_explained_as_the_option(other: str, option: str):
+    told = command("explain", other)
+    assert (told.exit_code, told.stdout) == (0, command("explain", option).stdout)
+
+
 def test_an_unknown_topic_is_a_usage_error_with_the_nearest_names():
     told = command("explain", "FoldConstants")
     assert told.exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,33 @@ def test_little_text_one_process_and_a_pipe_need_none(program: Path, tmp_path: P
     small = tmp_path / "small.mlir"
     small.write_text(FUNCTION.format(at=0, uses=""))
     assert modules_to_preload([small], None, 2) == ()
+
+
+def starts_loading(lines: list[list[str]]) -> bool:
+    """Return whether a process starts another one for one of these command lines."""
+    seen = "import json, psutil, sys\n"
+    seen += "from parpass.cli.operations.preload import preload_from_argv\n"
+    seen += "for line in json.loads(sys.argv[1]):\n    preload_from_argv(line)\n"
+    seen += "print(json.dumps(len(psutil.Process().children()) > 0))"
+    command = [sys.executable, "-c", seen, json.dumps(lines)]
+    return json.loads(subprocess.check_output(command))
+
+
+@pytest.mark.slow
+def test_what_is_loaded_ahead_is_for_workers_of_this_machine_alone(program: Path):
+    line = ["opt", str(program), "-p", "cse"]
+    assert starts_loading([[*line, "--load", "x", "-j2"]])
+    others = (
+        *("-j0", "-j 0", "--jobs=0", "--jobs 1", "--disable-threading"),
+        *("--dask=tcp://a:1", "--dask tcp://a:1", "--executor dask://a:1"),
+    )
+    in_mlir_opt = ["mlir-opt", *line[1:]]
+    assert not starts_loading(
+        [
+            *([*line, *one.split()] for one in others),
+            *([*in_mlir_opt, *one.split()] for one in ("-j 1", "--workers=0")),
+        ]
+    )
 
 
 def test_dialects_are_told_by_the_names_of_operations():

@@ -35,7 +35,7 @@ def test_the_passes_are_listed_with_what_they_are_for_by_whose_they_are():
     assert {"DefaultPipeline", "LowerToTIR", "OutlineSegments"} <= set(own)
     assert "AddFrom" in others
     text = " ".join(result.stdout.split())
-    assert "Drop each `let` whose variable is not used." in text
+    assert "Remove each `let` whose variable is unused." in text
 
 
 def test_the_configs_are_listed_with_their_types():
@@ -54,8 +54,8 @@ def test_the_configs_are_listed_with_their_types():
         (
             "DeadCodeElimination",
             [
-                "DeadCodeElimination: a function pass, runs from -O1\n\nDrop each",
-                "    inline_once: Whether to put values that are used once",
+                "DeadCodeElimination: a function pass, runs from -O1\n\nRemove each",
+                "    inline_once: Whether to inline values that are used once",
                 "\n\nOptions:\ninline_once=false      bool\n",
             ],
         ),

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from parpass.cli import main
 from parpass.cli.commands.codemod import codemod
 from parpass.cli.commands.opt import opt
-from parpass.cli.options.syntax import ALIASES, Command
+from parpass.cli.options.syntax import Command
+from parpass.cli.options.written import ALIASES
 from parpass.object_table import file_of
 
 

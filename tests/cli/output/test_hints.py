@@ -265,8 +265,8 @@ MESSAGES: dict[str, tuple[Callable[..., Any], str, str]] = {
     ),
     "no opset": (
         lambda: import_error(opset=False),
-        "does not say of which version; set opset=",
-        "does not say of which version; set it in Python, by from_onnx(..., opset=...)",
+        "does not state their version; set opset=",
+        "does not state their version; set it in Python, by from_onnx(..., opset=...)",
     ),
 }
 

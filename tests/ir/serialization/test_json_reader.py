@@ -336,7 +336,7 @@ def types_in_types(depth: int) -> str:
 def test_types_nested_without_end_are_refused():
     assert load_json(types_in_types(101)) is None
     for depth in (102, 20_000):
-        words = r"^nodes\[102\]: .*types in each other at most 101 deep, got 102"
+        words = r"^nodes\[102\]: .*types nested at most 101 deep, got 102"
         with pytest.raises(MalformedJSONError, match=words):
             load_json(types_in_types(depth))
 

@@ -142,7 +142,7 @@ def test_they_are_inferred_through_closures_of_unknown_types() -> None:
 
 @pytest.mark.parametrize("levels", [MAX_TYPE_DEPTH, 1_000])
 def test_deeper_ones_are_errors_that_say_where(levels: int) -> None:
-    at_most = f"error: .*types in each other at most {MAX_TYPE_DEPTH} deep, got 102"
+    at_most = f"error: .*types nested at most {MAX_TYPE_DEPTH} deep, got 102"
     with pytest.raises(DiagnosticError, match=at_most) as caught:
         InferType()(parse(program(levels)))
     assert "from_string:" in str(caught.value)

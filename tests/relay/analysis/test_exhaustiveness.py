@@ -76,7 +76,7 @@ def test_what_takes_too_long_is_given_up():
         PatternTuple([nil() if at == one else ANY for at in range(24)])
         for one in range(24)
     ]
-    with pytest.raises(SizeLimitError, match="too many to tell"):
+    with pytest.raises(SizeLimitError, match="too many patterns"):
         cases(*patterns, *patterns[::-1])
 
 

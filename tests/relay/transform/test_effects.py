@@ -143,7 +143,7 @@ def test_an_effect_that_several_blocks_use_is_an_error_of_the_normal_forms(
     program = If(cond, shared, If(cond, shared, x))
     with pytest.raises(DiagnosticError) as caught:
         form()(transform.InferType()(IRModule.from_expr(Function((x, cond), program))))
-    assert "function 'main': expected one block that uses what has an effect" in str(
+    assert "function 'main': expected a value with an effect to be used in" in str(
         caught.value
     )
     assert relay.analysis.function_faults(

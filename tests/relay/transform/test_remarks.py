@@ -128,15 +128,25 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
         CONVOLUTIONS,
         [
             ("4:8", "Fused", "fused operators (ops=nn.conv2d, nn.relu)"),
-            ("4:8", "NotFused", "next: each needs a loop nest of its own (op=nn.relu"),
+            (
+                "4:8",
+                "NotFused",
+                "operator: each needs a loop nest of its own (op=nn.relu",
+            ),
             ("5:8", "NotFused", "the paths of its users meet in a tuple of results"),
-            ("6:8", "NotFused", "that is opaque: it is never fused (op=sum, next=sort"),
+            ("6:8", "NotFused", "one is opaque, and never fused (op=sum, next=sort"),
         ],
     ),
     "nothing fused": (
         [FuseOps(0)],
         "def @main(%x: Tensor[(2,), float32]) {\n  %0 = exp(%x);\n  log(%0)\n}\n",
-        [("2:8", "NotFused", "next: nothing is fused at level 0 (op=exp, next=log")],
+        [
+            (
+                "2:8",
+                "NotFused",
+                "operator: nothing is fused at level 0 (op=exp, next=log",
+            )
+        ],
     ),
     "folded what, and which constant was too large": (
         [FoldConstant()],
@@ -152,9 +162,9 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
         [DeadCodeElimination(inline_once=True), EliminateCommonSubexpr()],
         BINDINGS,
         [
-            ("4:15", "Kept", "though nothing uses it: it may have effects (variable=s"),
-            ("3:15", "Inlined", "put in the place of its only use (variable=once)"),
-            ("2:15", "Dropped", "dropped, as nothing uses it (variable=dead)"),
+            ("4:15", "Kept", "unused, but kept: it may have effects (variable=s"),
+            ("3:15", "Inlined", "inlined at its only use (variable=once)"),
+            ("2:15", "Dropped", "removed: it is unused (variable=dead)"),
             ("7:8", "Merged", "merged with an equal one before it (op=exp, at=f:6:8)"),
         ],
     ),
@@ -184,7 +194,7 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
             (
                 "7:8",
                 "LayoutKept",
-                "there is no rule for it in the layout of what it re",
+                "no rule handles the layout of its inputs",
             ),
             ("6:8", "LayoutFollowed", "(op=sum, old=NCHW, new=NHWC)"),
         ],
@@ -208,7 +218,7 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
     "into which weight a scale went": (
         [ForwardFoldScaleAxis()],
         SCALED,
-        [("3:8", "Folded", "a scale goes into its weight (op=nn.conv2d)")],
+        [("3:8", "Folded", "a scale was folded into its weight (op=nn.conv2d)")],
     ),
     "which kernel has no lowering rule": (
         [LowerToTIR("llvm")],
@@ -220,16 +230,16 @@ SAID: dict[str, tuple[list[Pass], str, list[tuple[str, str, str]]]] = {
         LOOPS,
         [
             ("5:5", "Unrolled", "unrolled (loop=j, rounds=2)"),
-            ("4:3", "NotUnrolled", "how many rounds it has is not constant (loop=i)"),
+            ("4:3", "NotUnrolled", "its number of iterations is not constant (loop=i)"),
             ("9:3", "NotUnrolled", "auto_max_extent allow (loop=k, rounds=9)"),
-            ("12:3", "Vectorized", "made vectors of its rounds (loop=m, lanes=4)"),
-            ("14:5", "NotVectorized", "no vector of it (loop=m, statement=IfThenElse)"),
+            ("12:3", "Vectorized", "vectorized (loop=m, lanes=4)"),
+            ("14:5", "NotVectorized", "no vector form (loop=m, statement=IfThenElse)"),
         ],
     ),
-    "vectors are not wanted": (
+    "vectorization is off": (
         [VectorizeLoop(enable_vectorize=False)],
         LOOPS,
-        [("12:3", "NotVectorized", "vectors are not wanted (loop=m)")],
+        [("12:3", "NotVectorized", "vectorization is off (loop=m)")],
     ),
 }
 CONFIG = {"tir.UnrollLoop": {"auto_max_step": 4}}

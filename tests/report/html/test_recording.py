@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from parpass.report.html import recording as recording_module
 from parpass.report.html.page import Recording, document_of
 from parpass.report.html.recording import RecordedRuns
 from parpass.runner import Runner
-from parpass.transform import Pass, PassContext, Sequential
+from parpass.transform import Pass, PassContext, PassInfo, Sequential
+from parpass.transform.capture.change import FunctionChange
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import program
 from tests.support.toy.passes import Add, Duplicate, FailOn, Keep, Say
@@ -85,6 +87,26 @@ def test_a_run_that_fails_is_shown_up_to_its_end(
     data = re.search(r'id="data">(.*?)</script', shown)
     assert data is not None
     assert json.loads(data[1])["failure"] == recording.failure
+
+
+def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    texts = ["a" + "äöü" * 40 + str(at) for at in range(3)]
+    first, second = (FunctionChange.of("f", *texts[at : at + 2]) for at in range(2))
+    room = sum(len(one or b"") for one in first.deflated)
+    for nbytes, left_out, count in (
+        (room, 1, "1 version"),
+        (room - 1, 2, "2 versions"),
+    ):
+        monkeypatch.setattr(recording_module, "MAX_TEXT_BYTES", nbytes)
+        recording = RecordedRuns()
+        for change in (first, second):
+            recording.on_function_changed(PassInfo(0, "P"), change)
+        kept = [one.text for one in recording.versions("f")]
+        assert kept == texts[: 3 - left_out]
+        told = f"{count} of functions left out: too much text"
+        assert told in document_of(recording, "a run").facts
 
 
 def test_an_interrupted_run_is_called_cancelled():

@@ -100,7 +100,7 @@ def test_layers_are_opened_by_what_names_them(tmp_path: Path):
     assert isinstance(folder, FolderLayer)
     assert folder.folder == tmp_path
     assert open_layer(mine) is mine
-    with pytest.raises(ArgumentError, match=r"'redis://a'.*known are http, https"):
+    with pytest.raises(ArgumentError, match=r"'redis://a'.*there are http \(.*, https"):
         open_layer("redis://a")
     with pytest.raises(ArgumentError, match=r"a list of lower layers, got '/srv/a'"):
         FunctionCache(lower="/srv/a")

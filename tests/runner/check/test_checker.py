@@ -74,13 +74,13 @@ def fault(
         ),
         (careless.WritesElsewhere(), "changed the global 'kept.KEPT'"),
         (careless.counting(), "changed the variable 'count' around it"),
-        (careless.WritesInput(), "changed function 'f0', that it was given, in its"),
-        (careless.UsesHashes(), "gave something else in another process"),
-        (careless.UsesSets(), "gave something else in another process"),
-        (careless.Warns(), "gave something else in another process"),
-        (careless.UsesProcess(), "gave something else in another process"),
-        (careless.UsesFirst(), "gave something else in another process"),
-        (careless.UsesTimes(), "gave something else when it was run again"),
+        (careless.WritesInput(), "changed function 'f0' of its input in place"),
+        (careless.UsesHashes(), "gave another result in another process"),
+        (careless.UsesSets(), "gave another result in another process"),
+        (careless.Warns(), "gave another result in another process"),
+        (careless.UsesProcess(), "gave another result in another process"),
+        (careless.UsesFirst(), "gave another result in another process"),
+        (careless.UsesTimes(), "gave another result when it ran again"),
         (careless.FailsByHash(), "ValueError: "),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_pass_that_breaks_the_contract_is_found(
 def test_a_pass_that_keeps_what_it_returned_is_found(checker: ContractChecker):
     error = fault(checker, careless.KeepsResults(), boxed({"f0": Fn((1,))}))
     assert error is not None
-    assert "when it was run again" in str(error)
+    assert "when it ran again" in str(error)
     assert "it was discarded" in str(error)
 
 
@@ -235,7 +235,8 @@ def test_a_declared_pass_that_reads_the_outside_is_found(
     checker: ContractChecker, what: str
 ):
     found = fault(checker, Ask(what))
-    assert f"no key has, by {what.partition(' of ')[0]}, on function 'f0'" in str(found)
+    read = what.partition(" of ")[0]
+    assert f"no key covers, by {read}, on function 'f0'" in str(found)
     assert fault(checker, AskUndeclared(what)) is None
 
 

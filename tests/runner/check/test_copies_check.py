@@ -82,7 +82,7 @@ def test_a_pass_that_changes_another_function_is_found():
 def test_a_part_of_two_functions_is_found():
     mod = module()
     mod.functions["c"].callees = mod.functions["a"].callees
-    told = r"got one list in two of them: 'a\.callees' and 'c\.callees'"
+    told = r"got one list in two functions: 'a\.callees' and 'c\.callees'"
     with pytest.raises(LawError, match=told):
         check_copies(mod, PASSES)
 
@@ -94,7 +94,7 @@ def test_a_codec_that_loses_state_is_found_where_functions_are_not_compared():
 
 
 def test_a_codec_that_takes_the_module_along_is_found():
-    told = r"got 'b' encoded with 'a', by 'Fn\.parent'"
+    told = r"'Fn\.parent' of 'a' encodes 'b' as well"
     with pytest.raises(LawError, match=told):
         check_copies(module(DraggingMod), PASSES)
 
@@ -108,14 +108,14 @@ def test_functions_that_know_another_module_are_found():
             return dict(mod.functions)
 
     register_adapter(Mod, Filtering())
-    told = r"another one at 'Fn\.parent' of 'a'; let 'with_functions' set 'Fn\.parent'"
+    told = r"'Fn\.parent' of 'a' is another module; set 'Fn\.parent' of each function"
     with pytest.raises(LawError, match=told):
         check_copies(module(), PASSES)
 
 
 def test_who_sets_parents_of_what_is_only_read_is_told_to_override_read_only():
-    told = "loads none of it; override it, as 'with_functions' looks at functions from "
-    with pytest.raises(AdapterError, match=f"{told}'read_only'"):
+    told = "override it, because 'with_functions' reads the functions from 'read_only'"
+    with pytest.raises(AdapterError, match=f"loads none of its functions; {told}"):
         check_methods(module(AlwaysSettingMod))
 
 
@@ -127,7 +127,7 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
     (lambda one: setattr(one, "ops", tuple(one.ops)), "at Fn.ops"),
     (
         lambda one: setattr(one.ops[1], "parent", Fn("a", "add", "nop", "mul")),
-        "one Fn in two places, and two, at Fn.ops[1].parent",
+        "one Fn in two places, or two at Fn.ops[1].parent",
     ),
 ]
 

@@ -281,8 +281,8 @@ def test_an_adapter_whose_class_was_given_something_else_keeps_the_run_here(
     count: Any = importlib.import_module("count_ten").Count()
     mod = module.Program({"f": (2,), "g": (5,), "h": (9,)})
     told = (
-        "adapter 'Adapter': expected ByRepr, as in the process that runs the pipeline, "
-        "from 'mutability', got FoundMutability; set it on the adapter, or where its "
+        "adapter 'Adapter': expected ByRepr, its value in the process that runs the "
+        "pipeline, from 'mutability', got FoundMutability; set it on the adapter, or "
     )
     with registering_for_a_while():
         assert run_pooled(runner, count, mod) == count(mod)

@@ -97,6 +97,16 @@ def test_the_variable_of_a_closure_is_named():
     assert reason.startswith("closing.pass_func (its variable 'held'): TypeError")
 
 
+def test_the_global_of_an_inner_function_is_named(monkeypatch: pytest.MonkeyPatch):
+    def outer() -> Any:
+        return lambda: LOCK
+
+    monkeypatch.setattr(outer, "__module__", "__main__")
+    found = find_unpicklable(outer, "outer")
+    assert found is not None
+    assert found.startswith("outer (the global 'LOCK'): TypeError")
+
+
 def test_a_variable_that_has_no_value_yet_is_no_obstacle_to_the_answer():
     held = threading.Lock()
 

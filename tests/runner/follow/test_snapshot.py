@@ -32,7 +32,7 @@ def test_the_settings_are_in_force_inside_and_not_outside():
     snapshot = taken()
     propagated.reset(token)
     context = snapshot.context()
-    with snapshot.activated(context):
+    with snapshot.activated(context, {}):
         assert PassContext.current() is context
         assert propagated.get() == 5
     assert PassContext.current() is not context

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass.runner import open_runner
-from parpass.runner.stage.interpreter import StageInterpreter
+from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
 from tests.support.runner.executors import ThreadExecutor
 from tests.support.runner.pooled import POOLED
@@ -147,5 +147,7 @@ def test_readers_inherit_dependencies_on_signatures():
     work = StageInterpreter(
         passes, PassContext(), SignedAdapter(), mod, NAMES, mod.__getitem__
     )
-    dependencies = [set(work.run(name).dependencies) for name in NAMES]
+    dependencies = [
+        set(work.resume(FunctionCursor(name)).dependencies) for name in NAMES
+    ]
     assert dependencies == [set(), {0}, {0}, {0}, set()]

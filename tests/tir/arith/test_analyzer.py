@@ -128,7 +128,7 @@ def test_a_variable_is_bound_once_unless_overridden():
     analyzer = Analyzer()
     analyzer.bind(X, tir.Range(0, 11))
     analyzer.bind(X, tir.Range(0, 11))
-    with pytest.raises(IRError, match="to change it give override"):
+    with pytest.raises(IRError, match="to replace it, pass override"):
         analyzer.bind(X, tir.Range(0, 10))
     analyzer.bind(X, tir.Range(0, 10), allow_override=True)
     assert holds_always(analyzer, X < 10)

@@ -228,5 +228,5 @@ def test_operands_that_are_shared_without_end_are_refused():
     assert evaluate(func, [1]) is None
     for _ in range(60):
         total = tir.Add(total, total)
-    with pytest.raises(SizeLimitError, match="give what is used often a name"):
+    with pytest.raises(SizeLimitError, match="bind expressions that are used often"):
         evaluate(func.with_body(tir.Evaluate(total)), [1])

@@ -25,7 +25,7 @@ _ = rules.__all__, templates.__all__  # imported for what they register
 
 @register_pass("parpass.LowerToTIR")
 class LowerToTIR(FunctionwisePass):
-    """Make a PrimFunc of each primitive function, one function at a time.
+    """Lower each primitive function to a PrimFunc.
 
     ::
 
@@ -55,18 +55,18 @@ Tensor[(4), float32] {
           }
         }
 
-    The parameters are the buffers of the inputs, then those of the outputs, of which a
-    tuple has several; `num_outputs` says how many. The type of a call
-    of a kernel follows from its buffers. FunctionsFromFusion, which it requires, gives
-    equal functions one name, so that each kernel is lowered once.
+    The parameters are the buffers of the inputs, then those of the outputs; a tuple has
+    several outputs, and `num_outputs` is their number. The type of a kernel call
+    follows from the kernel's buffers. FunctionsFromFusion, which this pass requires,
+    gives equal functions one name, so each kernel is lowered once.
 
-    What has no rule is computed by numpy: it stays a function of Relay, marked as a
-    foreign compiler's by `Compiler="numpy"`, with the reason as `without_rule`;
-    `left_to_numpy` lists them.
+    Operators without a rule are computed by numpy: the function stays in Relay, marked
+    as a foreign compiler's by `Compiler="numpy"`, with the reason as `without_rule`.
+    `left_to_numpy` lists these functions.
 
     Args:
-        target: The machine that kernels are for; the current target, or this machine,
-            if none is given.
+        target: The machine to generate kernels for; default: the current target, else
+            this machine.
     """
 
     pass_info = PassInfo(0, "LowerToTIR", required=("FunctionsFromFusion",))

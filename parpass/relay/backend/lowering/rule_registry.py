@@ -100,7 +100,7 @@ Template = Callable[[OpCall[Any], Store], Stmt | None]
 
 
 class NoRuleError(IRError):
-    """There is no rule for a call; numpy computes it."""
+    """No rule lowers a call; numpy computes it."""
 
 
 _injective: ReplicatedTable[str, Injective] = ReplicatedTable("rule of lowering of")
@@ -110,9 +110,9 @@ _templates: ReplicatedTable[str, tuple[tuple[int, Template], ...]] = ReplicatedT
 
 
 def register_injective(*names: str) -> Callable[[Injective], Injective]:
-    """Return a decorator that makes a function the rule of injective operators.
+    """Return a decorator that registers a function as the rule of injective operators.
 
-    Where the rule cannot do it, it raises `NoRuleError`.
+    A rule that cannot lower a call raises `NoRuleError`.
     """
 
     def register(rule: Injective) -> Injective:
@@ -124,12 +124,12 @@ def register_injective(*names: str) -> Callable[[Injective], Injective]:
 
 
 def register_template(*names: str, level: int = 10) -> Callable[[Template], Template]:
-    """Return a decorator that makes a function a template of operators.
+    """Return a decorator that registers a function as a template of operators.
 
     Args:
         *names: The operators.
-        level: Templates of higher levels are asked first; 10 is for those that take
-            whatever the operator takes. It is TVM's `plevel`.
+        level: Templates of higher levels are tried first; 10 is for templates that
+            accept everything the operator accepts. It is TVM's `plevel`.
     """
 
     def register(template: Template) -> Template:

@@ -348,8 +348,8 @@ class GraphImporter:
         self._converted += 1
         if self._converted > _MOST_NODES + len(self._graph.node):
             raise node.refusal(
-                f"expected bodies and loops of up to {_MOST_NODES} nodes, all written "
-                "out, got more"
+                f"expected bodies and loops to expand to at most {_MOST_NODES} nodes, "
+                "got more"
             )
         name = operator_name(proto)
         known = name not in self._model.functions and name in CONVERTERS
@@ -377,7 +377,7 @@ class GraphImporter:
             raise
         except MemoryError as error:
             raise node.refusal(
-                "what it makes has no room in memory; are its sizes meant?"
+                "its result does not fit in memory; are its sizes intended?"
             ) from error
         except Exception as error:
             raise self._refusal(node, error) from error

@@ -44,47 +44,49 @@ def from_onnx(
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Import ONNX models as functions of one module, and their weights: `mod, params`.
 
-    A graph's inputs become parameters in their order, save those that have an
-    initializer: they are weights. Weights become further parameters, under their names
-    in the model, with their values in `params`, as in TVM; or constants in the
-    function, which passes may fold. What is known of weights while importing is used
-    in either case, so one that gives a shape, say, becomes part of attributes; those
-    of graphs inside of nodes are always constants. What else is constant is computed
-    here, within the limit of `FoldConstant`. A function returns the one output
-    of its graph, or a tuple of them. Each expression's span leads to the node that it
-    comes from.
+    A graph's inputs become parameters in their order, except those with an initializer,
+    which are weights. Weights become further parameters under their names in the model,
+    with their values in `params`, as in TVM; or constants in the function, which passes
+    may fold. In both cases the importer uses the known values, so that a weight that
+    gives a shape, for example, becomes part of attributes. Weights of graphs inside
+    nodes are always constants. The importer computes other constants within the limit
+    of `FoldConstant`.
+
+    A function returns the single output of its graph, or a tuple of the outputs. The
+    span of each expression refers to its node.
 
     Args:
-        model: A model or the path of one, which becomes `main`; or several: a sequence
-            gives functions named after the files or graphs, a mapping after its keys.
-        shape: Shapes of inputs by name, for those whose shape the model leaves open;
-            they win over the model's. A dimension that stays open is `relay.Any()`, and
-            may be given so: the function takes every length, but some operators need
-            to know it.
+        model: A model or the path of one, which becomes `main`. Or several models:
+            functions are named after the files or graphs of a sequence, or after the
+            keys of a mapping.
+        shape: Shapes of inputs by name, for shapes that the model leaves open; they
+            override the model's. You may leave a dimension open as `relay.Any()`: the
+            function then takes every length, but some operators need to know it.
         dtype: The dtype, or dtypes by name, of inputs whose dtype the model leaves
             open.
-        opset: The version of ONNX's operators, where the model is wrong about it.
-        freeze_params: Weights become constants; `params` is empty.
-        dim: Lengths of dimensions that the models leave open, by the names that these
-            have there, wherever they occur; `*` is for all others that are open.
-        const: Values of inputs by name. Such an input is no parameter: its value is
-            part of the function, and decides, say, which branch of an `If` is imported.
+        opset: The version of ONNX's operators, if the model states a wrong one.
+        freeze_params: Whether weights become constants; `params` is then empty.
+        dim: Lengths of open dimensions by their names in the models, wherever they
+            occur; `*` is for all other open dimensions.
+        const: Values of inputs by name. Such an input is not a parameter: its value is
+            part of the function, and decides, for example, which branch of an `If` is
+            imported.
 
     Returns:
-        The module, and the weights by the names of the parameters that they are for. Of
-        several models these begin with the function's name, `net.conv1.weight`.
+        The module, and the weights by the names of their parameters. With several
+            models these begin with the function's name: `net.conv1.weight`.
 
     Raises:
         OSError: A file cannot be read.
         MalformedModelError: A file is truncated or not ONNX, or its graph is
             inconsistent.
-        UnsupportedOpsError: The models use operators that parpass does not know; all
-            of them are listed, before anything is converted. Those in a branch of an
-            `If` are met only when it is imported.
-        FrontendError: An argument is no model, no shapes or no dtypes; a known operator
-            is used in a way that is not supported, needs a dimension that is unknown,
-            or is of a version that the installed onnx does not know; or values of
-            tensors are kept in a file that is not there.
+        UnsupportedOpsError: The models use operators that parpass does not know. All of
+            them are listed before anything is converted; those in a branch of an `If`
+            only when it is imported.
+        FrontendError: An argument is not a model, a shape or a dtype. Or a known
+            operator is used in an unsupported way, needs an unknown dimension, or has a
+            version that the installed onnx does not know. Or the file with the values
+            of a tensor is missing.
     """
     settings = InputSettings(
         {} if shape is None else shape,

@@ -114,7 +114,7 @@ def _read(path: Path) -> onnx.ModelProto:
         load_external_data_for_model(proto, str(path.parent))
     except (ValueError, onnx.checker.ValidationError) as error:
         raise MalformedModelError(
-            f"{path}: the tensors kept outside of the file cannot be loaded ({error})",
+            f"{path}: the external tensors cannot be loaded ({error})",
             source=str(path),
         ) from error
     return proto
@@ -129,8 +129,8 @@ def _check_versions(
         if nodes:
             raise MalformedModelError(
                 HintedMessage(
-                    f"{source}: the model uses ONNX's operators, but does not say of "
-                    "which version; ",
+                    f"{source}: the model uses ONNX's operators, but does not state "
+                    "their version; ",
                     Hint.OPSET,
                 ),
                 source=source,
@@ -223,8 +223,8 @@ def _check_declared(value: onnx.ValueInfoProto, source: str) -> None:
     dims = [dim.dim_value for dim in shape.dim if dim.HasField("dim_value")]
     if any(dim < _OPEN for dim in dims):
         raise MalformedModelError(
-            f"{source}: value '{value.name}' has a dimension below {_OPEN}, which is "
-            f"that of an open one: its shape is {dims}",
+            f"{source}: value '{value.name}' has a dimension below {_OPEN}, which "
+            f"stands for an open one: its shape is {dims}",
             source=source,
         )
     if math.prod(dim for dim in dims if dim != _OPEN) > _MOST_ELEMENTS:
@@ -254,7 +254,7 @@ def _check_defaults(graph: onnx.GraphProto, source: str) -> None:
         if not fits or declared.elem_type != tensor.data_type:
             names = onnx.TensorProto.DataType.Name
             raise MalformedModelError(
-                f"{source}: input '{value.name}' is said to be {dims} of "
+                f"{source}: input '{value.name}' is declared as {dims} of "
                 f"{names(declared.elem_type)}, but its initializer is {[*tensor.dims]} "
                 f"of {names(tensor.data_type)}",
                 source=source,

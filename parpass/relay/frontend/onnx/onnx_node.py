@@ -218,7 +218,7 @@ class OnnxNode:
         if len(known) < len(wanted):
             raise self._open_error(
                 self._text(
-                    f"the shape of its input has to be known here, but it is {found}"
+                    f"the shape of its input must be known here, but it is {found}"
                 )
             )
         return known
@@ -392,7 +392,7 @@ class OnnxNode:
         """
         if count > _MOST_STEPS:
             raise self.refusal(
-                f"expected up to {_MOST_STEPS} steps, which are all written out, got "
+                f"expected at most {_MOST_STEPS} steps, because each is expanded, got "
                 f"{count}"
             )
         return range(count)

@@ -109,7 +109,7 @@ class InputSettings:
             one for one in found if self.needs_shapes and one.name not in self.given
         ]
         if lacks or any(one.dims is None for one in found):
-            text = f"{model.source}: the shapes of its inputs have to be known"
+            text = f"{model.source}: the shapes of its inputs must be known"
             raise self.open_error(text, model)
 
     def open_error(self, message: str, model: Model) -> FrontendError:
@@ -157,7 +157,7 @@ class InputSettings:
         """Return what an input of a model is: a parameter, or a constant.
 
         Raises:
-            FrontendError: It is no tensor of numbers, or not what it is said to be.
+            FrontendError: It is no tensor of numbers, or not as declared.
         """
         source = model.source
         kind = given.type.WhichOneof("value")
@@ -233,7 +233,7 @@ class InputSettings:
         if dtype is None:
             raise FrontendError(
                 f"{source}: input '{given.name}' has element type {code}, which "
-                "is not a number's",
+                "is not numeric",
                 source=source,
             )
         return dtype

@@ -20,7 +20,7 @@ _BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
 
 
 def dtype_of(code: int) -> str | None:
-    """Return the name of an element type of ONNX; None if it is not a number's."""
+    """Return the name of an element type of ONNX; None if it is not numeric."""
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(cast("Any", code))
     except (KeyError, ValueError):
@@ -38,8 +38,8 @@ def array_of(tensor: onnx.TensorProto, place: str, source: str) -> npt.NDArray[A
     """
     if uses_external_data(tensor):
         raise FrontendError(
-            f"{place}: the values of tensor '{tensor.name}' are kept outside of the "
-            "model; import the model by its path, or load them before by "
+            f"{place}: the values of tensor '{tensor.name}' are stored outside of the "
+            "model; import the model by its path, or load them first with "
             "onnx.load_external_data_for_model",
             source=source,
         )
@@ -102,5 +102,5 @@ def _data_fault(tensor: onnx.TensorProto) -> str:
         limits = np.iinfo(dtype)
         for value in tensor.int32_data:
             if not limits.min <= value <= limits.max:
-                return f"has the value {value}, which is none of {dtype.name}"
+                return f"has the value {value}, which {dtype.name} cannot hold"
     return ""

@@ -119,7 +119,7 @@ INLINE = "Inline"  # marks what Inline puts in the place of its calls
 @register_pass("relay._transform.Inline")
 @expects_single_bindings
 class Inline(ModulePass):
-    """Put the bodies of functions marked `Inline` in the place of their calls.
+    """Inline functions marked `Inline` at their calls.
 
     ::
 
@@ -139,16 +139,16 @@ class Inline(ModulePass):
           add(%0, %0)
         }
 
-    A marked function that something called is removed. Functions that call themselves,
-    directly or by way of others, are not inlined. A reference that is no call, a
-    polymorphic function, and one marked `Primitive` or `Compiler` become closures,
-    which keep their marks. An argument with effects is bound by a `let`.
+    A marked function that was called is removed. Functions that call themselves,
+    directly or indirectly, are not inlined. A closure replaces references that are no
+    calls, polymorphic functions, and functions marked `Primitive` or `Compiler`; it
+    keeps their marks. An argument with effects is bound by a `let`.
 
     Raises:
-        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
-            says, by default 65,536 or, if that is more, four times those of the module;
-            functions that call each other twice, level by level, double in size with
-            each level.
+        SizeLimitError: The pass would copy more nodes than the option
+            `relay.max_copied_nodes` allows. The default is 65,536 or four times the
+            module's nodes, whichever is more. Functions that call each other twice,
+            level by level, double in size at each level.
     """
 
     pass_info = PassInfo(opt_level=1, name="InlineGlobals")
@@ -294,7 +294,7 @@ def _is_made_for_a_device(function: Function) -> bool:
 @register_pass("relay._transform.InlinePrimitives")
 @expects_single_bindings
 class InlinePrimitives(FunctionPass):
-    """Call fused functions, and global ones, by themselves instead of by variables.
+    """Call fused and global functions directly instead of through variables.
 
     ::
 
@@ -316,8 +316,8 @@ class InlinePrimitives(FunctionPass):
           %y
         }
 
-    It takes back what ToANormalForm does to fused functions, so that what generates
-    code finds them at the calls. What no call needs any more is dropped, as by
+    This reverts what ToANormalForm does to fused functions, so that code generators
+    find them at the calls. Values that no call needs any more are removed, as by
     DeadCodeElimination. A function that is called twice is written once, and shared.
     """
 

@@ -25,7 +25,7 @@ CLOSURE = "Closure"  # marks a global function that takes what a closure capture
 @register_pass("relay._transform.LambdaLift")
 @expects_single_bindings
 class LambdaLift(ModulePass):
-    """Make each nested function a global function.
+    """Lift each nested function to a global function.
 
     ::
 
@@ -50,12 +50,12 @@ class LambdaLift(ModulePass):
           }
         }
 
-    A closure that captures variables becomes a function of these, marked `Closure`,
-    that returns it, as does one that has types inside which its own type does not tell;
-    one that captures none is referred to as it is. Equal ones become
-    one. The names hold a hash of the structure, so they are the same in every run.
-    Closures that call themselves call the global function. Functions that are marked
-    `Primitive` or `Compiler` stay where they are.
+    A closure that captures variables becomes a function of them, marked `Closure`, that
+    returns the closure. The same happens to a closure with inner types that do not
+    follow from its own type. A closure that captures nothing is referenced directly.
+    Equal closures become one. Names contain a hash of the structure, so they are the
+    same in every run. Recursive closures call the global function. Functions marked
+    `Primitive` or `Compiler` stay in place.
 
     Raises:
         DiagnosticError: A closure captures a variable, and its function is ill-typed.

@@ -12,7 +12,7 @@ from parpass.transform.pass_info import checked_names
 
 @register_pass("relay._transform.RemoveUnusedFunctions")
 class RemoveUnusedFunctions(ModulePass):
-    """Remove functions that no entry function refers to, directly or by others.
+    """Remove functions that no entry function refers to, directly or indirectly.
 
     With the entry function `main`::
 
@@ -42,7 +42,7 @@ class RemoveUnusedFunctions(ModulePass):
         entry_functions: The names of the functions to keep; by default `main` alone.
 
     Raises:
-        ArgumentError: `entry_functions` is no list of names.
+        ArgumentError: `entry_functions` is not a list of names.
     """
 
     pass_info = PassInfo(opt_level=1, name="RemoveUnusedFunctions")

@@ -20,7 +20,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 @register_pass("relay._transform.DefuseOps")
 @expects_single_bindings
 class DefuseOps(FunctionPass):
-    """Replace calls of functions that are written in place by their bodies.
+    """Inline calls of function literals; the inverse of FuseOps.
 
     ::
 
@@ -42,17 +42,19 @@ Tensor[(10, 20), float32] {
           squeeze(%1)
         }
 
-    So it undoes FuseOps. Functions with `let`, `if` or closures in them are left alone,
-    and those that another compiler takes (`Compiler`). Calls of primitive functions of
-    the module are replaced too, which undoes FunctionsFromFusion; the functions stay
-    until RemoveUnusedFunctions. An argument with effects is bound by a `let`.
+    Functions that contain `let`, `if` or closures stay, as do those that another
+    compiler takes (`Compiler`). Calls of the module's primitive functions are inlined,
+    too, which undoes FunctionsFromFusion; the functions stay until
+    RemoveUnusedFunctions. An argument with effects is bound by a `let`.
 
-    It is linear in the result, in which a function that is called twice is there twice.
+    The pass is linear in the size of the result, which contains a function once for
+    each call.
 
     Raises:
-        SizeLimitError: More nodes would be copied than option `relay.max_copied_nodes`
-            says, by default 65,536 or, if that is more, four times the function's; as
-            where FunctionsFromFusion left one of very many equal functions.
+        SizeLimitError: The pass would copy more nodes than the option
+            `relay.max_copied_nodes` allows. The default is 65,536 or four times the
+            function's nodes, whichever is more. FunctionsFromFusion can cause this if
+            it merged very many equal functions.
     """
 
     pass_info = PassInfo(3, "DefuseOps", required=("InferType",))

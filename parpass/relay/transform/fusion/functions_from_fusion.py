@@ -47,11 +47,11 @@ Tensor[(10, 20), float32] {
         }
 
     A network becomes a module of many functions, on which function passes run in
-    parallel. Names say which operators are in a function; functions that are
-    structurally equal become one, as in TVM's TE compiler. DefuseOps, followed by
-    RemoveUnusedFunctions, undoes it.
+    parallel. A function is named after its operators. Structurally equal functions
+    become one, as in TVM's TE compiler. To undo this pass, run DefuseOps and then
+    RemoveUnusedFunctions.
 
-    Functions with free variables stay where they are.
+    Functions with free variables stay in place.
     """
 
     pass_info = PassInfo(0, "FunctionsFromFusion")

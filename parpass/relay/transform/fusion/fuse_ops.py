@@ -27,7 +27,7 @@ MAX_FUSED_OPS = 256
 
 @register_pass("relay._transform.FuseOps")
 class FuseOps(FunctionPass):
-    """Put operators that can be computed in one loop nest into one function.
+    """Group operators that one loop nest can compute into functions.
 
     ::
 
@@ -49,20 +49,21 @@ Tensor[(10, 20), float32] {
           %0(%x)
         }
 
-    What fits together follows from the operators' fusion patterns (`OpPattern`), as in
-    TVM's `fuse_ops.cc`: a convolution takes the elementwise operators behind it, but
-    never another convolution. Nothing is fused across `let`, `if` and functions. Scalar
-    constants go into the functions, other constants are passed to them; with the option
-    `relay.FuseOps.link_params` they go in, too. `annotation.stop_fusion` keeps what is
-    before it from what is behind it, and is dropped. Of a tuple that another function
-    computes, its fields are passed, where TVM passes the tuple: kernels take tensors.
+    The operators' fusion patterns (`OpPattern`) decide what fits together, as in TVM's
+    `fuse_ops.cc`: a convolution takes the elementwise operators after it, but never
+    another convolution. Nothing is fused across `let`, `if` and functions.
 
-    A function has at most as many nodes as the option `relay.FuseOps.max_depth` says,
-    256 by default; that also bounds the search, which otherwise is near-linear.
+    Scalar constants move into the functions. Other constants become arguments, unless
+    you set the option `relay.FuseOps.link_params`. `annotation.stop_fusion` separates
+    the operators before it from those after it, and is removed. If another function
+    computes a tuple, its fields are passed; TVM passes the tuple. Kernels take tensors.
+
+    The option `relay.FuseOps.max_depth` limits the nodes in a function (default: 256).
+    It also bounds the search, which is otherwise near-linear.
 
     Args:
-        fuse_opt_level: At 0 each operator is a function of its own; by default, -1, the
-            context's level.
+        fuse_opt_level: At 0 each operator is a function of its own; the default, -1, is
+            the context's level.
     """
 
     pass_info = PassInfo(0, "FuseOps", required=("InferType",))

@@ -50,7 +50,7 @@ def remark_on_fusion(
         if reasons.is_result(at):
             continue
         why, following = reasons.why_not(at)
-        message = f"not fused with what comes next: {why}"
+        message = f"not fused with the next operator: {why}"
         values: dict[str, Any] = {"op": ops[-1]}
         if following is not None:
             values["next"] = _described(following)
@@ -96,28 +96,31 @@ class _Reasons:
         if self._opt_level == 0:
             return "nothing is fused at level 0"
         if groups.pattern[at] == OpPattern.OPAQUE:
-            return "it is opaque: it is never fused"
+            return "it is opaque, and never fused"
         if pattern == OpPattern.OPAQUE:
-            return "that is opaque: it is never fused"
+            return "the next one is opaque, and never fused"
         size = groups.size[at] + groups.size[groups.last(sink)]
         if size > self._max_depth:
             limit = f"a function has at most {self._max_depth} nodes"
             return f"{limit}, and both have {size}"
         if pattern == OpPattern.TUPLE:
-            return "that is a tuple which is not fused with its user"
+            return "the next one is a tuple that is not fused with its user"
         return None
 
     def _why_not_by_pattern(self, at: int, sink: int) -> str:
         groups, uses = self._groups, self._dominators.pattern[at]
         own, then = groups.pattern[at], groups.pattern[groups.last(sink)]
         if own != _HEAVY and then == _HEAVY:
-            return "that takes only elementwise operators behind it"
+            return "the next one fuses only with elementwise operators after it"
         if own != _HEAVY:
             return f"no rule joins {_name(max(uses, own))} and {_name(then)} operators"
         if then >= _HEAVY:
             return "each needs a loop nest of its own"
         if then > OpPattern.BROADCAST:
-            return f"that is {_name(then)}, and only elementwise operators follow it"
+            return (
+                f"the next one is {_name(then)}, and only elementwise operators fuse "
+                "after this one"
+            )
         return f"its result is used in another shape ({_name(uses)})"
 
 

@@ -54,9 +54,9 @@ class FirstOrderGradient(ModulePass):
           (%0, %4)
         }
 
-    Gradients are those of the sum of the tensor that a function gives, of a tuple of
-    the first one in it. A program may have operators, tuples and constants; what else
-    there is, is an error, see `gradient`.
+    The gradients are of the sum of the tensor that the function returns; if it returns
+    a tuple, of the first tensor in it. A function may contain operators, tuples and
+    constants. Anything else is an error; see `gradient`.
     """
 
     pass_info = PassInfo(0, "FirstOrderGradient", required=("InferType",))

@@ -119,7 +119,7 @@ def _block(channels: int, sizes: tuple[int, ...]) -> int:
 @register_pass("relay._transform.AlterOpLayout")
 @expects_single_bindings
 class AlterOpLayout(FunctionPass):
-    """Replace operators by what the rules registered for them return.
+    """Rewrite operators to the layouts that their registered rules choose.
 
     With `relay.op.register_alter_op_layout("nn.conv2d", conv2d_nchwc(2))`::
 
@@ -141,15 +141,15 @@ kernel_layout="OIHW2i2o");
           layout_transform(%3, src_layout="NCHW2c", dst_layout="NCHW")
         }
 
-    Operators around it go on in the new layout where they can; elsewhere values are
-    transformed. Without rules nothing changes. A current target has some, for the
-    convolutions that its vectors suit (`conv_for`); those that are registered
-    take their place.
+    Neighbouring operators continue in the new layout where they can; elsewhere the pass
+    inserts `layout_transform`. Without rules the pass is a no-op. The current target,
+    if there is one, provides rules for the convolutions that suit its vectors
+    (`conv_for`); registered rules take precedence.
 
-    A rule is a function of the call's attributes, its arguments, their types and the
-    type of its result. It returns a call in other layouts, by `data_layout`,
-    `kernel_layout` and `out_layout`, or by `layout`; or None to leave the operator, or
-    text that says why, for a remark.
+    A rule receives the call's attributes, its arguments, their types and the type of
+    its result. It returns a call in another layout (set by `data_layout`,
+    `kernel_layout` and `out_layout`, or by `layout`), None to leave the operator alone,
+    or a text that gives the reason, for a remark.
     """
 
     pass_info = PassInfo(3, "AlterOpLayout", required=("InferType",))

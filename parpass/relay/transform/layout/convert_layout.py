@@ -59,7 +59,7 @@ _DEFAULT = "default"
 
 @register_pass("relay._transform.ConvertLayout")
 class ConvertLayout(FunctionPass):
-    """Convert operators to other layouts, with transforms only where they are needed.
+    """Convert operators to other layouts, with as few transforms as possible.
 
     With `{"nn.conv2d": ["NHWC", "default"]}`::
 
@@ -80,18 +80,21 @@ class ConvertLayout(FunctionPass):
           layout_transform(%3, src_layout="NHWC", dst_layout="NCHW")
         }
 
-    Convolutions, transposed ones and poolings are converted by their attributes; for
-    others, a rule is registered by `relay.op.register_convert_op_layout`. Elementwise
-    operators, poolings, concatenation, padding, normalisation, slices and reductions
-    between them go on in the new layout; so do those for which a rule is registered by
-    `relay.op.register_infer_correct_layout`. `LayoutConfig` leaves some alone.
+    The pass converts convolutions, transposed convolutions and poolings by their
+    attributes. For other operators, register a rule with
+    `relay.op.register_convert_op_layout`. Elementwise operators, poolings,
+    concatenation, padding, normalisation, slices and reductions in between continue in
+    the new layout, as do operators with a rule registered by
+    `relay.op.register_infer_correct_layout`. Use `LayoutConfig` to leave some operators
+    alone.
 
     Args:
         desired_layouts: For each operator, the layout of its data and, if it has one,
-            of its kernel; `default` is the kernel's usual one for the data's.
+            of its kernel; `default` is the kernel layout that usually goes with the
+            data layout.
 
     Raises:
-        ArgumentError: It is no such mapping.
+        ArgumentError: The argument is no such mapping.
     """
 
     pass_info = PassInfo(3, "ConvertLayout", required=("InferType", "CanonicalizeOps"))

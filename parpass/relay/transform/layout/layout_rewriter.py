@@ -102,7 +102,7 @@ class LayoutRewriter(ExprMutator):
                 args[at] = self._in_layout(arg, old[at], new[at])
         result = Call(altered.op, tuple(args), altered.attrs, (), call.span)
         change = LayoutChange(old[-1], new[-1])
-        _remark(call, "passed", "LayoutChanged", "in another layout", change)
+        _remark(call, "passed", "LayoutChanged", "layout changed", change)
         return self._noted(call, result, change, (True,))
 
     def _followed(self, call: Call, plain: Call) -> Expr:
@@ -112,13 +112,13 @@ class LayoutRewriter(ExprMutator):
             return plain
         if found is None or not self._is_worth_it(call, found, change):
             why = (
-                "there is no rule for it in the layout of what it reads"
+                "no rule handles the layout of its inputs"
                 if found is None
-                else "more of what it reads is in the old one"
+                else "more of its inputs are in the old one"
             )
             _remark(call, "missed", "LayoutKept", f"layout kept: {why}", change)
             return plain
-        _remark(call, "passed", "LayoutFollowed", "goes on in the new layout", change)
+        _remark(call, "passed", "LayoutFollowed", "continues in the new layout", change)
         args = tuple(
             self._changed(arg, change) if changes else given
             for arg, given, changes in zip(

@@ -28,7 +28,7 @@ _CAST = Op.get("cast")
 
 @register_pass("relay._transform.CanonicalizeCast")
 class CanonicalizeCast(FunctionPass):
-    """Give every elementwise user of a cast to a wider dtype a cast of its own.
+    """Duplicate each widening cast for every elementwise user.
 
     ::
 
@@ -49,7 +49,7 @@ class CanonicalizeCast(FunctionPass):
           add(%1, %3)
         }
 
-    Each cast can be fused with its user then, and what is stored in between is narrow.
+    Each cast can then be fused with its user, so that the narrow value is stored.
     """
 
     pass_info = PassInfo(3, "CanonicalizeCast", required=("InferType",))
@@ -114,7 +114,7 @@ _BIAS_ADD = Op.get("nn.bias_add")
 
 @register_pass("relay._transform.CanonicalizeOps")
 class CanonicalizeOps(FunctionPass):
-    """Write `nn.bias_add` as an `add` that broadcasts.
+    """Rewrite `nn.bias_add` as a broadcasting `add`.
 
     ::
 
@@ -129,7 +129,7 @@ class CanonicalizeOps(FunctionPass):
           add(%x, %0)
         }
 
-    Passes that know how to go through an `add` go through a bias then.
+    Passes that handle `add` then handle biases, too.
     """
 
     pass_info = PassInfo(3, "CanonicalizeOps", required=("InferType",))

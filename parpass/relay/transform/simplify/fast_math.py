@@ -23,7 +23,7 @@ _FAST = {
 @register_pass("relay._transform.FastMath")
 @expects_single_bindings
 class FastMath(FunctionPass):
-    """Compute `exp`, `erf`, `tanh` and `nn.softmax` by polynomials.
+    """Approximate `exp`, `erf`, `tanh` and `nn.softmax` by polynomials.
 
     ::
 
@@ -37,7 +37,7 @@ class FastMath(FunctionPass):
           fast_tanh(%x)
         }
 
-    The values differ in their last digits, which is why this is at level 4.
+    The last digits change, so this pass is at level 4.
     """
 
     pass_info = PassInfo(4, "FastMath", required=("InferType",))

@@ -24,7 +24,7 @@ _ROUNDING_RULES = {**RULES, **arithmetic.ROUNDING_RULES}
 
 @register_pass("relay._transform.SimplifyExpr")
 class SimplifyExpr(FunctionPass):
-    """Leave out operators that others make needless.
+    """Remove operators that other operators make redundant.
 
     ::
 
@@ -41,19 +41,19 @@ class SimplifyExpr(FunctionPass):
           reshape(%x, newshape=[12])
         }
 
-    Reshapes, transposes, changes of layout and casts in a row become one or none;
-    what is like another tensor is made from its type; `* 1`, `/ 1`, and zeros that are
-    added or subtracted, go; tensors of one value become scalars; integers that are
-    added, or multiplied, one after the other are put together. All of this gives the
-    same bits.
+    Consecutive reshapes, transposes, layout changes and casts become one or none. A
+    `..._like` operator is replaced by one that uses the type of its argument. `* 1`,
+    `/ 1`, and added or subtracted zeros are removed. Tensors with one value become
+    scalars. Consecutive additions or multiplications of integers are combined. All of
+    this is exact to the bit.
 
-    With `exact=False` floats are put together, too, where that leaves the range of
-    normal numbers nowhere, `c / sqrt(x)` becomes `c * rsqrt(x)`, and a zero goes that
-    would make `-0.0` to `0.0`. That changes last digits, and all of them where large
+    With `exact=False` floats are combined, too, if no value can leave the range of
+    normal numbers. `c / sqrt(x)` becomes `c * rsqrt(x)`, and an added zero that turns
+    `-0.0` into `0.0` is removed. This changes last digits, and all digits where large
     numbers cancel: `(x - 1e8) * d` becomes `x * d - 1e8 * d`.
 
     Args:
-        exact: Whether values must stay the same to the bit.
+        exact: Whether results must stay the same to the bit.
     """
 
     pass_info = PassInfo(0, "SimplifyExpr", required=("InferType",))

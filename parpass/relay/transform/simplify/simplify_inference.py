@@ -27,7 +27,7 @@ ExprT = TypeVar("ExprT", bound=Expr)
 
 @register_pass("relay._transform.SimplifyInference")
 class SimplifyInference(FunctionPass):
-    """Replace normalisation by arithmetic, which folds and fuses, and drop dropout.
+    """Expand normalisation into arithmetic, which folds and fuses, and remove dropout.
 
     ::
 
@@ -51,15 +51,15 @@ class SimplifyInference(FunctionPass):
           add(%4, %7)
         }
 
-    Layer, instance and group normalisation and `nn.l2_normalize` are replaced too, by
-    the formulas that they have. Of batch normalisation and dropout, the first field of
-    the result is; batch normalisation becomes a scale and a shift, which round
-    otherwise than its formula.
+    Layer, instance and group normalisation and `nn.l2_normalize` are expanded by their
+    formulas. Batch normalisation becomes a scale and a shift, which round differently
+    from its formula. For batch normalisation and dropout, the first field of the result
+    is replaced.
 
-    Floats narrower than float32 are cast to float32 before the arithmetic, and its
-    result back: the operators that are replaced compute so, and the squares of half
-    floats from 256 on are infinite as half floats. Of these `nn.batch_norm` is no scale
-    and shift, but subtracts the mean first, as it is defined.
+    Floats narrower than float32 are cast to float32 for the arithmetic, and the result
+    is cast back. The replaced operators compute the same way, and the square of a half
+    float from 256 on is infinite in half precision. For these types `nn.batch_norm`
+    subtracts the mean first, as its definition does, instead of scaling and shifting.
     """
 
     pass_info = PassInfo(0, "SimplifyInference", required=("InferType",))

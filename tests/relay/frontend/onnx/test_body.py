@@ -106,7 +106,7 @@ def test_functions_that_double_without_an_end_are_refused(
             for given, result in (("a", "t"), ("t", "b"))
         ]
         functions.append(function(f"F{at}", twice))
-    with pytest.raises(FrontendError, match="bodies and loops of up to 50 nodes, all"):
+    with pytest.raises(FrontendError, match="bodies and loops to expand to at most 50"):
         imported(with_functions([call("F39", "x")], *functions))
 
 

@@ -173,7 +173,7 @@ FLOAT, INT8, BOOL = (onnx.TensorProto.FLOAT, onnx.TensorProto.INT8, 9)
         ),
         (
             {"dims": [2], "int32_data": [1000, 2], "data_type": INT8},
-            "has the value 1000, which is none of int8",
+            "has the value 1000, which int8 cannot hold",
         ),
         ({"dims": [3], "raw_data": b"1", "data_type": 22}, "has 1 bytes of values"),
     ],
@@ -220,8 +220,8 @@ def test_shapes_of_values_are_looked_at_wherever_they_stand(place: str) -> None:
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ((FLOAT, [3]), r"said to be \[3\] of FLOAT"),
-        ((INT8, [2]), r"said to be \[2\] of INT8"),
+        ((FLOAT, [3]), r"declared as \[3\] of FLOAT"),
+        ((INT8, [2]), r"declared as \[2\] of INT8"),
     ],
 )
 def test_an_input_and_its_initializer_are_of_one_type(

@@ -230,7 +230,7 @@ def test_shapes_that_have_to_be_known_are_asked_for_together() -> None:
     with pytest.raises(FrontendError) as caught:
         import_models(open_model(), settings)
     assert str(caught.value) == (
-        "main: the shapes of its inputs have to be known; open are 'x' of (n, 3), 'y' "
+        "main: the shapes of its inputs must be known; open are 'x' of (n, 3), 'y' "
         "of (n, ?); pass from_onnx lengths by dim=, or whole shapes by shape=, with "
         "your lengths instead of 1: dim={'n': 1, '*': 1}"
     )

@@ -25,7 +25,7 @@ def _if(node: OnnxNode) -> Expr | TupleWrapper:
     graphs = node.graph("then_branch"), node.graph("else_branch")
     then, other = (graph(()) for graph in graphs)
     if len(then) != len(other):
-        raise node.fault(f"its graphs give {len(then)} and {len(other)} values")
+        raise node.fault(f"its graphs return {len(then)} and {len(other)} values")
     for at, pair in enumerate(zip(then, other, strict=True)):
         then[at], other[at] = _alike(node, cond, *pair)
     if len(then) == 1:

@@ -122,7 +122,7 @@ def _declared(node: OnnxNode, name: str, default: str) -> str:
     code = node.integer(name, 0)
     dtype = dtype_of(code) if code else default
     if dtype is None:
-        raise node.fault(f"{name} is {code}, which is not a number's")
+        raise node.fault(f"{name} is {code}, which is not numeric")
     return dtype
 
 

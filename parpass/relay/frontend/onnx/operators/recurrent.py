@@ -75,7 +75,7 @@ def activations(
     found: list[Activation] = []
     for name in names:
         if name not in _KNOWN:
-            raise node.fault(f"activation '{name}' is none that ONNX knows")
+            raise node.fault(f"activation '{name}' is unknown to ONNX")
         build, alpha, beta = _KNOWN[name]
         alpha = 0.0 if alpha is None else next(alphas, alpha)
         beta = 0.0 if beta is None else next(betas, beta)
@@ -162,7 +162,9 @@ class _Layer:
         self._recurrence = node.of_rank(3, node.input(2), "R")
         self._hidden = node.shape(self._recurrence)[2]
         if node.integer("hidden_size", self._hidden) != self._hidden:
-            raise node.fault(f"hidden_size is not that of the weights, {self._hidden}")
+            raise node.fault(
+                f"hidden_size differs from that of the weights, {self._hidden}"
+            )
 
     def run(self, default: Sequence[str]) -> TupleWrapper:
         """Return all hidden states, and the last states."""

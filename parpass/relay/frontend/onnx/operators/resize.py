@@ -99,7 +99,7 @@ def _places(node: OnnxNode, length: Length, rule: str) -> Expr:
         spread = op.divide(op.multiply(at, part), steps)
         inside = op.where(single, op.multiply(part, half), spread)
         return op.add(inside, op.multiply(length.begin, last))
-    raise node.fault(f"coordinates '{rule}' are none that ONNX knows")
+    raise node.fault(f"coordinates '{rule}' are unknown to ONNX")
 
 
 _ROUNDING: dict[str, Callable[[Expr], Expr]] = {
@@ -164,7 +164,7 @@ def _cubic(away: Expr, alpha: float) -> Expr:
 def _weighted(node: OnnxNode, data: Expr, axis: int, weights: Expr) -> Expr:
     rank, dtype = node.rank(data), node.dtype(data)
     if dtype == "bool":
-        raise node.refusal("what lies between bools is not supported")
+        raise node.refusal("interpolation between bools is not supported")
     is_float = is_float_dtype(dtype)
     kind = dtype if dtype.startswith("float") else "float32"
     order = [at for at in range(rank) if at != axis]

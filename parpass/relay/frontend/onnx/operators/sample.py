@@ -128,7 +128,9 @@ def _grid_sample(node: OnnxNode) -> Expr:
     mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     mode = _OLD_MODES.get(mode, mode)
     if mode not in _STEPS or padding not in ("zeros", "border", "reflection"):
-        raise node.fault(f"mode '{mode}' with padding_mode '{padding}' is none of ONNX")
+        raise node.fault(
+            f"mode '{mode}' with padding_mode '{padding}' is unknown to ONNX"
+        )
     edge = 0.0 if node.integer("align_corners", 0) else 0.5
     batch, channels, *lengths = node.shape(data)
     places = node.shape(grid)[1:-1]

@@ -120,7 +120,7 @@ def _slice(node: OnnxNode) -> Expr:
     axes = axes or tuple(range(len(starts)))
     steps = steps or (1,) * len(starts)
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
-        raise node.fault("expected as many starts, ends, axes and steps")
+        raise node.fault("expected equal numbers of starts, ends, axes and steps")
     places = tuple(normal_axis(node, axis, dims) for axis in axes)
     # Bounds may be as large as integers are; no tensor is.
     known = [dim for dim in dims if isinstance(dim, int)]
@@ -178,7 +178,7 @@ def _split(node: OnnxNode) -> TupleWrapper:
         parts = (*(each,) * (count - 1), length - each * (count - 1))
     length = node.dims(data)[axis]
     if min(parts) < 0 or (isinstance(length, int) and sum(parts) != length):
-        raise node.fault(f"parts {parts} do not make up the length {length}")
+        raise node.fault(f"parts {parts} do not add up to the length {length}")
     return op.split(data, tuple(accumulate(parts[:-1])), axis)
 
 

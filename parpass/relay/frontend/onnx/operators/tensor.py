@@ -100,7 +100,7 @@ def _transpose(node: OnnxNode) -> Expr:
     rank = node.rank(data)
     perm = node.integers("perm") or tuple(reversed(range(rank)))
     if sorted(perm) != list(range(rank)):
-        raise node.fault(f"perm {perm} is no order of {rank} dimensions")
+        raise node.fault(f"perm {perm} is not a permutation of {rank} dimensions")
     return op.transpose(data, axes=perm)
 
 

@@ -270,5 +270,5 @@ def test_a_loop_whose_end_depends_on_data_is_refused() -> None:
 
 def test_a_loop_of_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parpass.relay.frontend.onnx.onnx_node._MOST_STEPS", 5)
-    with pytest.raises(FrontendError, match=r"expected up to 5 steps, .* got 6"):
+    with pytest.raises(FrontendError, match=r"expected at most 5 steps, .* got 6"):
         imported(loop(count=2**63 - 1, outputs=("s",)))

@@ -161,7 +161,7 @@ def test_activations_are_those_that_are_named(
 
 
 def test_what_onnx_does_not_know_is_a_fault() -> None:
-    with pytest.raises(MalformedModelError, match="activation 'swish' is none"):
+    with pytest.raises(MalformedModelError, match="activation 'swish' is unknown"):
         imported(layer("RNN", activations=["Swish"]))
     with pytest.raises(MalformedModelError, match="expected 3 activations, got 1"):
         imported(layer("LSTM", activations=["Tanh"]))
@@ -171,7 +171,7 @@ def test_what_onnx_does_not_know_is_a_fault() -> None:
 
 def test_too_many_steps_are_refused() -> None:
     data = np.broadcast_to(np.float32(0), (10_001, 1, SIZE))
-    with pytest.raises(FrontendError, match=r"up to 10000 steps, .* got 10001"):
+    with pytest.raises(FrontendError, match=r"at most 10000 steps, .* got 10001"):
         imported(layer("RNN", data))
 
 

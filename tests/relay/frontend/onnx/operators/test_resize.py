@@ -89,7 +89,7 @@ def test_upsampling_by_factors_of_the_data() -> None:
     ("setting", "message"),
     [
         ({"mode": "cosine"}, "mode is 'cosine', which ONNX does not know"),
-        ({"coordinate_transformation_mode": "x"}, "coordinates 'x' are none"),
+        ({"coordinate_transformation_mode": "x"}, "coordinates 'x' are unknown"),
         ({"nearest_mode": "up"}, "nearest_mode is 'up', which ONNX does not"),
         ({"keep_aspect_ratio_policy": "x"}, "keep_aspect_ratio_policy is 'x'"),
     ],
@@ -114,5 +114,5 @@ def test_what_lies_between_bools_is_refused() -> None:
     model = one_node(
         "Resize", data, None, floats(1, 1, 2, 2.5), opset=19, mode="linear"
     )
-    with pytest.raises(FrontendError, match="what lies between bools"):
+    with pytest.raises(FrontendError, match="interpolation between bools"):
         imported(model)

@@ -53,5 +53,5 @@ def test_modes_had_other_names_before_opset_20() -> None:
 
 def test_what_onnx_does_not_know_is_a_fault() -> None:
     model = one_node("GridSample", IMAGES, PLACES, opset=20, padding_mode="wrap")
-    with pytest.raises(MalformedModelError, match="padding_mode 'wrap' is none"):
+    with pytest.raises(MalformedModelError, match="padding_mode 'wrap' is unknown"):
         imported(model)

@@ -103,7 +103,9 @@ def test_transpose_agrees(perm: tuple[int, ...] | None) -> None:
 
 
 def test_a_transpose_that_is_no_permutation_is_a_fault() -> None:
-    with pytest.raises(MalformedModelError, match="is no order of 3 dimensions"):
+    with pytest.raises(
+        MalformedModelError, match="is not a permutation of 3 dimensions"
+    ):
         imported(one_node("Transpose", random(2, 3, 4), perm=[0, 0, 1]))
 
 
