@@ -381,8 +381,8 @@ def test_open_shapes_of_programs_are_named_together(folder: Path):
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: net.relay: expected known shapes for the graph executor, got open ones "
-        "of the parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
-        "them into the program, or use 'parpass run', which takes the shapes of "
+        "of the parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; "
+        "write them into the program, or use 'parpass run', which takes the shapes of "
         "--input\n"
     )
 
