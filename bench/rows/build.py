@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,21 +154,21 @@ class _Networks:
 
     count: int
 
-    def modules(self) -> list[tuple[IRModule, dict[str, Any]]]:
-        """Return all of them."""
+    def modules(self) -> dict[str, tuple[IRModule, dict[str, Any]]]:
+        """Return all of them by name."""
         # Here, because loading onnx takes long and the other rows do without it.
         from examples.real_networks import load, network_paths
 
         names = list(network_paths())[: self.count]
-        return [relay.frontend.from_onnx(load(name)) for name in names]
+        return {name: relay.frontend.from_onnx(load(name)) for name in names}
 
     def __call__(self, part: int, parts: int) -> tuple[Any, Callable[[Any], Any]]:
         """Return all of them for each process, and what builds them, for `Limit`."""
         return self.modules(), _all_built_here
 
 
-def _all_built_here(networks: Sequence[tuple[IRModule, dict[str, Any]]]) -> None:
-    for mod, params in networks:
+def _all_built_here(networks: Mapping[str, tuple[IRModule, dict[str, Any]]]) -> None:
+    for mod, params in networks.values():
         with PassContext(opt_level=3):
             relay.build(mod, "llvm", params=params, workers=0, cache=False)
 
@@ -179,9 +179,8 @@ def _nine(setting: Setting) -> Iterator[Line]:
     with parpass.open_runner(workers=workers) as runner:
 
         def parallel() -> None:
-            for mod, params in networks:
-                with PassContext(opt_level=3):
-                    relay.build(mod, "llvm", params=params, runner=runner, cache=False)
+            with PassContext(opt_level=3):
+                relay.build_all(networks, "llvm", runner=runner, cache=False)
 
         parallel()
         with Limit(work, workers) as limit:

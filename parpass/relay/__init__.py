@@ -81,7 +81,13 @@ if TYPE_CHECKING:
         testing,
         transform,
     )
-    from parpass.relay.build_module import build, build_async, build_config, optimize
+    from parpass.relay.build_module import (
+        build,
+        build_all,
+        build_async,
+        build_config,
+        optimize,
+    )
     from parpass.relay.interpreter.interpreter import create_executor
     from parpass.relay.op import *  # noqa: F403 -- the builders, found by __getattr__
     from parpass.relay.op import nn
@@ -145,6 +151,7 @@ __all__: list[str] = [
     "backend",
     "bind",
     "build",
+    "build_all",
     "build_async",
     "build_config",
     "build_module",
@@ -195,7 +202,7 @@ _DEFINING_MODULES = defining_modules(
         "relay.prelude": "Prelude",
         "ir.module": "Module",
         "relay.text.printer": "astext",
-        "relay.build_module": "build build_async build_config optimize",
+        "relay.build_module": "build build_all build_async build_config optimize",
         "relay.interpreter.interpreter": "create_executor",
         "relay.text.parser": "fromtext parse parse_expr",
         "runtime.params": "load_param_dict save_param_dict",

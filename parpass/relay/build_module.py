@@ -1,4 +1,4 @@
-"""`relay.build`: compiles a network to a library of machine code.
+"""`relay.build` and `relay.build_all`: compile networks to libraries of machine code.
 
 `build_config` is the deprecated name of PassContext.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from parpass.errors import ArgumentError
 from parpass.errors.warning import warn
@@ -20,12 +20,13 @@ from parpass.relay.backend.network_library import PipelineRun, library_runs
 from parpass.relay.binding import bind_params_by_name
 from parpass.relay.expr import Function
 from parpass.relay.interpreter.interpreter import create_executor
+from parpass.relay.network_module import FuseNetwork, Networks, network_pipeline
 from parpass.relay.transform.fusion.functions_from_fusion import FunctionsFromFusion
 from parpass.relay.transform.pipelines import default_pipeline
 from parpass.runner import Runner, RunReport, open_runner
 from parpass.runtime.compiled_module import Module
 from parpass.target.target import Target
-from parpass.transform import Pass, PassContext, Sequential
+from parpass.transform import PassContext, Sequential
 
 if TYPE_CHECKING:
     from parpass.relay.backend.kernel_map import KernelMap  # few builds have one
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
 __all__ = [
     "bind_params_by_name",
     "build",
+    "build_all",
     "build_async",
     "create_executor",
     "network_pipeline",
     "network_runs",
+    "networks_runs",
     "optimize",
 ]
 
@@ -59,6 +62,7 @@ def build_config(
 
 
 _Report = Callable[[RunReport], object]
+BuiltT = TypeVar("BuiltT")
 
 
 def build(
@@ -124,13 +128,67 @@ def build(
         ir_mod, wanted, params, mod_name, executor=executor, cache=cache is True
     )
     with open_runner(workers=workers, cache=kept) as own, wanted:
-        made = None
-        while True:
-            try:
-                run = runs.send(made)
-            except StopIteration as end:
-                return end.value
-            made = (runner or own).run_sync(run.mod, run.pipeline, report=report)
+        return _driven(runs, runner or own, report)
+
+
+def build_all(
+    networks: Mapping[str, tuple[IRModule | Function, Mapping[str, Any] | None]],
+    target: Any = None,
+    *,
+    workers: int | None = None,
+    runner: Runner | None = None,
+    cache: bool | FunctionCache | str | os.PathLike[str] = True,
+    report: _Report | None = None,
+) -> dict[str, GraphExecutorFactoryModule]:
+    """Compile several networks to libraries, on every core, and wait for it.
+
+    ::
+
+        networks = {
+            name: relay.frontend.from_onnx(onnx.load(f"{name}.onnx"))
+            for name in ("resnet50", "squeezenet")
+        }
+        with tvm.transform.PassContext(opt_level=3):
+            for name, lib in relay.build_all(networks, target="llvm").items():
+                lib.export_library(f"{name}.so")
+
+    First each network is simplified and its operators are fused, by one worker, as one
+    pass on it (`FuseNetwork`). Then the kernels of all are compiled, equal ones once.
+    The libraries are byte for byte those that `build` makes of each network alone. If
+    one cannot be compiled, there are none.
+
+    Args:
+        networks: The networks, and the values of parameters of `main`, by names, which
+            messages have.
+        target: As for `build`.
+        workers: As for `build`.
+        runner: As for `build`.
+        cache: As for `build`.
+        report: As for `build`.
+
+    Raises:
+        ArgumentError: A cache is given beside a runner.
+        CodeGenError: As for `build`.
+        TargetError: There is no such target.
+    """
+    wanted = _resolved(target)
+    kept = _function_cache(cache, runner)
+    bound = {name: _bound(mod, params) for name, (mod, params) in networks.items()}
+    runs = networks_runs(bound, wanted, cache=cache is True)
+    with open_runner(workers=workers, cache=kept) as own, wanted:
+        return _driven(runs, runner or own, report)
+
+
+def _driven(
+    runs: Generator[PipelineRun, Any, BuiltT], runner: Runner, report: _Report | None
+) -> BuiltT:
+    made = None
+    while True:
+        try:
+            run = runs.send(made)
+        except StopIteration as end:
+            return end.value
+        made = runner.run_sync(run.mod, run.pipeline, report=report)
 
 
 async def build_async(
@@ -166,20 +224,6 @@ async def build_async(
                 made = await by.run(run.mod, run.pipeline, report=report)
 
 
-def network_pipeline() -> Sequential:
-    """Return the passes from a network to a module of kernels in Relay.
-
-    These are the passes of the current context's level, which end with fusion, and then
-    `FunctionsFromFusion`.
-    """
-    context = PassContext.current()
-    passes: list[Pass] = [
-        default_pipeline(context.opt_level, ["main"], required=context.required_pass),
-        FunctionsFromFusion(),
-    ]
-    return Sequential(passes, name="network")
-
-
 def network_runs(
     given: IRModule | Function,
     target: Target,
@@ -201,8 +245,7 @@ def network_runs(
     if not mod_name.isidentifier():
         raise ArgumentError(f"expected a name such as 'net', got {mod_name!r}")
     mod = _bound(given, params)
-    if "main" in mod and isinstance(mod["main"], Function):
-        check_parameter_shapes(mod["main"])
+    _check_shapes(mod)
     what = "simplifying the network, and fusing its operators"
     if kernel_map is None:
         fused = yield PipelineRun(mod, network_pipeline(), what)
@@ -213,8 +256,31 @@ def network_runs(
         fused = Sequential([FunctionsFromFusion()])(fused)
         kernel_map.add_lifted(fused)
     store = ObjectStore() if cache else None
-    image = yield from library_runs(fused, target, mod_name, store, executor)
-    return GraphExecutorFactoryModule(Module(image))
+    made = yield from library_runs({"main": fused}, target, mod_name, store, executor)
+    return GraphExecutorFactoryModule(Module(made["main"]))
+
+
+def networks_runs(
+    networks: Mapping[str, IRModule], target: Target, *, cache: bool = True
+) -> Generator[PipelineRun, Any, dict[str, GraphExecutorFactoryModule]]:
+    """Yield the runs of a build of several networks, and return the libraries by name.
+
+    As `network_runs`; see `build_all` for errors.
+    """
+    for mod in networks.values():
+        _check_shapes(mod)
+    what = f"simplifying {len(networks):,} networks, and fusing their operators"
+    fused: Networks = yield PipelineRun(Networks(networks), FuseNetwork(), what)
+    store = ObjectStore() if cache else None
+    made = yield from library_runs(fused.modules, target, store=store)
+    return {
+        name: GraphExecutorFactoryModule(Module(image)) for name, image in made.items()
+    }
+
+
+def _check_shapes(mod: IRModule) -> None:
+    if "main" in mod and isinstance(mod["main"], Function):
+        check_parameter_shapes(mod["main"])
 
 
 def _function_cache(

@@ -1,4 +1,4 @@
-"""The functions of a module to compile: equal ones once, and none that is stored.
+"""The functions of modules to compile: equal ones once, and none that is stored.
 
 A function of either IR is identified by the digest of everything its object depends on:
 its structure, the names in its interface, the target, the settings, and the versions of
@@ -37,7 +37,7 @@ class CompileOnce:
     """Functions of which some have to be compiled.
 
     Args:
-        functions: The functions by name.
+        modules: The functions by name, of each module that is built.
         target: The machine, resolved.
         store: Where objects of earlier builds are; None for nowhere.
         tells_all: Whether a function's structure tells what its object is, as far as
@@ -49,22 +49,25 @@ class CompileOnce:
 
     def __init__(
         self,
-        functions: Mapping[str, BaseFunc],
+        modules: Sequence[Mapping[str, BaseFunc]],
         target: Target,
         store: ObjectStore | None = None,
         tells_all: Callable[[BaseFunc], bool] = lambda _: True,
     ) -> None:
         settings = _settings(target)
         keys: dict[str, str] = {}  # by symbol, of those that may be kept
-        self._symbols: dict[str, str] = {}  # by name
+        self._symbols: list[dict[str, str]] = []  # by name, of each module
         unique: dict[str, BaseFunc] = {}
-        for name, function in functions.items():
-            base = _NUMBERED.sub("", name)
-            key = _key(function, (*settings, base))
-            symbol = f"{base}_{key[:16]}"
-            self._symbols[name] = symbol
-            if unique.setdefault(symbol, function) is function and tells_all(function):
-                keys[symbol] = key
+        for functions in modules:
+            symbols: dict[str, str] = {}
+            for name, function in functions.items():
+                base = _NUMBERED.sub("", name)
+                key = _key(function, (*settings, base))
+                symbol = symbols[name] = f"{base}_{key[:16]}"
+                is_first = unique.setdefault(symbol, function) is function
+                if is_first and tells_all(function):
+                    keys[symbol] = key
+            self._symbols.append(symbols)
         if not _all_passes_run():
             store = None
         self._kept = CompiledFuncCache(store, keys) if store is not None else None
@@ -83,8 +86,8 @@ class CompileOnce:
         # If it cannot be used that is said here; workers need not, of each function.
         return kept.for_workers() if kept and kept.store.drop_old() else None
 
-    def all_of(self, compiled: IRModule) -> dict[str, BaseFunc]:
-        """Return all functions by name, and keep what the workers could not.
+    def all_of(self, compiled: IRModule) -> list[dict[str, BaseFunc]]:
+        """Return all functions of each module, and keep what the workers could not.
 
         Args:
             compiled: What has come of those that were missing: mostly machine code.
@@ -92,7 +95,10 @@ class CompileOnce:
         if self._kept is not None and len(compiled):
             self._kept.complete(compiled.functions_by_name)
         found = {**self._known, **dict(compiled.functions_by_name)}
-        return {name: found[symbol] for name, symbol in self._symbols.items()}
+        return [
+            {name: found[symbol] for name, symbol in symbols.items()}
+            for symbols in self._symbols
+        ]
 
     @property
     def num_known(self) -> int:

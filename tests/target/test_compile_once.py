@@ -46,11 +46,11 @@ def machine_code(once: CompileOnce) -> Any:
 
 
 def compiled(once: CompileOnce) -> dict[str, Any]:
-    return once.all_of(machine_code(once))
+    return once.all_of(machine_code(once))[0]
 
 
 def test_equal_functions_are_compiled_once():
-    once = CompileOnce(kernels(1.0, 2.0, 1.0), HERE)
+    once = CompileOnce([kernels(1.0, 2.0, 1.0)], HERE)
     assert len(once.missing) == 2
     found = compiled(once)
     assert [*found] == ["k", "k_1", "k_2"]
@@ -59,23 +59,23 @@ def test_equal_functions_are_compiled_once():
 
 
 def test_the_next_build_compiles_what_has_changed(store: ObjectStore):
-    first = compiled(CompileOnce(kernels(1.0, 2.0), HERE, store))
-    again = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    first = compiled(CompileOnce([kernels(1.0, 2.0)], HERE, store))
+    again = CompileOnce([kernels(1.0, 2.0)], HERE, store)
     assert (len(again.missing), again.num_known) == (0, 2)
-    found: dict[str, Any] = {**again.all_of(again.missing)}
+    found: dict[str, Any] = {**again.all_of(again.missing)[0]}
     for name, one in first.items():
         assert (found[name].code, found[name].interface) == (one.code, one.interface)
         assert found[name].target == one.target
-    changed = CompileOnce(kernels(2.0, 3.0, 1.0), HERE, store)  # numbers have moved
+    changed = CompileOnce([kernels(2.0, 3.0, 1.0)], HERE, store)  # numbers have moved
     assert len(changed.missing) == 1
 
 
 def test_what_is_compiled_is_kept_although_the_build_goes_no_further(
     store: ObjectStore,
 ):
-    once = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    once = CompileOnce([kernels(1.0, 2.0)], HERE, store)
     machine_code(once)
-    assert len(CompileOnce(kernels(1.0, 2.0, 3.0), HERE, store).missing) == 1
+    assert len(CompileOnce([kernels(1.0, 2.0, 3.0)], HERE, store).missing) == 1
 
 
 def test_what_workers_could_not_keep_is_kept_at_the_end(
@@ -83,7 +83,7 @@ def test_what_workers_could_not_keep_is_kept_at_the_end(
 ):
     monkeypatch.setattr(object_store, "_WAITING_SECONDS", 0.02)
     store = ObjectStore(tmp_path)
-    once = CompileOnce(kernels(1.0, 2.0), HERE, store)
+    once = CompileOnce([kernels(1.0, 2.0)], HERE, store)
     passes = lowering(HERE, once.where_to_keep())
     path = tmp_path / "objects.sqlite"
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -91,7 +91,7 @@ def test_what_workers_could_not_keep_is_kept_at_the_end(
         mod = passes(once.missing)  # without a word
     assert store.size().objects == 0
     once.all_of(mod)
-    assert CompileOnce(kernels(1.0, 2.0), HERE, ObjectStore(tmp_path)).num_known == 2
+    assert CompileOnce([kernels(1.0, 2.0)], HERE, ObjectStore(tmp_path)).num_known == 2
 
 
 def test_another_parpass_has_other_sizes_or_seconds(tmp_path: Path):
@@ -108,22 +108,22 @@ def test_another_parpass_has_other_sizes_or_seconds(tmp_path: Path):
 
 
 def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
-    compiled(CompileOnce(kernels(1.0), HERE, store))
+    compiled(CompileOnce([kernels(1.0)], HERE, store))
     plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu").resolved()
-    assert len(CompileOnce(kernels(1.0), plain, store).missing) == 1
+    assert len(CompileOnce([kernels(1.0)], plain, store).missing) == 1
     for settings in (
         PassContext(config={"tir.disable_vectorize": True}),
         PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16}}),
         PassContext(disabled_pass=["tir.UnrollLoop"]),
     ):
         with settings:
-            assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 1
+            assert len(CompileOnce([kernels(1.0)], HERE, store).missing) == 1
     renamed = scaled(1.0)
     x, y = tir.Var("x", "handle"), tir.Var("y", "handle")
     buffers = dict(zip((x, y), renamed.buffer_map.values(), strict=True))
     renamed = tir.PrimFunc((x, y), renamed.body, buffer_map=buffers)
-    assert len(CompileOnce({"k": renamed}, HERE, store).missing) == 1
-    assert len(CompileOnce(kernels(1.0), HERE, store).missing) == 0
+    assert len(CompileOnce([{"k": renamed}], HERE, store).missing) == 1
+    assert len(CompileOnce([kernels(1.0)], HERE, store).missing) == 0
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_an_object_depends_on_makes_it_another_one(store: ObjectStore):
 def test_while_passes_may_be_left_out_nothing_is_kept_or_taken(
     settings: dict[str, Any], store: ObjectStore
 ):
-    compiled(CompileOnce(kernels(1.0), HERE, store))
+    compiled(CompileOnce([kernels(1.0)], HERE, store))
     with PassContext(**settings):
-        once = CompileOnce(kernels(1.0), HERE, store)
+        once = CompileOnce([kernels(1.0)], HERE, store)
         assert (len(once.missing), once.where_to_keep()) == (1, None)

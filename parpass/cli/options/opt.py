@@ -16,7 +16,6 @@ from parpass.cli.options.shared import (
     limit_flags,
 )
 from parpass.cli.options.structs import (
-    argument,
     group,
     listing,
     option_struct,
@@ -29,11 +28,7 @@ from parpass.cli.options.watching import WatchOptions
 
 @option_struct
 class OptOptions:
-    inputs: Sequence[Path] = argument(
-        metavar="INPUT...",
-        nargs=-1,
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    )
+    inputs: Sequence[Path] = shared.program("INPUT...", nargs=-1)
     passes: str | None = shared.passes(
         more_help=" Without -p, -O runs the IR's default pipeline; without either, "
         "the program is read and written unchanged.",

@@ -39,11 +39,12 @@ PASSES_HELP = (
 )
 
 
-def program(metavar: str = "INPUT") -> Any:
+def program(metavar: str = "INPUT", **attrs: Any) -> Any:
     """Declare the argument for a program that is read, or - for standard input."""
     return argument(
         metavar=metavar,
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+        **attrs,
     )
 
 

@@ -1,10 +1,11 @@
-"""A network of kernels becomes a library: these compiled, its graph laid out."""
+"""Networks of kernels become libraries: these compiled, their graphs laid out."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import NamedTuple
+from collections.abc import Generator, Mapping
+from typing import Any, NamedTuple
 
+from parpass.errors.core import add_note
 from parpass.ir.base_func import BaseFunc
 from parpass.ir.module import IRModule
 from parpass.object_store import ObjectStore
@@ -30,66 +31,88 @@ class PipelineRun(NamedTuple):
     """A pipeline that is to be run on a module: here, or by workers.
 
     Attributes:
-        mod: The module.
+        mod: The module: of networks (`Networks`), or an IRModule.
         pipeline: The pipeline.
         what: Its purpose, in a few words, for progress output.
     """
 
-    mod: IRModule
+    mod: Any
     pipeline: Pass
     what: str
 
 
-Runs = Generator[PipelineRun, IRModule, LibraryImage]
-"""Yields what is to be run, is sent what comes of it, and returns the library."""
+Runs = Generator[PipelineRun, Any, dict[str, LibraryImage]]
+"""Yields what is to be run, is sent what comes of it, and returns the libraries."""
 
 
 def library_runs(
-    fused: IRModule,
+    networks: Mapping[str, IRModule],
     target: Target,
     module_name: str = "default",
     store: ObjectStore | None = None,
     executor: str = "graph",
 ) -> Runs:
-    """Compile the kernels that `main` calls, and lay out its graph.
+    """Compile the kernels that networks call, and lay out their graphs.
 
     What an earlier build compiled is not even lowered; the rest travels to the workers
-    as functions of a few nodes, and comes back as machine code.
+    as functions of a few nodes, and comes back as machine code. All networks' kernels
+    are compiled in one run, so that no core waits for the last ones of each, and equal
+    ones once.
 
     Args:
-        fused: The module; see `graph_of`. Of its kernels those of Relay are lowered.
+        networks: The modules, by names of the networks; see `graph_of`. Of their
+            kernels those of Relay are lowered.
         target: The machine, resolved.
-        module_name: Under which name the library has the network.
+        module_name: Under which name each library has its network.
         store: Where objects of earlier builds are; None for nowhere.
-        executor: What runs the library: `graph`, or `aot` for C, too.
+        executor: What runs the libraries: `graph`, or `aot` for C, too.
 
     Raises:
-        CodeGenError: `main` has control flow, a shape is not known, or a kernel has no
-            machine code.
+        CodeGenError: A `main` has control flow, a shape is not known, or a kernel has
+            no machine code.
     """
-    generated = graph_of(fused)
-    called = dict.fromkeys(node.function for node in generated.graph.nodes)
-    functions = {name: fused[name] for name in called if name}
-    kernels = {n: f for n, f in functions.items() if _is_kernel(f)}
+    planned: dict[str, _Planned] = {}
+    for name, fused in networks.items():
+        try:
+            planned[name] = _Planned(fused)
+        except Exception as error:
+            if len(networks) > 1:
+                add_note(error, f"in network '{name}'")
+            raise
+    kernels = [one.kernels for one in planned.values()]
     once = CompileOnce(kernels, target, store, is_lowered_by_shipped_rules)
     new = once.missing
     if len(new):
         what = f"compiling {len(new):,} of {len(new) + once.num_known:,} kernels"
         passes = [LowerToTIR(target), lowering(target, once.where_to_keep())]
         new = yield PipelineRun(new, Sequential(passes, name="kernels"), what)
-    functions |= once.all_of(new)
-    compiled = {n: f for n, f in functions.items() if isinstance(f, CompiledFunc)}
-    if executor == "aot":
-        signatures = {name: one.signature for name, one in compiled.items()}
-        symbol = f"{module_name}_run"
-        main = aot_main(*generated, signatures, symbol)
-        what = "compiling the function that C calls"
-        done = yield PipelineRun(IRModule({symbol: main}), lowering(target), what)
-        compiled |= dict(done.functions_by_name)
-    others = {n: as_json(f) for n, f in functions.items() if isinstance(f, Function)}
-    return _with_network(
-        library_image(compiled, target), generated, module_name, others
-    )
+    images: dict[str, LibraryImage] = {}
+    for (name, one), made in zip(planned.items(), once.all_of(new), strict=True):
+        functions = one.functions | made
+        compiled = {n: f for n, f in functions.items() if isinstance(f, CompiledFunc)}
+        if executor == "aot":
+            signatures = {name: each.signature for name, each in compiled.items()}
+            symbol = f"{module_name}_run"
+            main = aot_main(*one.generated, signatures, symbol)
+            what = "compiling the function that C calls"
+            done = yield PipelineRun(IRModule({symbol: main}), lowering(target), what)
+            compiled |= dict(done.functions_by_name)
+        others = {
+            n: as_json(f) for n, f in functions.items() if isinstance(f, Function)
+        }
+        image = library_image(compiled, target)
+        images[name] = _with_network(image, one.generated, module_name, others)
+    return images
+
+
+class _Planned:
+    """A network whose graph is laid out, and the functions that it calls by name."""
+
+    def __init__(self, fused: IRModule) -> None:
+        self.generated = graph_of(fused)
+        called = dict.fromkeys(one.function for one in self.generated.graph.nodes)
+        self.functions = {name: fused[name] for name in called if name}
+        self.kernels = {n: f for n, f in self.functions.items() if _is_kernel(f)}
 
 
 def _is_kernel(function: BaseFunc) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from parpass.report.profile import decoded_profile
 from parpass.target import code_gen
 from tests.support.cli.calling import command as parpass
 from tests.support.cli.commands import write_model, write_open_model
+from tests.support.runner.pooled import POOLED, folders
 
 X = "x=[[1, -2, 3], [4, 5, -6]]"
 
@@ -107,6 +112,7 @@ def test_what_numpy_computes_is_named(folder: Path):
     ("words", "code", "told"),
     [
         (("build", "model.onnx", "-o", "none/x.so"), 2, "'none' does not exist"),
+        (("build", "model.onnx", "-o", "kept"), 2, "a file, got the folder 'kept'"),
         (("build", "model.onnx", "-o", "x.so", "--target=gpu"), 2, "'--target'"),
         (("build", "model.onnx", "-o", "x.so", "-O5"), 2, "a level from 0 to 4, got 5"),
         (("build", "if.relay", "-o", "x.so", "-j0"), 1, "CodeGenError: expected calls"),
@@ -126,11 +132,126 @@ def test_what_is_wrong_is_told(
     )
     (folder / "other.relay").write_text("def @f(%x: float32) { exp(%x) }")
     (folder / "wrong.so").write_bytes(b"\x7fELF" * 40)
+    (folder / "kept").mkdir(exist_ok=True)
     if words[1] == "net.so":
         parpass("build", "model.onnx", "-o", "net.so", "-j0")
     result = parpass(*words)
     assert result.exit_code == code
     assert told in " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def several(folder: Path) -> tuple[str, ...]:
+    """Give three networks, and a folder for their libraries."""
+    write_model(folder / "relus.onnx", "Relu", "Relu", "Exp")
+    (folder / "sort.relay").write_text(
+        "def @main(%x: Tensor[(2, 3), float32]) { sort(%x, axis=-1) }"
+    )
+    (folder / "libs").mkdir()
+    return "build", "relus.onnx", "sort.relay", "model.onnx", "-o", "libs"
+
+
+def test_several_networks_are_built_as_each_alone(
+    folder: Path, several: tuple[str, ...]
+):
+    result = parpass(*several, "-j0")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == (
+        "simplifying 3 networks, and fusing their operators...\n"
+        "compiling 3 of 3 kernels...\n"
+        "Note: no lowering rule applies to these functions of 'sort', so numpy "
+        "computes them: fused_sort\n"
+    )
+    found = {path.name: path.read_bytes() for path in (folder / "libs").iterdir()}
+    assert sorted(found) == ["model.so", "relus.so", "sort.so"]
+    for file in several[1:4]:
+        parpass("build", file, "-o", "alone.so", "-j0", "--no-cache")
+        name = f"{Path(file).stem}.so"
+        assert found[name] == (folder / "alone.so").read_bytes()
+    result = parpass(*several, "-q", "--no-cache", "--explain-speed", "--report=r.html")
+    assert result.exit_code == 0
+    assert "Computed by numpy: 'fused_sort" in result.stderr
+    assert "FuseNetwork" in (folder / "r.html").read_text()
+    for name, content in found.items():
+        assert (folder / "libs" / name).read_bytes() == content
+
+
+def test_of_several_networks_none_is_written_if_one_fails(
+    folder: Path, several: tuple[str, ...]
+):
+    kind = "%c: bool, %x: float32"
+    (folder / "sort.relay").write_text(
+        f"def @main({kind}) {{ if (%c) {{ %x }} else {{ exp(%x) }} }}"
+    )
+    found = [parpass(*several, f"-j{jobs}", "-q", "--no-cache") for jobs in (0, 2)]
+    for result in found:
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "Error: CodeGenError: expected calls" in result.stderr
+        assert "in network 'sort'" in result.stderr
+        assert not [*(folder / "libs").iterdir()]
+    assert found[0].stderr == found[1].stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--header=x.h",), "--header is for one INPUT, got 3"),
+        (("--emit-map=x.json",), "--emit-map is for one INPUT, got 3"),
+        (
+            ("-o", "none"),
+            "expected a folder for 3 libraries, got 'none', which is none",
+        ),
+        (("./relus.onnx",), "'relus.onnx' and 'relus.onnx' would be one file"),
+        (("--report=libs/sort.so",), "-o, for sort.relay also writes to 'libs/sort.so"),
+        (("-", "-"), "expected '-' at most once"),
+        (("other.relay",), "other.relay: expected a Relay program with a function 'ma"),
+    ],
+)
+def test_what_several_networks_cannot_have_is_told_before_anything_is_built(
+    folder: Path, several: tuple[str, ...], more: tuple[str, ...], told: str
+):
+    (folder / "other.relay").write_text("def @f(%x: float32) { exp(%x) }")
+    result = parpass(*several, *more)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+    assert not [*(folder / "libs").iterdir()]
+
+
+_WAITS = """\
+import os
+import time
+from parpass.relay.backend.lowering import register_injective
+
+@register_injective("exp")
+def waits(call, at):
+    with open("begun", "w") as pipe:
+        pipe.write(str(os.getppid()))
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_between_kernels_of_several_networks_leaves_nothing(
+    folder: Path, several: tuple[str, ...]
+):
+    (folder / "rules.py").write_text(_WAITS)
+    os.mkfifo(folder / "begun")
+    pooled = [f"--config={key}={value}" for key, value in POOLED.items()]
+    words = [sys.executable, "-m", "parpass", *several, "-q", "-j2", "--load=rules.py"]
+    with subprocess.Popen(
+        [*words, *pooled], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            # The worker's parent, once it lowers the kernel.
+            coordinator = int((folder / "begun").read_text())
+            assert folders(coordinator)
+            process.send_signal(signal.SIGINT)
+            ended = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, *ended) == (130, b"", b"")
+    assert not [*(folder / "libs").iterdir()]
+    assert not folders(coordinator)
 
 
 def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
@@ -259,9 +380,9 @@ def test_open_shapes_of_programs_are_named_together(folder: Path):
     result = parpass("build", "net.relay", "-o", "net.so")
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: expected known shapes for the graph executor, got open ones of the "
-        "parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; write "
-        "them into the program, or use 'parpass run', which takes the shapes of "
+        "Error: net.relay: expected known shapes for the graph executor, got open ones "
+        "of the parameters 'x' of Tensor[(?,), int8], 'y' of Tensor[(?, 2), int8]; "
+        "write them into the program, or use 'parpass run', which takes the shapes of "
         "--input\n"
     )
 

@@ -94,11 +94,11 @@ def built(
 ) -> Module:
     """Return a lowered network as a library; unless it is said how, made here."""
     here = Target("llvm").resolved()
-    runs = library_runs(mod, here, store=store, executor=executor)
+    runs = library_runs({"main": mod}, here, store=store, executor=executor)
     made: Any = None
     while True:
         try:
             wanted = runs.send(made)
         except StopIteration as end:
-            return Module(end.value)
+            return Module(end.value["main"])
         made = run(wanted.mod, wanted.pipeline) if run else wanted.pipeline(wanted.mod)
