@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for at, (op, given, made) in enumerate(steps)
     ]
     model = graph_model(nodes, {"x": image}, ["b"]).SerializeToString()
-    for name in ("model", "resnet50", "vgg19"):
+    for name in ("model", "resnet50", "squeezenet", "vgg19"):
         (tmp_path / f"{name}.onnx").write_bytes(model)
     for name in ("image", "photo"):
         np.save(f"{name}.npy", image)

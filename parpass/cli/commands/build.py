@@ -112,7 +112,7 @@ def build(given: BuildOptions) -> None:
     Example:
       parpass build model.onnx -o net.so -j 4
       parpass run net.so --input x=image.npy
-      parpass build resnet50.onnx squeezenet.onnx -o libraries/
+      parpass build resnet50.onnx squeezenet.onnx -o .
     """  # noqa: D301 -- backslash b keeps click from filling the paragraph
     from parpass.cli.files.writing import write_text
     from parpass.cli.operations.executors import function_cache, opening_runner
@@ -217,8 +217,8 @@ def _outputs(given: BuildOptions) -> dict[str, str]:
             )
     if not os.path.isdir(given.output):
         raise click.BadParameter(
-            f"expected a folder for {len(given.files)} libraries, got "
-            f"'{given.output}', which is none",
+            f"expected a folder that exists for {len(given.files)} libraries, got "
+            f"'{given.output}'",
             param_hint="'-o'",
         )
     named: dict[str, Path] = {}

@@ -199,7 +199,7 @@ def test_of_several_networks_none_is_written_if_one_fails(
         (("--emit-map=x.json",), "--emit-map is for one INPUT, got 3"),
         (
             ("-o", "none"),
-            "expected a folder for 3 libraries, got 'none', which is none",
+            "expected a folder that exists for 3 libraries, got 'none'",
         ),
         (("./relus.onnx",), "'relus.onnx' and 'relus.onnx' would be one file"),
         (("--report=libs/sort.so",), "-o, for sort.relay also writes to 'libs/sort.so"),
