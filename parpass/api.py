@@ -44,6 +44,7 @@ ModT = TypeVar("ModT")
 
 _SESSION_MODULE = "parpass.runner.driver.session"
 _RECORDER_MODULE = "parpass.report.run_recorder"
+_BACKENDS_MODULE = "parpass.runner.driver.task_backends"
 _REUSABLE_MODULE = "parpass.runner.pool.reusable"
 
 
@@ -279,7 +280,7 @@ class Runner(WatchedRuns):
         )
         with folding_tracebacks, warn_at_call_site():
             if self._session is None:
-                await _in_thread(self._load_session)
+                await _in_thread(self._load_for_event_loop)
             session = self._load_session()
             observers = self.observers(began, report, progress)
             request = RunRequest(mod, pipeline, options, observers)
@@ -338,6 +339,12 @@ class Runner(WatchedRuns):
                 self._session = session
                 weakref.finalize(self, session.close_nowait).atexit = False
             return cast("Session", session)
+
+    def _load_for_event_loop(self) -> None:
+        """Load what a run needs under an event loop, which other tasks wait for."""
+        self._load_session()
+        with forks_wait():
+            load_module(_BACKENDS_MODULE)  # under asyncio it loads trio
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ a serial one, as far as there is a core to start them on.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import deque
 from concurrent.futures import Future
@@ -24,7 +25,7 @@ from parpass.fork_safety import forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
-from parpass.runner.placement import Placement, PlacementPolicy
+from parpass.runner.placement import Placement, PlacementPolicy, SpeedupModel
 from parpass.transform import ModuleAdapter
 from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
@@ -58,7 +59,7 @@ class StopCriterion:
     ) -> None:
         self._functions = functions
         self._overhead = policy.dispatch_overhead(functions)
-        self._speedup = policy.speedup()
+        self._policy = policy
         self._store = store
         self._adapter: ModuleAdapter = store.adapter
         self._size = 0
@@ -92,6 +93,11 @@ class StopCriterion:
                 return False
         self.nodes += self._size
         return True
+
+    @functools.cached_property
+    def _speedup(self) -> SpeedupModel:
+        # Asked for by the thread that runs passes: it imports loky to count cores.
+        return self._policy.speedup()
 
     def seconds(self) -> float:
         """Return the seconds since the first function."""

@@ -68,6 +68,7 @@ class StageExecutor:
         self._local = LocalStageExecutor(state)
         self._policy = state.policy  # None from a fallback of the run on
         self._why_no_policy = PlacementReason.NO_WORKERS
+        self._remote: RemoteStageExecutor | None = None  # until a stage is sent
         self.quarantined: dict[tuple[str, int], Verdict] = {}
 
     def begin(self, command: RunStage) -> StageResult | Suspended:
@@ -208,9 +209,11 @@ class StageExecutor:
             FallbackError: Workers cannot run it, or some of its passes.
         """
         state = self._state
-        with timing(state.observers, Activity.LOADING):
-            remote = _remote_executor(state)
-        sent = await remote.run(stage, policy.executor, taken_back_at)
+        if self._remote is None:
+            with timing(state.observers, Activity.LOADING):
+                load = state.backend.call_shielded
+                self._remote = await load(_remote_executor, state)
+        sent = await self._remote.run(stage, policy.executor, taken_back_at)
         if sent.is_reclaimed:
             await self._local.run_rest(stage, PlacementReason.WORKERS_SLOWER)
         else:

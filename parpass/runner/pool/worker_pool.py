@@ -235,8 +235,6 @@ class Pool(Executor):
         queued = QueuedJob(encode_call(run, job), Future(), seconds, owner=owner)
         with self.lock:
             self._check_open()
-            if not any(one.current for one in self.handles):  # a stage begins
-                self._retire_outdated()
             self._enqueue(queued)
         return queued.answer
 

@@ -182,3 +182,47 @@ def test_a_run_that_needs_no_workers_loads_no_event_loop_nor_what_few_ask_for():
         check=True,
     )
     assert ran.stdout == "[]\n"
+
+
+FIRST_AWAIT = """
+import sys
+import threading
+import {library}
+import parpass
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import program
+from tests.support.toy.passes import Add
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if threading.current_thread() is threading.main_thread():
+            by_the_loop.append(name)
+
+by_the_loop = []
+mod = program(*range(30))
+with parpass.open_runner(workers=2) as runner:
+    sys.meta_path.insert(0, Finder())
+    with pooled():
+        assert {library}.run({call}) == Add(3)(mod)
+print(by_the_loop)
+assert "loky" in sys.modules
+"""
+CALLS = {
+    "asyncio": "runner.run(mod, [Add(1), Add(2)])",
+    "trio": "runner.run, mod, [Add(1), Add(2)]",
+}
+
+
+@pytest.mark.parametrize("library", CALLS)
+def test_the_thread_of_the_event_loop_imports_nothing_on_the_first_await(
+    library: str,
+):
+    program = FIRST_AWAIT.format(library=library, call=CALLS[library])
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        text=True,
+        capture_output=True,
+        timeout=200,
+        check=True,
+    )
+    assert ran.stdout == "[]\n"
