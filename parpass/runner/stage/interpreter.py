@@ -54,7 +54,12 @@ from parpass.transform.budget import (
 )
 from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
-from parpass.transform.capture.recorder import Recorder, recording
+from parpass.transform.capture.recorder import (
+    Recorder,
+    recording,
+    start_recording,
+    stop_recording,
+)
 from parpass.transform.config import OnFailure, optimizations_in
 from parpass.transform.function_copies import OwnCopies, is_value
 from parpass.transform.plan.commands import describe_location
@@ -156,53 +161,72 @@ class StageInterpreter:
         return self.cutoff.steps_on(self._index[name])
 
     def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
-        while self.step(cursor):
-            pass
+        with capturing(cursor.emissions) as cursor.emissions:
+            while self._step(cursor, cursor.emissions):
+                pass
         return cursor.outcome
 
     def step(self, cursor: FunctionCursor) -> bool:
         """Run the next step on a function; return False if there is none to run."""
+        with capturing(cursor.emissions) as cursor.emissions:
+            return self._step(cursor, cursor.emissions)
+
+    # A tiny function takes a pass some microseconds, so this asks for little that is
+    # seldom there.
+
+    def _step(self, cursor: FunctionCursor, emissions: EmissionBuffer) -> bool:
         name, outcome = cursor.name, cursor.outcome
-        self._update_cutoff(name, outcome)
-        at = len(outcome.seconds)
-        if at >= self.steps_on(name):
+        index, at = self._index[name], len(outcome.seconds)
+        if at >= self.cutoff.steps_on(index):
             return False
         self._dependencies = {*outcome.dependencies, *outcome.reads}
         if self._records_results:  # which other functions do not depend on
             self._dependencies.difference_update(_results_in(outcome))
-        with capturing(cursor.emissions) as cursor.emissions:
-            if not at:
-                cursor.original = outcome.function = self._load(name)
-            began = time.perf_counter()
-            if self._slot is not None:
-                self._slot.write(self._index[name], at)
-            about = self.module_before(at), self._steps[at].info.name, self._analyses
-            recorder = Recorder(*about)
-            with recording(recorder):
-                try:
-                    self._put(outcome, self._apply(at, name, outcome.function))
-                except AbandonedError:
-                    raise
-                except BaseException as error:
-                    if self._slot is None and isinstance(error, KeyboardInterrupt):
-                        # The user interrupts the process of the caller.
-                        add_note(error, describe_location(about[1], name))
-                        raise
-                    outcome.failure = error
-            outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-            diagnostics, counted = recorder.diagnostics, recorder.counted
-            emitted, remarks = cursor.emissions.take(), recorder.remarks
-            changes = recorder.changes
-        if diagnostics or counted or emitted or remarks or changes:
-            outcome.effects = {
-                **outcome.effects,
-                at: Effects(diagnostics, counted, emitted, remarks, changes),
-            }
+        if not at:
+            cursor.original = outcome.function = self._load(name)
+        began = time.perf_counter()
+        if self._slot is not None:
+            self._slot.write(index, at)
+        pass_name = self._steps[at].info.name
+        recorder = Recorder(self.module_before(at), pass_name, self._analyses)
+        self._run(at, name, outcome, recorder)
+        outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
+        emitted = emissions.take()
+        if emitted or not recorder.is_empty:
+            effects = Effects(
+                recorder.diagnostics,
+                recorder.counted,
+                emitted,
+                recorder.remarks,
+                recorder.changes,
+            )
+            outcome.effects = {**outcome.effects, at: effects}
         self._put_dependencies(outcome)
-        self._update_cutoff(name, outcome)
+        cutoff = outcome.cutoff(index)
+        if cutoff is not None:
+            self.cutoff = min(self.cutoff, cutoff)
         if len(self._analyses):
             self._drop_unused_analyses(name, outcome)
         return True
+
+    def _run(
+        self, at: int, name: str, outcome: FunctionOutcome, recorder: Recorder
+    ) -> None:
+        before, token = outcome.function, start_recording(recorder)
+        try:
+            after = self._apply(at, name, before)
+            if after is not before:
+                self._put(outcome, before, after)
+        except AbandonedError:
+            raise
+        except BaseException as error:
+            if self._slot is None and isinstance(error, KeyboardInterrupt):
+                # The user interrupts the process of the caller.
+                add_note(error, describe_location(self._steps[at].info.name, name))
+                raise
+            outcome.failure = error
+        finally:
+            stop_recording(token)
 
     def _drop_unused_analyses(self, name: str, outcome: FunctionOutcome) -> None:
         is_done = outcome.failure is not None
@@ -245,16 +269,11 @@ class StageInterpreter:
             self._digests = ContentDigests(self.adapter, self._module)
         return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
 
-    def _update_cutoff(self, name: str, outcome: FunctionOutcome) -> None:
-        cutoff = outcome.cutoff(self._index[name])
-        if cutoff is not None:
-            self.cutoff = min(self.cutoff, cutoff)
-
-    def _put(self, outcome: FunctionOutcome, after: Any) -> None:
-        before, outcome.function = outcome.function, after
-        if after is not before and self._records_results:
+    def _put(self, outcome: FunctionOutcome, before: Any, after: Any) -> None:
+        outcome.function = after
+        if self._records_results:
             self._undigested = after
-        if after is not before and not outcome.signature_changed:
+        if not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
 
@@ -404,7 +423,8 @@ class StageInterpreter:
         if not transfers_ownership:
             self._versions[key] = function  # the pass may read it from the module
         module, functions = self._view(at)
-        self._dependencies |= functions.reads.dependencies
+        if functions.reads.dependencies:
+            self._dependencies |= functions.reads.dependencies
         outer, self._running_on = self._running_on, name
         try:
             return transform_function(
