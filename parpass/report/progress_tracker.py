@@ -13,16 +13,18 @@ import contextvars
 import functools
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
-from parpass.errors import ProgressWarning
+from parpass.errors import ArgumentError, ProgressWarning
 from parpass.errors.warning import warn
 from parpass.report.progress import Progress, ProgressCallback, WorkerActivity
+from parpass.report.progress_text import ProgressLines
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.runner.observers import Post, RunObserver
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.passes import Pass, step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
@@ -32,6 +34,23 @@ _SLOW_SECONDS = 3.0  # that a function takes at least to be called slow
 _SLOW_FACTOR = 10  # of the median, likewise
 _MAX_SAMPLES = 999  # times of functions, of which the median is taken
 _NANOSECONDS = 1e9
+
+
+def progress_observers(
+    callback: Callable[[Progress], object] | Literal[True],
+) -> Sequence[RunObserver]:
+    """Return what tells a callback how far a run is: nothing inside of a pass.
+
+    Raises:
+        ArgumentError: It cannot be called.
+    """
+    callback = ProgressLines() if callback is True else callback
+    if not callable(callback):
+        raise ArgumentError(
+            "expected True, or a function that takes a Progress, for progress, got "
+            f"{callback!r}"
+        )
+    return () if inside_function_pass() else (ProgressTracker(callback),)
 
 
 class _Here(NamedTuple):
