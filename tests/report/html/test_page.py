@@ -223,6 +223,8 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     page.click("a:text-is('m:7')")
     arrived(opened, "kernels")
     assert page.locator("tbody tr").count() == 1
+    page.press("#search", "Enter")
+    arrived(opened, "kernel/f3")
 
 
 def test_a_graph_has_a_box_for_each_operator_and_one_for_a_function_inside(
