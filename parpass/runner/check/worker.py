@@ -206,8 +206,7 @@ class _PassRunner:
             report, made = self._report(name, functions[name], view)
         report.changed = _first_change(before, fingerprints(step))
         if report.changed is None:
-            given = functions.made, self._encoded, functions.mod
-            found = changed_in_place(adapter, *given)
+            found = functions.changed()
             if found is not None:
                 report.changed = f"changed function '{found[0]}' of its input in place"
             elif adapter.encode_shell(view) != rest:
@@ -283,7 +282,6 @@ class _Functions(Mapping[str, Any]):
     it from pass to pass.
 
     Attributes:
-        mod: The module without functions, of which they are members.
         made: Those that were accessed.
     """
 
@@ -294,13 +292,13 @@ class _Functions(Mapping[str, Any]):
         encoded: Mapping[str, bytes],
         known: Mapping[str, Any],
     ) -> None:
-        self._adapter, self._encoded, self._known = adapter, encoded, known
-        self.mod = mod
+        self._adapter, self._mod = adapter, mod
+        self._encoded, self._known = encoded, known
         self.made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.made:
-            given = self._adapter.decode_function(self._encoded[name], (), self.mod)
+            given = self._adapter.decode_function(self._encoded[name], (), self._mod)
             is_known = name in self._known and self._is_same(self._known[name], given)
             self.made[name] = self._known[name] if is_known else given
         return self.made[name]
@@ -316,6 +314,10 @@ class _Functions(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._encoded)
+
+    def changed(self) -> tuple[str, str] | None:
+        """Return which function was changed in place, and the difference."""
+        return changed_in_place(self._adapter, self.made, self._encoded, self._mod)
 
 
 def _first_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
