@@ -25,18 +25,16 @@ _CELL = "text-align:left;padding:.1em .8em"
 
 def preformatted(text: str) -> str:
     """Return a text as it is, in a monospaced font; a long one is cut."""
-    left_out = len(text) - _MAX_TEXT_CHARS
-    shown = f'<pre style="{_PRE}">{escape(text[:_MAX_TEXT_CHARS])}</pre>'
-    return shown + (_note(f"{left_out:,} more characters") if left_out > 0 else "")
+    shown, left_out = _cut(text)
+    return f'<pre style="{_PRE}">{escape(shown)}</pre>{_note(left_out)}'
 
 
 def coloured_diff(title: str, diff: str) -> str:
     """Return a unified diff below a title, its lines in colours; a long one is cut."""
-    left_out = len(diff) - _MAX_TEXT_CHARS
-    lines = "".join(map(_diff_line, diff[:_MAX_TEXT_CHARS].split("\n")))
-    note = _note(f"{left_out:,} more characters") if left_out > 0 else ""
-    shown = f'<pre style="{_PRE}">{lines}</pre>'
-    return f"<div><b>{escape(title)}</b>{shown}{note}</div>"
+    shown, left_out = _cut(diff)
+    lines = "".join(map(_diff_line, shown.split("\n")))
+    pre = f'<pre style="{_PRE}">{lines}</pre>'
+    return f"<div><b>{escape(title)}</b>{pre}{_note(left_out)}</div>"
 
 
 def _diff_line(line: str) -> str:
@@ -95,9 +93,9 @@ def mime_bundle(text: str, html: str) -> dict[str, str]:
     It is for objects whose `repr` is no text to read: where no HTML is shown, the text
     is.
     """
-    left_out = len(text) - _MAX_TEXT_CHARS
-    note = f"\n... {left_out:,} more characters" if left_out > 0 else ""
-    return {"text/plain": text[:_MAX_TEXT_CHARS] + note, "text/html": html}
+    shown, left_out = _cut(text)
+    note = f"\n... {left_out}" if left_out else ""
+    return {"text/plain": shown + note, "text/html": html}
 
 
 def progress_bar(text: str, done: int, whole: int, below: Iterable[str] = ()) -> str:
@@ -108,5 +106,12 @@ def progress_bar(text: str, done: int, whole: int, below: Iterable[str] = ()) ->
     return "".join(f'<div style="{style}">{line}</div>' for line in lines)
 
 
+def _cut(text: str) -> tuple[str, str]:
+    """Return the start of a text, and how much is left out; empty if nothing is."""
+    left_out = len(text) - _MAX_TEXT_CHARS
+    note = f"{left_out:,} more characters" if left_out > 0 else ""
+    return text[:_MAX_TEXT_CHARS], note
+
+
 def _note(text: str) -> str:
-    return f"<div><i>{escape(text)}</i></div>"
+    return f"<div><i>{escape(text)}</i></div>" if text else ""

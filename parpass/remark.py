@@ -30,8 +30,6 @@ class RemarkKind(enum.Enum):
     ANALYSIS = "analysis"
 
 
-_KINDS = {one.value: one for one in RemarkKind}
-
 Value = str | int | float | bool | None
 
 
@@ -72,16 +70,15 @@ def remark_kind(kind: object) -> RemarkKind:
     Raises:
         ArgumentError: There is none of that name.
     """
-    if isinstance(kind, RemarkKind):
-        return kind
-    found = _KINDS.get(kind) if isinstance(kind, str) else None
-    if found is None:
-        near = did_you_mean(kind, _KINDS) if isinstance(kind, str) else ""
+    try:
+        return RemarkKind(kind)
+    except ValueError:
+        kinds = [one.value for one in RemarkKind]
+        near = did_you_mean(kind, kinds) if isinstance(kind, str) else ""
         raise ArgumentError(
             f"expected 'passed', 'missed' or 'analysis' for the kind of a remark, got "
             f"{kind!r}{near}"
-        )
-    return found
+        ) from None
 
 
 def plain_value(value: object) -> Value:

@@ -17,37 +17,39 @@ from parpass.transform.capture.change import FunctionChange
 from parpass.transform.pass_info import checked_names
 
 
-class PrintBeforeAll(PassInstrument):
+class _Prints(PassInstrument):
+    def __init__(self, *, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    def _print(self, text: str) -> None:
+        (sys.stdout if self._stream is None else self._stream).write(text)
+
+
+class PrintBeforeAll(_Prints):
     """Prints the module before each pass.
 
     Args:
         stream: The stream; by default `sys.stdout` at the time of printing.
     """
 
-    def __init__(self, *, stream: TextIO | None = None) -> None:
-        self._stream = stream
-
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        _print(f"Before Running Pass: {info}\n{mod}\n", self._stream)
+        self._print(f"Before Running Pass: {info}\n{mod}\n")
 
 
-class PrintAfterAll(PassInstrument):
+class PrintAfterAll(_Prints):
     """Prints the module after each pass.
 
     Args:
         stream: The stream; by default `sys.stdout` at the time of printing.
     """
 
-    def __init__(self, *, stream: TextIO | None = None) -> None:
-        self._stream = stream
-
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
-        _print(f"After Running Pass: {info}\n{mod}\n", self._stream)
+        self._print(f"After Running Pass: {info}\n{mod}\n")
 
 
-class PassPrintingInstrument(PassInstrument):
+class PassPrintingInstrument(_Prints):
     """Prints the module before some passes and after some.
 
     Args:
@@ -66,19 +68,19 @@ class PassPrintingInstrument(PassInstrument):
         *,
         stream: TextIO | None = None,
     ) -> None:
+        super().__init__(stream=stream)
         self._before = checked_names(print_before_pass_names, "print_before_pass_names")
         self._after = checked_names(print_after_pass_names, "print_after_pass_names")
-        self._stream = stream
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module if the pass is in the list."""
         if info.name in self._before:
-            _print(f"Print IR before: {info.name}\n{mod}\n\n\n", self._stream)
+            self._print(f"Print IR before: {info.name}\n{mod}\n\n\n")
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module if the pass is in the list."""
         if info.name in self._after:
-            _print(f"Print IR after: {info.name}\n{mod}\n\n\n", self._stream)
+            self._print(f"Print IR after: {info.name}\n{mod}\n\n\n")
 
 
 class PrintChanged(PassInstrument):
@@ -150,10 +152,6 @@ _COLOURS = {"/": "1", "@": "36", "-": "31", "+": "32"}  # by the first character
 def coloured_diff_line(line: str) -> str:
     colour = _COLOURS.get(line[:1])
     return line if colour is None else f"\x1b[{colour}m{line}\x1b[0m"
-
-
-def _print(text: str, stream: TextIO | None) -> None:
-    (sys.stdout if stream is None else stream).write(text)
 
 
 _FORBIDDEN_IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')

@@ -14,7 +14,8 @@ from parpass.transform import PassContext, PassInfo
 from parpass.transform.instrument_hooks import now
 
 _Key = TypeVar("_Key", str, tuple[str, str])
-# Counters by pass and function.
+# Counters by pass, and by pass and function.
+_ByPass = dict[str, Counter[str]]
 _ByBoth = dict[tuple[str, str], Counter[str]]
 
 
@@ -32,16 +33,15 @@ class PassStatisticsInstrument(PassInstrument):
     observes_ir = False
 
     def __init__(self, *, by_function: bool = False) -> None:
-        # As it was before.
-        self._seen: dict[PassContext, dict[str, Counter[str]]] = {}
-        self._by_function_seen: dict[PassContext, _ByBoth] = {}
+        # As they were before: counters by pass, and by pass and function.
+        self._seen: dict[PassContext, tuple[_ByPass, _ByBoth]] = {}
         self._by_function = by_function
 
     @property
     def totals(self) -> dict[str, Counter[str]]:
         """The counters of each pass by pass name, in the order of a serial run."""
-        totals: dict[str, Counter[str]] = {}
-        for context, before in self._seen.items():
+        totals: _ByPass = {}
+        for context, (before, _) in self._seen.items():
             _add_difference(totals, context.statistics, before)
         return totals
 
@@ -49,8 +49,9 @@ class PassStatisticsInstrument(PassInstrument):
     def function_totals(self) -> dict[tuple[str, str], Counter[str]]:
         """The counters of each pass on each function, by both names."""
         totals: _ByBoth = {}
-        for context, before in self._by_function_seen.items():
-            _add_difference(totals, _by_both_names(context), before)
+        for context, (_, before) in self._seen.items():
+            if self._by_function:
+                _add_difference(totals, _by_both_names(context), before)
         return totals
 
     def render(self) -> str:
@@ -71,14 +72,14 @@ class PassStatisticsInstrument(PassInstrument):
         del mod, info
         context = PassContext.current()
         if context not in self._seen:
-            before = {name: Counter(c) for name, c in context.statistics.items()}
-            self._seen[context] = before
             if self._by_function:
                 context.keep_function_statistics()
-                both = _by_both_names(context)
-                self._by_function_seen[context] = {
-                    key: Counter(counters) for key, counters in both.items()
-                }
+            both = _by_both_names(context)
+            self._seen[context] = _copied(context.statistics), _copied(both)
+
+
+def _copied(statistics: Mapping[_Key, Counter[str]]) -> dict[_Key, Counter[str]]:
+    return {key: Counter(counters) for key, counters in statistics.items()}
 
 
 def _add_difference(

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from parpass.diagnostic import Span
+import msgspec
+
 from parpass.remark import Remark
 
 # Of a remark that is about a module; LLVM's format wants a function.
@@ -63,13 +64,9 @@ def _json_object(remark: Remark) -> dict[str, Any]:
         "name": remark.name,
         "function": remark.function,
         "message": remark.message,
-        "span": None if span is None else _fields(span),
+        "span": None if span is None else msgspec.structs.asdict(span),
         "values": dict(remark.values),
     }
-
-
-def _fields(span: Span) -> dict[str, Any]:
-    return {name: getattr(span, name) for name in span.__struct_fields__}
 
 
 def _yaml_document(remark: Remark) -> str:

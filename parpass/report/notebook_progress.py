@@ -69,13 +69,13 @@ def _bar(stage: Progress) -> str:
 
 
 def _displayed(bundle: dict[str, str]) -> Any:
-    """Display text and HTML in a cell's output, and return what renews them."""
+    """Display text and HTML in a cell's output; return the handle that updates them."""
     # A notebook has loaded it; elsewhere it is not looked for.
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
         raise ArgumentError(
-            "progress=True needs a notebook, and this is not one; pass a function "
-            "that takes a Progress"
+            "NotebookProgress needs a notebook, and this is not one; set "
+            "progress=True, which writes lines to standard error"
         )
     # As above.
     display: Any = load_module("IPython.display").display

@@ -6,8 +6,9 @@ reads.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Literal
 
 import msgspec
@@ -111,43 +112,47 @@ def decoded_profile(content: bytes, name: str) -> Profile:
         raise ArgumentError(f"the profile '{name}' is damaged: {error}") from None
 
 
-class ProfileRecorder:
-    """Measures runs under one context.
+@contextlib.contextmanager
+def profiling(context: PassContext, *, memory: bool) -> Generator[RunProfile]:
+    """Measure the runs under a context in the block: what they count, and memory.
 
-    The context keeps the counters of functions apart from then on.
+    The times are added by `add_slices`. The context keeps the counters of functions
+    apart from then on.
     """
+    from parpass.transform.capture.memory_meter import measuring_memory
 
-    def __init__(self, context: PassContext) -> None:
-        context.keep_function_statistics()
-        self.profile = RunProfile()
-        self._context = context
-        self._before = {key: Counter(it) for key, it in context.statistics.items()}
-        self._functions_before = {
-            key: {name: Counter(it) for name, it in functions.items()}
-            for key, functions in (context.function_statistics or {}).items()
-        }
-
-    def add_slices(self, recorded: Recorded) -> None:
-        """Add the times of a track; a sink of `Tracing`."""
-        passes, functions = self.profile.passes, self.profile.functions
-        slices = recorded.ordered_slices
-        for one in slices:
-            if one.category is Category.MODULE_PASS:
-                _add_seconds(passes, one.name, one.ended - one.began)
-            elif one.category is Category.RUN:
-                self.profile.seconds += one.ended - one.began
-        for pass_name, call in function_calls(slices):
-            _add_seconds(passes, pass_name, call.ended - call.began)
-            _add_seconds(functions, call.name, call.ended - call.began)
-
-    def end(self) -> None:
-        """Take what was counted since the beginning."""
-        profile, context = self.profile, self._context
-        profile.statistics = _since(context.statistics, self._before)
-        for name, functions in (context.function_statistics or {}).items():
-            before = self._functions_before.get(name, {})
-            if counted := _since(functions, before):
+    profile = RunProfile()
+    context.keep_function_statistics()
+    before = _copied(context.statistics)
+    functions = context.function_statistics or {}
+    functions_before = {name: _copied(one) for name, one in functions.items()}
+    measuring = measuring_memory(context) if memory else contextlib.nullcontext()
+    try:
+        with measuring as profile.memory:
+            yield profile
+    finally:
+        profile.statistics = _since(context.statistics, before)
+        for name, counters in (context.function_statistics or {}).items():
+            if counted := _since(counters, functions_before.get(name, {})):
                 profile.function_statistics[name] = counted
+
+
+def add_slices(profile: RunProfile, recorded: Recorded) -> None:
+    """Add the times of a track to a profile; a sink of a `Timeline`."""
+    passes, functions = profile.passes, profile.functions
+    slices = recorded.ordered_slices
+    for one in slices:
+        if one.category is Category.MODULE_PASS:
+            _add_seconds(passes, one.name, one.ended - one.began)
+        elif one.category is Category.RUN:
+            profile.seconds += one.ended - one.began
+    for pass_name, call in function_calls(slices):
+        _add_seconds(passes, pass_name, call.ended - call.began)
+        _add_seconds(functions, call.name, call.ended - call.began)
+
+
+def _copied(statistics: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    return {name: Counter(counters) for name, counters in statistics.items()}
 
 
 def _add_seconds(seconds: dict[str, float], name: str, more: float) -> None:

@@ -13,16 +13,18 @@ import contextvars
 import functools
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
-from parpass.errors import ProgressWarning
+from parpass.errors import ArgumentError, ProgressWarning
 from parpass.errors.warning import warn
 from parpass.report.progress import Progress, ProgressCallback, WorkerActivity
+from parpass.report.progress_text import ProgressLines
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult
 from parpass.runner.ipc.status_board import Phase, StatusBoard
 from parpass.runner.observers import Post, RunObserver
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.passes import Pass, step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
@@ -32,6 +34,23 @@ _SLOW_SECONDS = 3.0  # that a function takes at least to be called slow
 _SLOW_FACTOR = 10  # of the median, likewise
 _MAX_SAMPLES = 999  # times of functions, of which the median is taken
 _NANOSECONDS = 1e9
+
+
+def progress_observers(
+    callback: Callable[[Progress], object] | Literal[True],
+) -> Sequence[RunObserver]:
+    """Return what tells a callback how far a run is: nothing inside of a pass.
+
+    Raises:
+        ArgumentError: It cannot be called.
+    """
+    callback = ProgressLines() if callback is True else callback
+    if not callable(callback):
+        raise ArgumentError(
+            "expected True, or a function that takes a Progress, for progress, got "
+            f"{callback!r}"
+        )
+    return () if inside_function_pass() else (ProgressTracker(callback),)
 
 
 class _Here(NamedTuple):
@@ -45,7 +64,7 @@ class _Here(NamedTuple):
 class _Stage:
     """One stage: written by the run, read by the thread of the tracker.
 
-    `outcomes` is None for a pass in this process.
+    `outcomes` is None for a pass in this process; `number` is 0 before the first stage.
     """
 
     def __init__(
@@ -161,8 +180,8 @@ class ProgressTracker(RunObserver):
         self._context = contextvars.copy_context()
         self._post: Post | None = None
         self._walk: tuple[Sequence[str], Sequence[str]] | None = None
-        self._stage: _Stage | None = None
         self._number = 0
+        self._stage = _Stage(0, (), ())
         self._is_pending = self._has_ended = False
         self._error: Exception | None = None
         self._stopped = threading.Event()
@@ -173,7 +192,7 @@ class ProgressTracker(RunObserver):
 
     def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
         """Note the passes, each of which is a stage."""
-        self._walk, self._stage = (step_names(steps), names), None
+        self._walk, self._stage = (step_names(steps), names), _Stage(0, (), ())
 
     def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
         self._walk = None
@@ -186,18 +205,17 @@ class ProgressTracker(RunObserver):
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
         stage = self._stage
-        if self._walk is not None and (function == 0 or stage is None):
+        if self._walk is not None and (function == 0 or not stage.number):
             passes, names = self._walk
             stage = self._next([passes[step]], names)
-        if stage is not None:
-            stage.own_done = function
-            stage.enter(stage.names[function], outcome)
+        stage.own_done = function
+        stage.enter(stage.names[function], outcome)
 
     def function_ended(
         self, step: int, function: int, outcome: FunctionOutcome | None
     ) -> None:
         stage = self._stage
-        if stage is None or stage.here is None:
+        if stage.here is None:
             return
         seconds = (time.monotonic_ns() - stage.here.since) / _NANOSECONDS
         if outcome is not None:
@@ -205,26 +223,23 @@ class ProgressTracker(RunObserver):
         stage.finish(stage.names[function], seconds)
 
     def board_opened(self, board: StatusBoard) -> None:
-        if self._stage is not None:
-            self._stage.here, self._stage.board = None, board
+        self._stage.here, self._stage.board = None, board
 
     def job_returned(self, size: int, result: JobResult) -> None:
-        if self._stage is not None:
-            for function, outcome in result.outcomes.items():
-                self._stage.finish(self._stage.names[function], sum(outcome.seconds))
+        stage = self._stage
+        for function, outcome in result.outcomes.items():
+            stage.finish(stage.names[function], sum(outcome.seconds))
 
     def stage_returned(self, starting: float) -> None:
-        if self._stage is not None:
-            self._stage.board = None
+        self._stage.board = None
 
     def stage_ended(
         self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
     ) -> None:
         stage = self._stage
-        if stage is not None:
-            stage.here = None
-            is_whole = not (records and ends_stage(records[-1]))
-            stage.own_done = len(stage.names) if is_whole else stage.own_done
+        stage.here = None
+        if not (records and ends_stage(records[-1])):
+            stage.own_done = len(stage.names)
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
         """Tell the callback for the last time; called where the caller waits."""
@@ -232,9 +247,8 @@ class ProgressTracker(RunObserver):
         if self._post is None and self._thread is not None:
             self._thread.join()
         self._has_ended = True
-        stage = self._stage
-        if stage is not None:
-            self._call(stage.progress(is_last=True))
+        if self._stage.number:
+            self._call(self._stage.progress(is_last=True))
         if self._error is not None:
             error, self._error = self._error, None
             warn(
@@ -264,7 +278,7 @@ class ProgressTracker(RunObserver):
     def _tell_regularly(self) -> None:
         while not self._stopped.wait(_INTERVAL_SECONDS):
             stage = self._stage
-            if stage is None or self._is_pending:
+            if not stage.number or self._is_pending:
                 continue
             progress = stage.progress(is_last=False)
             if self._post is None:

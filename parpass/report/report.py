@@ -123,10 +123,8 @@ class RunReport(RunFigures, frozen=True, kw_only=True):
         """The numbers of stages, jobs, functions and bytes, in one line."""
         cached = ""
         if self.cache is not None:
-            found, all_of = (
-                self.cache.recalled,
-                self.cache.recalled + self.cache.computed,
-            )
+            found = self.cache.recalled
+            all_of = found + self.cache.computed
             cached = f"; {found:,} of {count_text(all_of, 'function')} from the cache"
         return (
             f"{count_text(self.stages, 'stage')}, {count_text(self.jobs, 'job')}, "

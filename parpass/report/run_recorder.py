@@ -1,4 +1,4 @@
-"""The recorder of a run: notes its times and counts; `report_of` adds them up.
+"""The recorder of a run: notes its times and counts, and makes its report of them.
 
 The clock is read around whole stages, jobs, module passes and hooks, never around one
 function, so the cost of it is not measurable.
@@ -29,8 +29,6 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform.passes import step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
-
-_INSTRUMENTS = (Activity.INSTRUMENT, Activity.READING_INSTRUMENT)
 
 
 class StageInWorkers:
@@ -77,66 +75,110 @@ class StageInWorkers:
 
 
 class RunRecorder(RunObserver):
-    """Notes the times and counts of one run.
+    """Notes the times and counts of one run, of which `report` makes a report.
 
     Noting is an append or a sum; what a report takes besides is computed by it.
 
     Args:
         began: The start of the run, by `time.perf_counter()`.
+        ended: Called with this at its end.
 
     Attributes:
-        workers: How many workers might be used.
-        seconds: The time of the run.
         stages: The records of the passes of each stage.
-        spans: What this process did when.
         sent: The figures of each stage that workers ran.
-        unsendable: The passes that cannot be pickled, and why.
-        cache: What a function cache gave; None in a run without one.
-        copying: The seconds spent on copies of functions in this process.
-        starting_here: The seconds of starting workers in the time of passes here.
-        longest_path: The sum of the longest function of each stage.
     """
 
-    workers = 0
-    seconds = beforehand = copying = 0.0
-    starting_here = longest_path = 0.0
-    cache: CacheFigures | None = None
-    unsendable: Mapping[str, str] = MappingProxyType({})
     sent: Sequence[StageFigures] = ()
+    _workers = 0
+    _seconds = _beforehand = _copying = 0.0
+    _starting_here = 0.0  # of the time of passes here, for the start of workers
+    _longest_path = 0.0
+    _cache: CacheFigures | None = None
+    _unsendable: Mapping[str, str] = MappingProxyType({})
     _names: Sequence[str] = ()  # of the functions whose time is known
     _seconds_of: Sequence[float] = ()  # of each of these functions
     _stage: StageInWorkers
 
-    def __init__(self, began: float) -> None:
-        self._began = began
-        self.spans: list[Span] = []
+    def __init__(
+        self, began: float, ended: Callable[[RunRecorder], object] | None = None
+    ) -> None:
+        self._began, self._ended = began, ended
+        self._spans: list[Span] = []
         self.stages: list[Sequence[StepRecord]] = []
 
-    @property
-    def largest_function(self) -> tuple[str | None, float]:
-        """The function with the longest time of passes, and that time."""
+    def report(self) -> RunReport:
+        """Return the report of the run, which is over."""
+        here = self._seconds_by_name(Activity.HERE)
+        if self._starting_here:
+            here[PlacementReason.STARTING] -= self._starting_here
+        loading = sum(self._seconds_by_name(Activity.LOADING).values())
+        in_workers = sum([one.in_workers for one in self.sent])
+        timed = sum([one.seconds for one in self._spans]) + in_workers
+        largest, largest_seconds = self._largest_function()
+        reading = self._seconds_by_name(Activity.READING_INSTRUMENT)
+        figures = _sums(self.sent)
+        figures["copying"] += self._copying
+        return RunReport(
+            **figures,
+            seconds=self._seconds,
+            beforehand=self._beforehand,
+            loading=loading + self._starting_here,
+            workers=self._workers,
+            module_passes=self._seconds_by_name(Activity.MODULE_PASS),
+            instruments=self._seconds_by_name(
+                Activity.INSTRUMENT, Activity.READING_INSTRUMENT
+            ),
+            here=here,
+            looking=sum(self._seconds_by_name(Activity.LOOKING).values()),
+            rest=max(0.0, self._seconds - timed - self._beforehand),
+            passes=_pass_seconds(self.stages),
+            largest_function=largest,
+            largest_function_seconds=largest_seconds,
+            longest_path=self._longest_path,
+            stages=len(self.stages),
+            unsendable=dict(self._unsendable),
+            observers=tuple(reading),
+            cache=self._cache,
+            stages_in_workers=self.sent,
+        )
+
+    def _seconds_by_name(self, *activities: Activity) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for span in self._spans:
+            if span.activity in activities:
+                name = str(span.name)
+                found[name] = found.get(name, 0.0) + span.seconds
+        return found
+
+    def _largest_function(self) -> tuple[str | None, float]:
+        """Return the function with the longest time of passes, and that time."""
         most = max(self._seconds_of, default=0.0)
         name = self._names[self._seconds_of.index(most)] if self._names else None
         return name, most
 
     def run_began(self, workers: int, post: object) -> None:
-        del post
-        self.workers = workers
-        self.beforehand = time.perf_counter() - self._began
+        self._workers = workers
+        self._beforehand = time.perf_counter() - self._began
 
     def run_ended(self, error: BaseException | None, copying: float) -> None:
-        del error
-        self.copying = copying
-        self.seconds = time.perf_counter() - self._began
+        self._copying = copying
+        self._seconds = time.perf_counter() - self._began
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Hand over what was noted of the run, whose time is over."""
+        # Not kept: it is the runner's, and a run may outlive a runner that is dropped.
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(self)
 
     def span_ended(self, span: Span) -> None:
-        """Note the time; of a stage in workers it is that stage's."""
         if span.activity is Activity.ENCODING:
             self._stage.sums["encoding"] += span.seconds
         elif span.activity is Activity.DECODING:
             self._stage.sums["decoding"] += span.seconds
         else:
-            self.spans.append(span)
+            self._spans.append(span)
 
     def stage_ended(
         self, records: Sequence[StepRecord], outcomes: StageOutcomes | None
@@ -153,7 +195,7 @@ class RunRecorder(RunObserver):
             self._add_functions(outcomes)
 
     def _add_functions(self, outcomes: StageOutcomes) -> None:
-        self.longest_path += max(outcomes.seconds, default=0.0)
+        self._longest_path += max(outcomes.seconds, default=0.0)
         if self._names != outcomes.names:  # a module pass added or removed some
             known = dict(zip(self._names, self._seconds_of, strict=True))
             before = [known.pop(name, 0.0) for name in outcomes.names]
@@ -165,23 +207,19 @@ class RunRecorder(RunObserver):
         self._seconds_of = sums
 
     def workers_started(self, seconds: float) -> None:
-        """Note the part of the last span that no pass took."""
-        self.starting_here += seconds
+        self._starting_here += seconds
 
     def stage_sent(self, stage: SentStage) -> None:
         self._stage = StageInWorkers(stage)
 
     def bytes_sent(self, size: int) -> None:
-        """Note the bytes."""
         self._stage.sums["bytes_sent"] += size
 
     def job_sent(self, size: int) -> None:
-        """Note the bytes, and that a worker has something to do."""
         self._stage.sums["bytes_sent"] += size
         self._stage.job_sent(time.perf_counter())
 
     def job_returned(self, size: int, result: JobResult) -> None:
-        """Note the bytes, and the times of the job."""
         self._stage.job_returned(time.perf_counter())
         sums, times = self._stage.sums, result.times
         sums["jobs"] += 1
@@ -202,62 +240,10 @@ class RunRecorder(RunObserver):
         self.sent = [*self.sent, figures]
 
     def pass_unsendable(self, pass_name: str, reason: str) -> None:
-        self.unsendable = {**self.unsendable, pass_name: reason}
+        self._unsendable = {**self._unsendable, pass_name: reason}
 
     def cache_used(self, figures: CacheFigures) -> None:
-        self.cache = figures
-
-
-class RunEnd(RunObserver):
-    """Calls a function when a run is over.
-
-    Args:
-        function: The function.
-    """
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function: Callable[[], object] | None = function
-
-    def run_ended(self, error: BaseException | None, copying: float) -> None:
-        # Not kept: it is the runner's, and a run may outlive a runner that is dropped.
-        function, self._function = self._function, None
-        if function is not None:
-            function()
-
-
-def report_of(run: RunRecorder) -> RunReport:
-    """Return the report of a run, which is over."""
-    spans = run.spans
-    in_workers = sum([one.in_workers for one in run.sent])
-    here = _by_name(spans, Activity.HERE)
-    if run.starting_here:
-        here[PlacementReason.STARTING] -= run.starting_here
-    loading = sum([one.seconds for one in spans if one.activity is Activity.LOADING])
-    timed = sum([one.seconds for one in spans]) + in_workers + run.beforehand
-    largest, largest_seconds = run.largest_function
-    figures = _sums(run.sent)
-    figures["copying"] += run.copying
-    return RunReport(
-        **figures,
-        seconds=run.seconds,
-        beforehand=run.beforehand,
-        loading=loading + run.starting_here,
-        workers=run.workers,
-        module_passes=_by_name(spans, Activity.MODULE_PASS),
-        instruments=_by_name(spans, *_INSTRUMENTS),
-        here=here,
-        looking=sum(_by_name(spans, Activity.LOOKING).values()),
-        rest=max(0.0, run.seconds - timed),
-        passes=_pass_seconds(run.stages),
-        largest_function=largest,
-        largest_function_seconds=largest_seconds,
-        longest_path=run.longest_path,
-        stages=len(run.stages),
-        unsendable=dict(run.unsendable),
-        observers=tuple(_by_name(spans, Activity.READING_INSTRUMENT)),
-        cache=run.cache,
-        stages_in_workers=run.sent,
-    )
+        self._cache = figures
 
 
 def _sums(stages: Sequence[WorkerFigures]) -> dict[str, Any]:
@@ -267,15 +253,6 @@ def _sums(stages: Sequence[WorkerFigures]) -> dict[str, Any]:
         name: sum([getattr(one, name) for one in stages], getattr(none, name))
         for name in WorkerFigures.__struct_fields__
     }
-
-
-def _by_name(spans: Sequence[Span], *activities: Activity) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for span in spans:
-        if span.activity in activities:
-            name = str(span.name)
-            found[name] = found.get(name, 0.0) + span.seconds
-    return found
 
 
 def _pass_seconds(stages: Sequence[Sequence[StepRecord]]) -> dict[str, float]:

@@ -121,73 +121,62 @@ def function_calls(slices: Iterable[Slice]) -> Iterator[tuple[str, Slice]]:
 
 
 class Timeline:
-    """Tracks by key, in the order in which they began; threads may add to them."""
+    """Records runs by track, and gives what it recorded to sinks as stages end.
 
-    def __init__(self) -> None:
-        self.tracks: list[Track] = []
-        self._by_key: dict[Hashable, Track] = {}
-        self._lock = threading.Lock()
-
-    def track(self, key: Hashable, name: str) -> Track:
-        """Return the track of a key; a new one gets the name."""
-        with self._lock:
-            found = self._by_key.get(key)
-            if found is None:
-                found = Track(len(self.tracks), name, self._lock)
-                self._by_key[key] = found
-                self.tracks.append(found)
-            return found
-
-    def has_track(self, key: Hashable) -> bool:
-        return key in self._by_key
-
-    def take(self) -> list[Recorded]:
-        """Return what was recorded since the last call, and keep it no longer."""
-        taken: list[Recorded] = []
-        with self._lock:
-            for track in self.tracks:
-                if track.slices or track.instants:
-                    taken.append(Recorded(track, track.slices, track.instants))
-                    track.slices, track.instants = [], []
-        return taken
-
-
-class Tracing:
-    """Records runs on a timeline, and gives what it recorded to sinks as stages end.
+    Several runs, in several threads, may record at once.
 
     Attributes:
-        timeline: What was recorded, and is not given to the sinks yet.
         sinks: Called with what each track recorded since the last time.
         workers: How many workers have a track.
     """
 
     def __init__(self) -> None:
-        self.timeline = Timeline()
         self.sinks: list[Callable[[Recorded], object]] = []
         self.workers = 0
+        self._tracks: dict[Hashable, Track] = {}
+        self._places: set[int] = set()  # of coordinators
         self._lock = threading.Lock()
-        self._in_use: set[int] = set()  # places of coordinators
+        self._calling_sinks = threading.Lock()
+
+    def track(self, key: Hashable, name: str) -> Track:
+        """Return the track of a key; a new one gets the name."""
+        with self._lock:
+            if key not in self._tracks:
+                self._tracks[key] = Track(len(self._tracks), name, self._lock)
+            return self._tracks[key]
+
+    def has_track(self, key: Hashable) -> bool:
+        return key in self._tracks
 
     @property
     def has_several_runs(self) -> bool:
-        return len(self._in_use) > 1
+        return len(self._places) > 1
 
     def begin_run(self) -> int:
         """Return a place for a coordinator that no run has at the moment, from 0."""
         with self._lock:
-            places = range(len(self._in_use) + 1)
-            place = next(at for at in places if at not in self._in_use)
-            self._in_use.add(place)
-        return place
+            free = set(range(len(self._places) + 1)) - self._places
+            self._places.add(min(free))
+            return min(free)
 
     def end_run(self, place: int) -> None:
         """Take back the place of a run, and give what is left of it to the sinks."""
         with self._lock:
-            self._in_use.discard(place)
+            self._places.discard(place)
         self.flush()
 
     def flush(self) -> None:
-        with self._lock:
-            for recorded in self.timeline.take():
+        with self._calling_sinks:
+            for recorded in self._take():
                 for sink in self.sinks:
                     sink(recorded)
+
+    def _take(self) -> list[Recorded]:
+        """Return what tracks have recorded, and keep it no longer."""
+        taken: list[Recorded] = []
+        with self._lock:
+            for track in self._tracks.values():
+                if track.slices or track.instants:
+                    taken.append(Recorded(track, track.slices, track.instants))
+                    track.slices, track.instants = [], []
+        return taken

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import os
 import time
 from collections.abc import Generator, Iterator
-from typing import IO, Any
 
 from parpass.errors.warning import TraceWarning, warn
 from parpass.report.timeline import Category, Recorded
@@ -49,7 +49,7 @@ _TAIL = "\n]}\n"
 
 
 class TraceFile:
-    """A trace file, which is a sink of `Tracing`; compressed if its path ends in `.gz`.
+    """A trace file, which is a sink of a `Timeline`; compressed if it ends in `.gz`.
 
     A file that cannot be written is one warning, and the runs go on.
     """
@@ -61,20 +61,17 @@ class TraceFile:
         self._colours: dict[str, str] = {}
         self._quoted: dict[str, str] = {}
         self._pid = os.getpid()
-        self._is_first = True
-        self._file: IO[bytes] | None = None
+        self._file: io.BufferedIOBase | None = None
         with self._warning_of_errors():
-            raw: Any = gzip.open if self._path.endswith(".gz") else open
-            extra = {"compresslevel": _COMPRESSION} if raw is gzip.open else {}
-            self._file = raw(self._path, "wb", **extra)
-        self._write(_HEAD)
-        self._write_event(
-            {"ph": "M", "name": "process_name", "args": {"name": "parpass"}}
-        )
+            if self._path.endswith(".gz"):
+                self._file = gzip.open(self._path, "wb", _COMPRESSION)  # noqa: SIM115 -- closed by `close`
+            else:
+                self._file = open(self._path, "wb")  # noqa: SIM115 -- likewise
+        self._write(_HEAD + self._metadata("process_name", name="parpass"))
 
     def write(self, recorded: Recorded) -> None:
         if self._file is not None:
-            self._write(",\n".join(self._lines(recorded)), joined=True)
+            self._write("".join(f",\n{line}" for line in self._lines(recorded)))
 
     def close(self) -> None:
         self._write(_TAIL)
@@ -85,66 +82,50 @@ class TraceFile:
 
     def _lines(self, recorded: Recorded) -> Iterator[str]:
         track, origin = recorded.track, self._origin
-        if track.number not in self._named:
-            self._named.add(track.number)
-            yield from self._names(track.number, track.name)
-        where = f'"pid":{self._pid},"tid":{track.number + 1}'
+        number = track.number + 1
+        if number not in self._named:
+            self._named.add(number)
+            yield self._metadata("thread_name", number, name=track.name)
+            yield self._metadata("thread_sort_index", number, sort_index=number)
+        where = f'"pid":{self._pid},"tid":{number}'
         # Nested ones after those that they are in, as readers of the format ask for.
         for name, category, began, ended, detail in recorded.ordered_slices:
-            more = self._name_colour_and_detail(name, category, detail)
+            more = self._name_and_detail(name, detail)
+            colour = self._colour(name, category)
+            if colour is not None:
+                more += f',"cname":"{colour}"'
             yield (
                 f'{{"ph":"X",{where},"ts":{(began - origin) * 1e6:.3f},'
                 f'"dur":{(ended - began) * 1e6:.3f},"cat":"{category.value}",{more}}}'
             )
-        for event in recorded.instants:
-            more = f'"name":{self._quote(event.name)}'
-            if event.detail:
-                more += f',"args":{{"detail":{json.dumps(event.detail)}}}'
-            when = (event.time - origin) * 1e6
+        for name, at, detail in recorded.instants:
+            when = (at - origin) * 1e6
+            more = self._name_and_detail(name, detail)
             yield f'{{"ph":"i","s":"t",{where},"ts":{when:.3f},{more}}}'
 
-    def _name_colour_and_detail(
-        self, name: str, category: Category, detail: str
-    ) -> str:
-        if category is Category.FUNCTION:  # most of all are
-            return f'"name":{self._quote(name)}'
-        more = f'"name":{self._quote(name)}'
-        colour = _COLOURS.get(category)
+    def _colour(self, name: str, category: Category) -> str | None:
         if category is Category.PASS or category is Category.MODULE_PASS:
             number = len(self._colours) % len(_PASS_COLOURS)
-            colour = self._colours.setdefault(name, _PASS_COLOURS[number])
-        if colour is not None:
-            more += f',"cname":"{colour}"'
-        if detail:
-            more += f',"args":{{"detail":{json.dumps(detail)}}}'
-        return more
+            return self._colours.setdefault(name, _PASS_COLOURS[number])
+        return _COLOURS.get(category)
 
-    def _names(self, number: int, name: str) -> Iterator[str]:
-        for what, args in (
-            ("thread_name", {"name": name}),
-            ("thread_sort_index", {"sort_index": number}),
-        ):
-            event = {"ph": "M", "name": what, "tid": number + 1, "args": args}
-            yield json.dumps({"pid": self._pid, **event})
-
-    def _quote(self, name: str) -> str:
-        """Return a name as JSON; of most there are many slices."""
+    def _name_and_detail(self, name: str, detail: str) -> str:
         quoted = self._quoted.get(name)
-        if quoted is None:
+        if quoted is None:  # of most names there are many slices
             quoted = self._quoted[name] = json.dumps(name)
-        return quoted
+        args = f',"args":{{"detail":{json.dumps(detail)}}}' if detail else ""
+        return f'"name":{quoted}{args}'
 
-    def _write_event(self, event: dict[str, Any]) -> None:
-        self._write(json.dumps({"pid": self._pid, **event}), joined=True)
+    def _metadata(self, what: str, number: int = 0, **args: str | int) -> str:
+        """Return an event that says something of a track, or of the process."""
+        of_track = {"tid": number} if number else {}
+        event = {"ph": "M", "name": what, "pid": self._pid, **of_track, "args": args}
+        return json.dumps(event)
 
-    def _write(self, text: str, *, joined: bool = False) -> None:
-        if self._file is None:
-            return
-        if joined and not self._is_first:
-            text = ",\n" + text
-        self._is_first = self._is_first and not joined
-        with self._warning_of_errors():
-            self._file.write(text.encode())
+    def _write(self, text: str) -> None:
+        if self._file is not None:
+            with self._warning_of_errors():
+                self._file.write(text.encode())
 
     @contextlib.contextmanager
     def _warning_of_errors(self) -> Generator[None]:

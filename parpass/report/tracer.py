@@ -8,14 +8,14 @@ takes the place of another has its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from parpass.report.figures import StageFigures
 from parpass.report.run_recorder import RunRecorder
-from parpass.report.timeline import Category, Slice, Tracing, Track
+from parpass.report.timeline import Category, Slice, Timeline, Track
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimeline
-from parpass.runner.observers import Activity, RunObserver, SentStage, Span, WorkerEnd
+from parpass.runner.observers import Activity, SentStage, Span, WorkerEnd
 from parpass.runner.stage.call_recorder import (
     DECODING,
     ENCODING,
@@ -38,47 +38,53 @@ _CATEGORIES = {
     Activity.DECODING: Category.DECODING,
 }
 _OTHER_WORK = {
-    LOADING: Slice("loading", Category.LOADING, 0.0, 0.0),
-    DECODING: Slice("decoding", Category.DECODING, 0.0, 0.0),
-    ENCODING: Slice("encoding", Category.ENCODING, 0.0, 0.0),
+    LOADING: Category.LOADING,
+    DECODING: Category.DECODING,
+    ENCODING: Category.ENCODING,
 }
 _MIN_WAIT = 1e-6  # seconds; shorter ones are not shown
 
 
-class Tracer(RunObserver):
-    """Puts one run on a timeline.
-
-    It began at `began`, by `time.perf_counter()`. Its recorder is notified before this.
-    """
+class Tracer(RunRecorder):
+    """A recorder that also puts what it notes on a timeline, and each function."""
 
     watches_functions = traces_calls = True
+    _stage_tracks: _StageTracks
 
-    def __init__(self, began: float, tracing: Tracing, recorder: RunRecorder) -> None:
-        self._began, self._tracing, self._recorder = began, tracing, recorder
+    def __init__(
+        self,
+        began: float,
+        timeline: Timeline,
+        ended: Callable[[RunRecorder], object] | None = None,
+    ) -> None:
+        super().__init__(began, ended)
+        self._timeline = timeline
         self._steps: Sequence[str] = ()  # of what runs here
-        self._names: Sequence[str] = ()
+        self._function_names: Sequence[str] = ()  # likewise
         self._calls = CallRecorder()
         self._function_began = 0.0
-        self._stage: _StageTracks | None = None
 
     def run_began(self, workers: int, post: object) -> None:
-        self._place = self._tracing.begin_run()
+        super().run_began(workers, post)
+        self._place = self._timeline.begin_run()
         self._track = self._own_track("coordinator")
 
     def _own_track(self, what: str) -> Track:
         name = what if not self._place else f"{what} of run {self._place + 1} at once"
-        return self._tracing.timeline.track((what, self._place), name)
+        return self._timeline.track((what, self._place), name)
 
-    def run_ended(self, error: BaseException | None, copying: float) -> None:
-        end, now = "succeeded", time.perf_counter()
+    def _end(self, error: BaseException | None) -> None:
+        end, now = "succeeded", self._began + self._seconds
         if error is not None:
             end = _end_by(error)
             self._track.mark(end, now, str(error))
         self._add_calls()
         self._track.add("run", Category.RUN, self._began, now, end)
-        self._tracing.end_run(self._place)
+        self._timeline.end_run(self._place)
+        super()._end(error)
 
     def span_ended(self, span: Span) -> None:
+        super().span_ended(span)
         category, name, track = _CATEGORIES.get(span.activity), span.name, self._track
         if category is None:
             return
@@ -92,13 +98,13 @@ class Tracer(RunObserver):
         track.add(name, category, span.began, span.ended)
         if span.activity is Activity.HERE:
             self._add_calls()
-            self._tracing.flush()
+            self._timeline.flush()
 
     def walk_began(self, steps: Sequence[Pass], names: Sequence[str]) -> None:
-        self._steps, self._names = step_names(steps), names
+        self._steps, self._function_names = step_names(steps), names
 
     def stage_began(self, steps: Sequence[Pass], outcomes: StageOutcomes) -> None:
-        self._steps, self._names = step_names(steps), outcomes.names
+        self._steps, self._function_names = step_names(steps), outcomes.names
 
     def function_began(
         self, step: int, function: int, outcome: FunctionOutcome | None
@@ -116,57 +122,58 @@ class Tracer(RunObserver):
     def _add_calls(self) -> None:
         """Put on the timeline what passes did here since the last time."""
         entries = decoded_calls(self._calls.encoded())
-        self._track.extend(_slices(entries, self._steps, self._names))
+        self._track.extend(_slices(entries, self._steps, self._function_names))
         self._calls = CallRecorder()
 
     def stage_sent(self, stage: SentStage) -> None:
+        super().stage_sent(stage)
         for what in ("encoding", "decoding"):
             self._own_track(what)
-        self._stage = _StageTracks(stage, self._tracing, self._track)
+        self._stage_tracks = _StageTracks(stage, self._timeline, self._track)
 
     def job_returned(self, size: int, result: JobResult) -> None:
-        """Keep what the worker did, until the end of the stage."""
-        assert self._stage is not None
+        super().job_returned(size, result)
         if result.timeline is not None:
-            self._stage.add_timeline(result.timeline)
+            self._stage_tracks.add_job(result.timeline)
 
     def worker_ended(self, end: WorkerEnd) -> None:
-        assert self._stage is not None
-        self._stage.end_worker(end)
+        super().worker_ended(end)
+        self._stage_tracks.end_worker(end)
 
     def function_retried(self, function: str) -> None:
+        super().function_retried(function)
         self.noted(f"retry of {function}")
 
     def noted(self, what: str) -> None:
         self._track.mark(what, time.perf_counter())
 
     def stage_returned(self, starting: float) -> None:
-        assert self._stage is not None
-        self._stage.end(self._recorder.sent[-1])
+        super().stage_returned(starting)
+        self._stage_tracks.end(self.sent[-1])
 
 
 class _StageTracks:
     """A stage in the workers, on their tracks and on that of the coordinator."""
 
-    def __init__(self, stage: SentStage, tracing: Tracing, own: Track) -> None:
+    def __init__(self, stage: SentStage, timeline: Timeline, own: Track) -> None:
         self._steps, self._names = step_names(stage.steps), stage.names
-        self._tracing, self._own, self._began = tracing, own, stage.began
+        self._timeline, self._own, self._began = timeline, own, stage.began
         # Since when a worker that was not seen before may have been starting.
         self._replaced = None if stage.was_warm else self._began
-        self._timelines: list[tuple[Track, JobTimeline, float]] = []
+        self._jobs: list[tuple[Track, JobTimeline, float]] = []
         self._workers: set[Track] = set()  # that had jobs, and are there
 
-    def add_timeline(self, timeline: JobTimeline) -> None:
+    def add_job(self, job: JobTimeline) -> None:
         now = time.perf_counter()
         shift = 0.0
-        if timeline.began < self._began or timeline.ended > now:
-            shift = now - timeline.ended  # the clock of another machine
-        key = timeline.host, timeline.process, timeline.thread
-        track = self._worker(key, timeline.began + shift)
-        if not self._tracing.has_several_runs:  # whose jobs there may come back later
-            self._wait_until(track, timeline.began + shift)
-        track.until = timeline.ended + shift
-        self._timelines.append((track, timeline, shift))
+        if job.began < self._began or job.ended > now:
+            shift = now - job.ended  # the clock of another machine
+        key = job.host, job.process, job.thread
+        track = self._worker(key, job.began + shift)
+        if not self._timeline.has_several_runs:  # whose jobs there may come back later
+            self._wait_until(track, job.began + shift)
+        track.until = job.ended + shift
+        self._jobs.append((track, job, shift))
 
     def end_worker(self, end: WorkerEnd) -> None:
         what, process, since, during = end
@@ -185,28 +192,25 @@ class _StageTracks:
         now = time.perf_counter()
         what = f"in the workers: {figures.counts}"
         self._own.add(figures.name, Category.STAGE, self._began, now, what)
-        if not self._tracing.has_several_runs:  # whose jobs may be under way there
+        if not self._timeline.has_several_runs:  # whose jobs may be under way there
             for track in self._workers:
                 self._wait_until(track, now)
-        for track, timeline, shift in self._timelines:
-            began, ended = timeline.began + shift, timeline.ended + shift
-            calls = decoded_calls(timeline.calls)
+        for track, job, shift in self._jobs:
+            began, ended = job.began + shift, job.ended + shift
+            calls = decoded_calls(job.calls)
             if shift:
                 calls = ((a + shift, b + shift, c, d) for a, b, c, d in calls)
             track.add("job", Category.JOB, began, ended)
             track.extend(_slices(calls, self._steps, self._names))
-        self._tracing.flush()
+        self._timeline.flush()
 
     def _worker(self, key: tuple[str, int, int], began: float) -> Track:
         """Return the track of a worker, whose first job of the stage begins then."""
-        timeline = self._tracing.timeline
+        timeline, (host, process, thread) = self._timeline, key
         is_new = not timeline.has_track(key)
-        host, process, thread = key
+        timeline.workers += is_new
         where = f"process {process}" + f" of {host}" * bool(host)
-        if is_new:
-            self._tracing.workers += 1
-        number = self._tracing.workers
-        name = f"worker {number} ({where}{', a thread' * bool(thread)})"
+        name = f"worker {timeline.workers} ({where}{', a thread' * bool(thread)})"
         track = timeline.track(key, name)
         self._workers.add(track)
         if is_new and self._replaced is not None and began > self._replaced:
@@ -230,10 +234,11 @@ def _slices(
     calls: Iterable[Call], steps: Sequence[str], names: Sequence[str]
 ) -> Iterator[Slice]:
     """Yield calls as slices: a pass on consecutive functions, and these in it."""
-    for what, group in groupby(calls, _what):
+    for what, group in groupby(calls, lambda call: call[2]):
         if what < 0:
+            category = _OTHER_WORK[what]
             for began, ended, _, _ in group:
-                yield _OTHER_WORK[what]._replace(began=began, ended=ended)
+                yield Slice(category.value, category, began, ended)
             continue
         inside = [
             Slice(names[function], Category.FUNCTION, began, ended)
@@ -242,7 +247,3 @@ def _slices(
         first, last = inside[0], inside[-1]
         yield Slice(steps[what], Category.PASS, first.began, last.ended)
         yield from inside
-
-
-def _what(call: Call) -> int:
-    return call[2]

@@ -1,6 +1,7 @@
 """The part of a runner by which its runs are watched: traces, recordings, profiles.
 
-A file of its own, as it grows with what there is to see, and the runner does not.
+A file of its own, as it grows with what there is to see, and the runner does not. It
+imports what is needed when it is needed, as it is loaded with the surface.
 """
 
 from __future__ import annotations
@@ -8,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
 
-from parpass.errors import ArgumentError
 from parpass.report.progress import PROGRESS_CALLBACK
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parpass.report.progress import Progress
     from parpass.report.report import RunReport
     from parpass.report.run_recorder import RunRecorder
-    from parpass.report.timeline import Recorded, Tracing
+    from parpass.report.timeline import Recorded, Timeline
     from parpass.runner.observers import RunObserver
     from parpass.transform import PassContext
 
@@ -29,19 +29,19 @@ class WatchedRuns:
     """Watches the runs of a runner that begin in a block.
 
     Attributes:
-        tracing: What records them; None if nothing does.
+        timeline: What they are recorded on; None if they are not.
         recordings: The recordings for pages.
     """
 
     def __init__(self) -> None:
-        self.tracing: Tracing | None = None
+        self.timeline: Timeline | None = None
         self.recordings: list[Recording] = []
         self._last: RunRecorder | None = None
 
     @property
     def last_report(self) -> RunReport | None:
         """The report of the last run that ended, failed ones included; None before."""
-        return None if self._last is None else _report_of(self._last)
+        return None if self._last is None else self._last.report()
 
     def observers(
         self,
@@ -56,29 +56,28 @@ class WatchedRuns:
             report: Called with its report at its end; see `run_pipeline`.
             progress: Called with how far it is, likewise.
         """
-        # The surface loads nothing.
-        from parpass.report.run_recorder import RunEnd, RunRecorder
+        from parpass.report.run_recorder import RunRecorder
 
-        recorder = RunRecorder(began)
-        found: list[RunObserver] = [recorder]
+        found: list[RunObserver] = []
         callback = PROGRESS_CALLBACK.get() if progress is None else progress
         if callback is not None and callback is not False:
-            found += _progress_tracker(callback)
-        if self.tracing is not None:
-            # For what is recorded alone.
-            from parpass.report.tracer import Tracer
+            from parpass.report.progress_tracker import progress_observers
 
-            found.append(Tracer(began, self.tracing, recorder))
-        # The last one, as what it calls may raise.
-        found.append(RunEnd(functools.partial(self._keep_last, report, recorder)))
-        return tuple(found)
+            found += progress_observers(callback)
+        ended = functools.partial(self._keep_last, report)
+        # The last one, as `report` may raise.
+        if self.timeline is None:
+            return (*found, RunRecorder(began, ended))
+        from parpass.report.tracer import Tracer
+
+        return (*found, Tracer(began, self.timeline, ended))
 
     def _keep_last(
-        self, report: Callable[[RunReport], object] | None, recorder: RunRecorder
+        self, report: Callable[[RunReport], object] | None, run: RunRecorder
     ) -> None:
-        self._last = recorder
+        self._last = run
         if report is not None:
-            report(_report_of(recorder))
+            report(run.report())
 
     @contextlib.contextmanager
     def trace(self, path: str | os.PathLike[str]) -> Generator[None]:
@@ -96,15 +95,13 @@ class WatchedRuns:
         Warns:
             TraceWarning: The file cannot be written; the runs are not affected.
         """
-        # For traces alone.
         from parpass.report.trace import TraceFile
 
-        file = TraceFile(path)
-        try:
-            with self.traced_to(file.write):
-                yield
-        finally:
-            file.close()
+        with (
+            contextlib.closing(TraceFile(path)) as file,
+            self.traced_to(file.write),
+        ):
+            yield
 
     @contextlib.contextmanager
     def record(self, context: PassContext | None = None) -> Generator[Recording]:
@@ -121,17 +118,13 @@ class WatchedRuns:
         Yields:
             The recording. It is complete when the block ends.
         """
-        # For pages alone.
         from parpass.report.html.page import Recording
-
-        # It is loaded with passes, which this module does without.
-        from parpass.transform.context import PassContext as Contexts
 
         recording = Recording()
         self.recordings.append(recording)
         try:
             with (
-                (context or Contexts.current()).also_watched_by(recording),
+                _or_current(context).also_watched_by(recording),
                 self.traced_to(recording.add_slices),
             ):
                 yield recording
@@ -159,26 +152,13 @@ class WatchedRuns:
             The times and statistics, added up, and the largest memory. They are whole
             when the block is left.
         """
-        # For profiles alone.
-        from parpass.report.profile import ProfileRecorder
+        from parpass.report.profile import add_slices, profiling
 
-        # As above.
-        from parpass.transform.context import PassContext as Contexts
-
-        context = context or Contexts.current()
-        recorder = ProfileRecorder(context)
-        try:
-            with contextlib.ExitStack() as stack:
-                if memory:
-                    # Few ask for it.
-                    from parpass.transform.capture.memory_meter import measuring_memory
-
-                    measured = stack.enter_context(measuring_memory(context))
-                    recorder.profile.memory = measured
-                stack.enter_context(self.traced_to(recorder.add_slices))
-                yield recorder.profile
-        finally:
-            recorder.end()
+        with (
+            profiling(_or_current(context), memory=memory) as profile,
+            self.traced_to(functools.partial(add_slices, profile)),
+        ):
+            yield profile
 
     def add_module(self, made: Any) -> None:
         """Give the module that a run returned to what records it."""
@@ -194,48 +174,20 @@ class WatchedRuns:
                 `track.name`, `slices` and `instants`, whose times are those of
                 `time.perf_counter`.
         """
-        # For what is recorded alone.
-        from parpass.report.timeline import Tracing
+        from parpass.report.timeline import Timeline
 
-        tracing = self.tracing = self.tracing or Tracing()
-        tracing.sinks.append(sink)
+        timeline = self.timeline = self.timeline or Timeline()
+        timeline.sinks.append(sink)
         try:
             yield
         finally:
-            tracing.flush()
-            tracing.sinks.remove(sink)
-            if not tracing.sinks:  # blocks of several tasks end in any order
-                self.tracing = None
+            timeline.flush()
+            timeline.sinks.remove(sink)
+            if not timeline.sinks:  # blocks of several tasks end in any order
+                self.timeline = None
 
 
-def _report_of(recorder: RunRecorder) -> RunReport:
-    # Loaded with recorders.
-    from parpass.report.run_recorder import report_of
+def _or_current(context: PassContext | None) -> PassContext:
+    from parpass.transform.context import PassContext
 
-    return report_of(recorder)
-
-
-def _progress_tracker(
-    callback: Callable[[Progress], object] | Literal[True],
-) -> Sequence[RunObserver]:
-    """Return what tells a callback how far a run is; nothing inside of a pass.
-
-    Raises:
-        ArgumentError: It is nothing that can be called.
-    """
-    # Few ask for it.
-    from parpass.report.progress_text import ProgressLines
-
-    # Likewise.
-    from parpass.report.progress_tracker import ProgressTracker
-
-    # Likewise.
-    from parpass.transform.capture.recorder import inside_function_pass
-
-    callback = ProgressLines() if callback is True else callback
-    if not callable(callback):
-        raise ArgumentError(
-            "expected True, or a function that takes a Progress, for progress, got "
-            f"{callback!r}"
-        )
-    return () if inside_function_pass() else (ProgressTracker(callback),)
+    return context or PassContext.current()

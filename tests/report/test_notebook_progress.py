@@ -9,5 +9,5 @@ from parpass.runner import NotebookProgress
 
 
 def test_outside_of_a_notebook_it_is_refused_with_what_to_do_instead():
-    with pytest.raises(ArgumentError, match="progress=True needs a notebook"):
+    with pytest.raises(ArgumentError, match=r"NotebookProgress needs .* progress=True"):
         NotebookProgress()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from parpass.report.run_recorder import RunRecorder, report_of
+from parpass.report.run_recorder import RunRecorder
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult, JobTimes
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.observers import (
@@ -61,7 +61,7 @@ def test_seconds_of_functions_add_up_although_module_passes_change_which_there_a
         for at, one in enumerate(seconds.values()):
             outcomes.put(at, FunctionHandle(), FunctionOutcome(None, [one]))
         run.stage_ended([StepRecord("Add")], outcomes)
-    report = report_of(run)
+    report = run.report()
     assert (report.largest_function, report.largest_function_seconds) == ("b", 6.0)
     assert report.longest_path == 6.5
 
@@ -71,7 +71,7 @@ def test_functions_of_a_stage_that_failed_are_not_among_the_longest():
     outcomes = StageOutcomes(["a"], 1)
     outcomes.put(0, FunctionHandle(), FunctionOutcome(None, [1.0]))
     run.stage_ended([StepRecord("Add", failure=ValueError())], outcomes)
-    assert report_of(run).longest_path == 0.0
+    assert run.report().longest_path == 0.0
     assert run.stages[0][0].failure is None  # which refers to the frames that raised it
 
 
@@ -79,7 +79,7 @@ def test_hooks_of_instruments_are_told_by_name_and_who_reads_the_module():
     run = recorder()
     spent(run, Activity.INSTRUMENT, "Log", 1.5)
     spent(run, Activity.READING_INSTRUMENT, "Print", 0.5)
-    report = report_of(run)
+    report = run.report()
     assert report.instruments == {"Log": 1.5, "Print": 0.5}
     assert report.observers == ("Print",)
 
@@ -88,7 +88,7 @@ def test_the_start_of_workers_is_told_apart_from_passes_that_ran_meanwhile():
     run = recorder()
     spent(run, Activity.HERE, PlacementReason.STARTING, 5.0)
     run.workers_started(2.0)
-    report = report_of(run)
+    report = run.report()
     assert (report.loading, sum(report.here.values())) == (2.0, 3.0)
 
 
@@ -98,7 +98,7 @@ def test_what_a_serial_run_takes_is_never_guessed():
     sent(run, seconds=2.0)
     returned(run, JobTimes(3.0))
     run.stage_returned(0.0)
-    report = report_of(run)
+    report = run.report()
     assert report.serial_seconds is report.speedup is report.warm_speedup is None
 
 
@@ -108,7 +108,7 @@ def test_the_time_of_workers_is_divided_by_what_they_did():
     run.job_sent(10)
     returned(run, JobTimes(2.0), 7)
     run.stage_returned(starting=3.0)
-    one = report_of(run)
+    one = run.report()
     assert one.in_workers == pytest.approx(4.0, abs=0.5)
     assert (one.busy, one.starting) == (2.0, 3.0)
     parts = one.busy + one.starting + one.idle_at_end + one.waiting
@@ -120,7 +120,7 @@ def test_workers_that_wait_in_vain_were_not_busy_longer_than_there_was_time():
     sent(run, workers=1)
     returned(run, JobTimes(9.0))
     run.stage_returned(starting=9.0)
-    one = report_of(run)
+    one = run.report()
     assert one.busy == one.in_workers
     assert one.starting == one.waiting == one.idle_at_end == 0.0
 
@@ -138,7 +138,7 @@ def test_each_stage_in_workers_has_figures_and_those_of_the_run_are_their_sums()
         spent(run, Activity.DECODING, "", 2.0)
         run.stage_returned(0.0)
     run.run_ended(None, copying=0.25)
-    report = report_of(run)
+    report = run.report()
     assert [one.bytes_sent for one in report.stages_in_workers] == [110, 210]
     assert [one.passes for one in report.stages_in_workers] == [["Add"], ["Add"]]
     assert (report.bytes_sent, report.bytes_received) == (320, 900)
@@ -154,7 +154,7 @@ def test_the_cores_that_workers_had_are_what_they_had_of_the_time_of_their_jobs(
     returned(run, JobTimes(3.0, processor=0.5, queued=2.0))
     returned(run, JobTimes(1.0, processor=1.0))
     run.stage_returned(0.0)
-    report = report_of(run)
+    report = run.report()
     assert (report.processor, report.queued) == (1.5, 2.0)
     assert report.cores == pytest.approx(1.0)
     assert report.lacks_cores
@@ -164,5 +164,5 @@ def test_what_cannot_be_sent_and_what_a_cache_gave_is_in_the_report():
     run, cache = recorder(), CacheFigures(3, 4, {})
     run.pass_unsendable("Add", "a lambda")
     run.cache_used(cache)
-    report = report_of(run)
+    report = run.report()
     assert (report.unsendable, report.cache) == ({"Add": "a lambda"}, cache)

@@ -14,8 +14,7 @@ import trio
 
 from parpass.errors import FunctionTimeoutError, TraceWarning, WorkerDiedError
 from parpass.report.figures import size_text
-from parpass.report.run_recorder import RunRecorder
-from parpass.report.timeline import Tracing
+from parpass.report.timeline import Timeline
 from parpass.report.trace import TraceFile
 from parpass.report.tracer import Tracer
 from parpass.runner import Runner, open_runner, run_pipeline, run_pipeline_sync
@@ -222,15 +221,12 @@ def test_a_trace_that_cannot_be_written_is_one_warning(runner: Runner, name: str
 
 def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Path):
     file = tmp_path / "out.json"
-    tracing, trace = Tracing(), TraceFile(file)
-    tracing.sinks.append(trace.write)
-    start = time.perf_counter()
-    run = RunRecorder(start)
-    tracer = Tracer(start, tracing, run)
+    timeline, trace = Timeline(), TraceFile(file)
+    timeline.sinks.append(trace.write)
+    tracer = Tracer(time.perf_counter(), timeline)
     tracer.run_began(2, None)
     began = time.perf_counter()
-    for one in (run, tracer):
-        one.stage_sent(SentStage([Add(1)], ["f0"], 1, 2, was_warm=True, began=began))
+    tracer.stage_sent(SentStage([Add(1)], ["f0"], 1, 2, was_warm=True, began=began))
     for behind in (-1e6, 1e6):
         recorder = CallRecorder()
         recorder.add_step(0, [0.0])
@@ -240,10 +236,9 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
         calls = memoryview(bytearray(32)).cast("d")
         for at, one in enumerate(moved):
             calls[at] = one
-        timeline = JobTimeline(1, 0, f"host{behind}", began, ended, calls.tobytes())
-        tracer.job_returned(0, JobResult({}, JobTimes(0.0), timeline=timeline))
-    for one in (run, tracer):
-        one.stage_returned(0.0)
+        job = JobTimeline(1, 0, f"host{behind}", began, ended, calls.tobytes())
+        tracer.job_returned(0, JobResult({}, JobTimes(0.0), timeline=job))
+    tracer.stage_returned(0.0)
     tracer.run_ended(None, 0.0)
     trace.close()
     read = ReadTrace(file)
@@ -273,7 +268,7 @@ def test_what_is_traced_to_sinks_whose_blocks_overlap_ends_with_the_last():
         runner.run_sync(program(1), Add(1))
         second.close()
         runner.run_sync(program(1), Add(1))
-        private = vars(runner)["tracing"]
+        private = vars(runner)["timeline"]
         assert private is None  # a trace that goes on would cost later runs time
     assert [bool(names) for names in got] == [False, True]
 

@@ -37,26 +37,16 @@ function kernels() {
       const texts = call.parts.map((part) => `${part.name} ${placeText(part)}`);
       return { chain, call, text: [...texts, chain.function, chain.symbol].join("\n").toLowerCase() };
     });
-  const found = element("div", {});
-  const search = element("input", {
-    type: "search", id: "search", placeholder: "node, line, operator, function, or symbol", "aria-label": "search kernels", value: state.kernel,
-    oninput: (event) => { state.kernel = event.target.value; fill(); },
-  });
   const heads = [["source", "wide"], ["call", "number"], ["fused function", "wide"], ["loops", "wide"], ["machine code", "wide"]];
-  function fill() {
-    const query = state.kernel.toLowerCase();
+  function found(query) {
     const chosen = calls.filter((one) => one.text.includes(query));
     const rows = chosen.slice(0, SHOWN_ROWS).map(({ chain, call }) => row(
       [call.parts.map(shownPart), call.number, chain.function, loopSummary(chain), chain.code], heads, kernelAddress(chain.function)));
-    found.replaceChildren(
-      chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No kernel comes from that."),
-      ...(chosen.length > SHOWN_ROWS ? [more(chosen.length - SHOWN_ROWS, "calls")] : []),
-    );
+    return [chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No kernel comes from that."), ...more(chosen, SHOWN_ROWS, "calls")];
   }
-  fill();
   return [
     element("p", { class: "dim" }, "How the source became machine code: a row for each call of a kernel, in the order of the network. Nodes of which nothing is left have none."),
-    element("div", { class: "controls" }, search), found,
+    ...searchable("kernels", "kernel", "node, line, operator, function, or symbol", found),
   ];
 }
 
@@ -76,7 +66,7 @@ async function oneKernel(name) {
   return [
     element("h2", {}, `Source, and ${chain.calls.length > 1 ? `${chain.calls.length} calls` : "a call"}`),
     table(heads, sources.slice(0, SHOWN_ROWS)),
-    ...(sources.length > SHOWN_ROWS ? [more(sources.length - SHOWN_ROWS, "operators")] : []),
+    ...more(sources, SHOWN_ROWS, "operators"),
     element("h2", {}, "Fused function"),
     element("p", {}, chain.function, links.flat()),
     ...(chain.outline.length ? [element("h2", {}, "Loops"), element("pre", { tabindex: 0 }, chain.outline.map((line) => element("span", {}, line)))] : []),

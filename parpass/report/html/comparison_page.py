@@ -9,7 +9,17 @@ from parpass.report.comparison import Change, Comparison, amounts, seconds_text
 from parpass.report.figures import size_text
 from parpass.report.html.document import page_of
 
-_HEADS = ("", "before", "after", "", "change", "noise", "", "which is")
+# The heads of columns, and the classes of their cells.
+_HEADS = (
+    ("", "name"),
+    ("before", "number"),
+    ("after", "number"),
+    ("", "bars"),
+    ("change", "number"),
+    ("noise", "number"),
+    ("", "number"),
+    ("which is", "verdict"),
+)
 
 
 def comparison_page(found: Comparison, before: str, after: str) -> str:
@@ -59,20 +69,10 @@ def _table(
     most = max(max(one.before or 0.0, one.after or 0.0) for one in changes) or 1.0
     rows: list[list[str]] = []
     for one in changes:
-        name, *cells = map(escape, amounts(one, text))
+        cells = [*map(escape, amounts(one, text))]
         bars = _bar("before", one.before, most) + _bar("after", one.after, most)
-        rows.append([name, *cells[:2], bars, *cells[2:]])
-    kinds = (
-        "name",
-        "number",
-        "number",
-        "bars",
-        "number",
-        "number",
-        "number",
-        "verdict",
-    )
-    yield from _rows(title, list(zip(_HEADS, kinds, strict=True)), rows)
+        rows.append([*cells[:3], bars, *cells[3:]])
+    yield from _rows(title, _HEADS, rows)
 
 
 def _bar(kind: str, amount: float | None, most: float) -> str:

@@ -17,14 +17,10 @@ from typing import Any
 
 import msgspec
 
+from parpass.report.report import Line
+
 CHUNK_SIZE = 25  # functions, which a click unpacks in some milliseconds
 _SCRIPTS = ("graph.js", "chains.js", "timeline.js", "page.js")
-
-
-class TimeRow(msgspec.Struct, frozen=True):
-    what: str
-    seconds: float
-    remark: str
 
 
 class PassRow(msgspec.Struct, frozen=True):
@@ -160,8 +156,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None
     facts: Sequence[str]
     advice: Sequence[str]
-    times: Sequence[TimeRow]
-    workers: Sequence[TimeRow]
+    times: Sequence[Line]
+    workers: Sequence[Line]
     passes: Sequence[PassRow]
     functions: Sequence[FunctionRow]
     versions: Sequence[Sequence[Version]]

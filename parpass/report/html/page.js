@@ -75,8 +75,27 @@ function address(name, version, view) {
   return ["#function", encodeURIComponent(name), version, view].join("/");
 }
 
-function more(count, what) {
-  return element("p", { class: "dim" }, `… and ${count.toLocaleString("en")} more ${what}`);
+// How many there are besides the first ones, which are shown.
+function more(all, shown, what) {
+  const count = all.length - shown;
+  return count > 0 ? [element("p", { class: "dim" }, `… and ${count.toLocaleString("en")} more ${what}`)] : [];
+}
+
+// A box for words, which the state keeps by a key, and below it what is `found` for them; Enter opens the first row.
+function searchable(what, key, placeholder, found, ...beside) {
+  const below = element("div", { id: "found" });
+  const fill = () => below.replaceChildren(...found(state[key].toLowerCase()));
+  const search = element("input", {
+    type: "search", id: "search", placeholder, "aria-label": `search ${what}`, value: state[key],
+    oninput: (event) => { state[key] = event.target.value; fill(); },
+    onkeydown: (event) => {
+      const first = below.querySelector("tr[data-href]");
+      if (event.key === "Enter" && first) location.hash = first.dataset.href;
+    },
+  });
+  beside.forEach((one) => one.addEventListener("change", fill));
+  fill();
+  return [element("div", { class: "controls" }, search, ...beside), below];
 }
 
 // ---------------------------------------------------------------- parts
@@ -114,8 +133,8 @@ function slowest() {
 
 function timesTable(rows) {
   const heads = [["", "name"], ["time", "number"], ["", "bars"], ["", ""]];
-  const most = Math.max(...rows.map((one) => one.seconds), 0);
-  return table(heads, rows.map((one) => row([named(one.what), shortTime(one.seconds), bar(one.seconds, most), one.remark], heads)));
+  const most = Math.max(...rows.map(([, seconds]) => seconds), 0);
+  return table(heads, rows.map(([what, seconds, remark]) => row([named(what), shortTime(seconds), bar(seconds, most), remark], heads)));
 }
 
 // Heads are [text, class of the cells, key to sort by].
@@ -155,37 +174,23 @@ const ORDERS = {
 };
 
 function functions() {
-  const found = element("div", { id: "found" });
-  const search = element("input", {
-    type: "search", id: "search", placeholder: "name of a function", "aria-label": "search functions", value: state.query,
-    oninput: (event) => { state.query = event.target.value; fill(); },
-    onkeydown: (event) => {
-      const first = found.querySelector("tr[data-href]");
-      if (event.key === "Enter" && first) location.hash = first.dataset.href;
-    },
-  });
   const order = element(
     "select",
-    { "aria-label": "order", onchange: (event) => { state.order = event.target.value; fill(); } },
+    { "aria-label": "order", onchange: (event) => { state.order = event.target.value; } },
     Object.entries(ORDERS).map(([name, [text]]) => element("option", { value: name, selected: name === state.order ? "" : null }, `by ${text}`)),
   );
   const heads = [["function", "name"], ["time", "number"], ["", "bars"], ["changes", "number"], ["remarks", "number"]];
   const most = Math.max(...data.functions.map((one) => one.seconds), 0);
-  function fill() {
-    const query = state.query.toLowerCase();
+  function found(query) {
     let chosen = data.functions.filter((one) => one.name.toLowerCase().includes(query));
     const key = ORDERS[state.order][1];
     if (key) chosen = chosen.map((one, at) => [key(one), at, one]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((one) => one[2]);
     const rows = chosen.slice(0, SHOWN_ROWS).map((one) => row(
       [named(one.name), shortTime(one.seconds), bar(one.seconds, most), Math.max(0, one.versions - 1), one.remarks],
       heads, address(one.name, "last", state.view)));
-    found.replaceChildren(
-      chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No function has such a name."),
-      ...(chosen.length > SHOWN_ROWS ? [more(chosen.length - SHOWN_ROWS, "functions")] : []),
-    );
+    return [chosen.length ? table(heads, rows) : element("p", { class: "dim" }, "No function has such a name."), ...more(chosen, SHOWN_ROWS, "functions")];
   }
-  fill();
-  return [element("div", { class: "controls" }, search, order), found];
+  return searchable("functions", "query", "name of a function", found, order);
 }
 
 function shownRemark(one, withFunction) {
@@ -200,22 +205,12 @@ function shownRemark(one, withFunction) {
 
 function remarks() {
   if (!data.remarks.length) return [element("p", { class: "dim" }, "No pass remarked on anything.")];
-  const found = element("div", {});
-  const search = element("input", {
-    type: "search", id: "search", placeholder: "pass, function, or words", "aria-label": "search remarks", value: state.remark,
-    oninput: (event) => { state.remark = event.target.value; fill(); },
-  });
-  function fill() {
-    const query = state.remark.toLowerCase();
+  function found(query) {
     const chosen = data.remarks.filter((one) =>
       [one.kind, one.pass, one.function, one.message].some((text) => (text || "").toLowerCase().includes(query)));
-    found.replaceChildren(
-      ...chosen.slice(0, SHOWN_ROWS).map((one) => shownRemark(one, true)),
-      ...(chosen.length > SHOWN_ROWS ? [more(chosen.length - SHOWN_ROWS, "remarks")] : []),
-    );
+    return [...chosen.slice(0, SHOWN_ROWS).map((one) => shownRemark(one, true)), ...more(chosen, SHOWN_ROWS, "remarks")];
   }
-  fill();
-  return [element("div", { class: "controls" }, search), found];
+  return searchable("remarks", "remark", "pass, function, or words", found);
 }
 
 // ---------------------------------------------------------------- one function
@@ -283,8 +278,7 @@ const CLASSES = { "+": "added", "-": "removed", "@": "hunk" }; // of lines of a 
 function textOf(text, classes = {}) {
   const lines = text.split("\n");
   const shown = lines.slice(0, SHOWN_LINES).map((line) => element("span", { class: classes[line[0]] }, line));
-  const cut = lines.length > SHOWN_LINES ? more(lines.length - SHOWN_LINES, "lines") : null;
-  return element("div", {}, element("pre", { tabindex: 0 }, shown), cut);
+  return element("div", {}, element("pre", { tabindex: 0 }, shown), more(lines, SHOWN_LINES, "lines"));
 }
 
 // Lines of the source, each with the remarks on it below.

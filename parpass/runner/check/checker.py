@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from parpass.errors import ContractError, LawError, RuntimeUseError
@@ -95,82 +95,85 @@ class ContractChecker:
         if any(isinstance(end, JobLostError) for end in ends):
             return None  # the run for the result attributes the death
         reports = [pickle.loads(answer.result()) for answer in answers]
-        comparison = _Comparison(step, adapter, adapter.decode_shell(shell))
-        return comparison.first_fault(names, reports)
+        mod = adapter.decode_shell(shell)
+        return _first_fault(step, adapter, mod, names, reports)
 
     def close(self) -> None:
         for pool in self._pools:
             pool.kill()
 
 
-class _Comparison:
-    def __init__(self, step: Pass, adapter: ModuleAdapter, shell: Any) -> None:
-        self._pass_name = step.info.name
-        self._adapter = adapter
-        self._shell = shell
+# The reports of one process on each run of the pass on a function, by its name.
+_Reports = Mapping[str, Sequence[FunctionReport]]
 
-    def first_fault(
-        self,
-        names: Sequence[str],
-        processes: Sequence[Mapping[str, Sequence[FunctionReport]]],
-    ) -> ContractError | LawError | None:
-        for name in names:
-            for report in (one for reports in processes for one in reports[name]):
-                if report.changed is not None:
-                    return self._error(name, report.changed)
-        for name in names:
-            first, second = processes[1][name]
-            found = self._difference(first, second)
-            if found is not None:
-                what = "gave another result when it ran again in the same process"
-                return self._error(name, what, found)
-        for name in names:
-            first, *others = (reports[name][0] for reports in processes)
-            differences = (self._difference(first, other) for other in others)
-            found = next((one for one in differences if one is not None), None)
-            if found is not None:
-                what = (
-                    "gave another result in another process, with another hash seed "
-                    "and another order of functions"
-                )
-                return self._error(name, what, found)
-        return self._law_fault(names, processes[0])
 
-    def _law_fault(
-        self, names: Sequence[str], reports: Mapping[str, Sequence[FunctionReport]]
-    ) -> LawError | None:
-        for name in names:
-            decoded = reports[name][0]
-            if decoded.chained is not None:
-                found = self._difference(decoded.chained, decoded)
-                if found is not None:
-                    return codec_visible_error(
-                        self._adapter, self._pass_name, name, found
-                    )
+def _first_fault(
+    step: Pass,
+    adapter: ModuleAdapter,
+    mod: Any,
+    names: Sequence[str],
+    processes: Sequence[_Reports],
+) -> ContractError | LawError | None:
+    for name in names:
+        for report in (one for reports in processes for one in reports[name]):
+            if report.changed is not None:
+                return _contract_error(step, name, report.changed)
+    for name, what, one, other in _equal_reports(names, processes):
+        found = _difference(adapter, mod, one, other)
+        if found is not None:
+            return _contract_error(step, name, what, found)
+    for name in names:
+        decoded = processes[0][name][0]
+        if decoded.chained is not None:
+            found = _difference(adapter, mod, decoded.chained, decoded)
+            if found is not None:
+                return codec_visible_error(adapter, step.info.name, name, found)
+    return None
+
+
+def _equal_reports(
+    names: Sequence[str], processes: Sequence[_Reports]
+) -> Iterator[tuple[str, str, FunctionReport, FunctionReport]]:
+    """Yield pairs of reports on a function that must be equal, and a fault if not."""
+    for name in names:
+        what = "gave another result when it ran again in the same process"
+        first, second = processes[1][name]
+        yield name, what, first, second
+    what = (
+        "gave another result in another process, with another hash seed and another "
+        "order of functions"
+    )
+    for name in names:
+        first, *others = (reports[name][0] for reports in processes)
+        for other in others:
+            yield name, what, first, other
+
+
+def _difference(
+    adapter: ModuleAdapter, mod: Any, one: FunctionReport, other: FunctionReport
+) -> str | None:
+    if one.failure != other.failure:
+        ends = [_ADDRESS.sub("0x", end or "") for end in (one.failure, other.failure)]
+        if ends[0] != ends[1]:
+            return " or ".join(end or "no error" for end in ends)
+    if one.effects != other.effects:
+        return f"it reported {one.effects} or {other.effects}"
+    if one.result == other.result or one.result is None or other.result is None:
         return None
+    functions = [
+        adapter.decode_function(result, (), mod)
+        for result in (one.result, other.result)
+    ]
+    return difference_of(adapter, *functions)
 
-    def _difference(self, one: FunctionReport, other: FunctionReport) -> str | None:
-        if one.failure != other.failure:
-            ends = [
-                _ADDRESS.sub("0x", end or "") for end in (one.failure, other.failure)
-            ]
-            if ends[0] != ends[1]:
-                return " or ".join(end or "no error" for end in ends)
-        if one.effects != other.effects:
-            return f"it reported {one.effects} or {other.effects}"
-        if one.result == other.result or one.result is None or other.result is None:
-            return None
-        functions = [
-            self._adapter.decode_function(result, (), self._shell)
-            for result in (one.result, other.result)
-        ]
-        return difference_of(self._adapter, *functions)
 
-    def _error(self, function: str, what: str, found: str = "") -> ContractError:
-        message = f"pass '{self._pass_name}' {what}, on function '{function}'"
-        return ContractError(
-            f"{message}: {found}" if found else message,
-            pass_name=self._pass_name,
-            function=function,
-            difference=found,
-        )
+def _contract_error(
+    step: Pass, function: str, what: str, found: str = ""
+) -> ContractError:
+    message = f"pass '{step.info.name}' {what}, on function '{function}'"
+    return ContractError(
+        f"{message}: {found}" if found else message,
+        pass_name=step.info.name,
+        function=function,
+        difference=found,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from parpass.errors import LawError
-from parpass.runner.check.copies_check import state_difference
+from parpass.runner.check.state_difference import state_difference
 from parpass.transform import ModuleAdapter
-from parpass.transform.adapter import keep_inline
+from parpass.transform.adapter import keep_inline, named_trip
 from parpass.transform.checked_adapter import adapter_name, overrides
 
 CODEC = "encode_function, decode_function"
@@ -30,7 +30,7 @@ def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
     found = None if plain else adapter.difference(one, other)
     if not plain and (found is None or _NAMELESS not in found):
         return found
-    mine, others = _bytes(adapter, one), _bytes(adapter, other)
+    mine, others = (adapter.encode_function(each, keep_inline) for each in (one, other))
     if plain and mine == others:
         return None
     pairs = enumerate(zip(mine, others, strict=False))
@@ -40,8 +40,22 @@ def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
     return f"{parts[0]} and {parts[1]}, from byte {at} of their encodings on"
 
 
-def _bytes(adapter: ModuleAdapter, function: Any) -> bytes:
-    return adapter.encode_function(function, keep_inline)
+def changed_in_place(
+    adapter: ModuleAdapter,
+    functions: Mapping[str, Any],
+    encoded: Mapping[str, bytes],
+    mod: Any,
+) -> tuple[str, str] | None:
+    """Return which function of a module is not as it was encoded, and the difference.
+
+    None is if all are.
+    """
+    for name, function in functions.items():
+        original = adapter.decode_function(encoded[name], (), mod)
+        found = difference_of(adapter, original, function)
+        if found is not None:
+            return name, found
+    return None
 
 
 def round_trip_fault(
@@ -51,13 +65,12 @@ def round_trip_fault(
 
     If functions make round trips between passes, the function makes one before.
     """
-    encoded = _bytes(adapter, function)
-    back = adapter.decode_function(encoded, (), mod)
+    back = named_trip(adapter, name, function, mod)
     again = ""
     if adapter.round_trip_between_passes:
         again = " after an earlier round trip"
         function = back
-        back = adapter.decode_function(_bytes(adapter, back), (), mod)
+        back = named_trip(adapter, name, back, mod)
     found = difference_of(adapter, function, back)
     if found is None:
         return None
@@ -101,41 +114,3 @@ def codec_visible_error(
         function=function,
         difference=found,
     )
-
-
-class ChainedFunctions(Mapping[str, Any]):
-    """The functions of a module as a serial run passes them from pass to pass.
-
-    Where one is the same as an earlier pass returned, it is that object of `known`.
-    """
-
-    def __init__(
-        self,
-        adapter: ModuleAdapter,
-        known: Mapping[str, Any],
-        functions: Mapping[str, Any],
-    ) -> None:
-        self._adapter, self._known, self._functions = adapter, known, functions
-        self._found: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._found:
-            self._found[name] = self._resolve(name)
-        return self._found[name]
-
-    def _resolve(self, name: str) -> Any:
-        given = self._functions[name]
-        if name not in self._known:
-            return given
-        known = self._known[name]
-        try:  # a module pass may have made another one of it, even of another IR
-            is_same = difference_of(self._adapter, known, given) is None
-        except Exception:  # noqa: BLE001 -- it is another one
-            is_same = False
-        return known if is_same else given
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)

@@ -7,10 +7,13 @@ a pass must change nothing but its argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 from parpass.errors import LawError
+from parpass.runner.check.codec_check import changed_in_place
+from parpass.runner.check.state_difference import is_surely_module
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.adapter import FoundMutability, keep_inline
 from parpass.transform.capture.intercept import allowing_capture, capturing
@@ -18,92 +21,12 @@ from parpass.transform.capture.recorder import Recorder, function_pass_body, rec
 from parpass.transform.checked_adapter import adapter_name
 from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_copies import own_module, reached_function
-from parpass.transform.object_walk import Part, parts_of
+from parpass.transform.object_walk import Part, parts_of, walk
 from parpass.transform.passes import FunctionPass, FunctionwisePass
 from parpass.transform.plan.invoke import applies_to, transform_function
 from parpass.transform.read_only_functions import ReadOnlyFunctions
 
 _CONTAINERS = (list, dict, set, bytearray)
-
-
-def state_difference(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
-    """Return where the state of two functions differs; None if nowhere.
-
-    Compared are attributes, slots and items, and which objects are the same. What they
-    know of modules is left out.
-    """
-    found = next(_differing(adapter, one, other), None)
-    if found is None:
-        return None
-    path, what = found
-    return f"{what} at {type(one).__name__}{path}"
-
-
-def _differing(
-    adapter: ModuleAdapter, one: Any, other: Any
-) -> Iterator[tuple[str, str]]:
-    same: dict[int, int] = {}  # objects of the other function, by those of the one
-    kept: list[Any] = []
-    waiting = [(Part(one, "", ""), Part(other, "", ""))]
-    while waiting:
-        mine, others = waiting.pop()
-        left, right = mine.value, others.value
-        if id(left) in same:
-            if same[id(left)] != id(right):
-                yield mine.path, f"one {type(left).__name__} in two places, or two"
-            continue
-        if type(left) is not type(right) or (is_frozen(left) and is_frozen(right)):
-            if type(left) is not type(right) or _is_unequal(left, right):
-                yield mine.path, f"{left!r:.80} and {right!r:.80}"
-            continue
-        if mine.path and _is_module(adapter, left):
-            continue
-        same[id(left)] = id(right)
-        kept += [left, right]
-        found, pairs = _compared(mine, others)
-        if found is not None:
-            yield found
-        waiting += pairs
-
-
-def _compared(
-    mine: Part, others: Part
-) -> tuple[tuple[str, str] | None, list[tuple[Part, Part]]]:
-    """Return the difference of two objects by themselves, and the pairs of their parts.
-
-    Parts of sets come in no order, so only their number is compared.
-    """
-    left, right = mine.value, others.value
-    shown = mine.path, f"{left!r:.80} and {right!r:.80}"
-    if isinstance(left, set | frozenset):
-        is_so = len(cast("set[Any]", left)) == len(cast("set[Any]", right))
-        return (None if is_so else shown), []
-    parts, its_parts = list(parts_of(mine)), list(parts_of(others))
-    if not parts and not its_parts:
-        is_compared = type(left).__eq__ is not object.__eq__
-        return (shown if is_compared and _is_unequal(left, right) else None), []
-    paths, its_paths = ([part.path for part in one] for one in (parts, its_parts))
-    if paths == its_paths:
-        return None, list(zip(parts, its_parts, strict=True))
-    lost = next((path for path in paths if path not in its_paths), None)
-    if lost is not None:
-        return (lost, "something and nothing"), []
-    new = next((path for path in its_paths if path not in paths), its_paths[0])
-    return (new, "nothing and something"), []
-
-
-def _is_module(adapter: ModuleAdapter, value: Any) -> bool:
-    """Return whether a value is surely a module: where a dict is one, any may be."""
-    return not adapter.is_module({}) and adapter.is_module(value)
-
-
-def _is_unequal(one: Any, other: Any) -> bool:
-    if isinstance(one, type) or callable(one):
-        return one is not other
-    try:
-        return bool(one != other) and bool(one == one)
-    except Exception:  # noqa: BLE001 -- as of arrays, which say no single thing
-        return repr(one) != repr(other)
 
 
 def shared_part_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
@@ -148,7 +71,7 @@ def _copied_parts(adapter: ModuleAdapter, one: Any, copied: Any) -> Iterator[Par
             value = part.value
             if id(value) in seen or value is other.value or is_frozen(value):
                 continue
-            if _is_module(adapter, value):
+            if is_surely_module(adapter, value):
                 continue
             seen.add(id(value))
             if _may_be_changed(part):
@@ -206,17 +129,9 @@ def member_fault(adapter: ModuleAdapter, mod: Any) -> LawError | None:
 def _modules_in(adapter: ModuleAdapter, function: Any) -> Iterator[Part]:
     if adapter.is_module({}):
         return
-    seen = {id(function)}
-    waiting = [Part(function, "", type(function).__name__)]
-    while waiting:
-        for part in parts_of(waiting.pop()):
-            if id(part.value) in seen or is_frozen(part.value):
-                continue
-            seen.add(id(part.value))
-            if adapter.is_module(part.value):
-                yield part
-            else:
-                waiting.append(part)
+    for part in walk(function, sys.maxsize, lambda one: not adapter.is_module(one)):
+        if adapter.is_module(part.value):
+            yield part
 
 
 def _member_error(
@@ -245,7 +160,7 @@ def change_fault(adapter: ModuleAdapter, pass_: Pass, mod: Any) -> LawError | No
     if adapter.consumes_functions:
         return None
     name, functions = pass_.info.name, dict(adapter.functions(mod))
-    before = _fingerprints(adapter, functions)
+    before = {n: adapter.encode_function(f, keep_inline) for n, f in functions.items()}
     view = adapter.read_only(mod, ReadOnlyFunctions(functions, name), name)
     context = PassContext.current()
     for running, function in functions.items():
@@ -261,35 +176,9 @@ def change_fault(adapter: ModuleAdapter, pass_: Pass, mod: Any) -> LawError | No
                 transform_function(pass_, running, function, view, context, adapter)
             except Exception:  # noqa: BLE001 -- it is raised by the run
                 continue
-        changed = _changed(adapter, mod, functions, before)
+        changed = changed_in_place(adapter, functions, before, mod)
         if changed is not None:
             return _change_error(adapter, name, running, *changed)
-    return None
-
-
-def _fingerprints(
-    adapter: ModuleAdapter, functions: Mapping[str, Any]
-) -> dict[str, bytes]:
-    return {n: adapter.encode_function(f, keep_inline) for n, f in functions.items()}
-
-
-def _changed(
-    adapter: ModuleAdapter,
-    mod: Any,
-    functions: Mapping[str, Any],
-    before: Mapping[str, bytes],
-) -> tuple[str, str] | None:
-    """Return which function differs from its encoded form, and how."""
-    for name, function in functions.items():
-        if adapter.encode_function(function, keep_inline) == before[name]:
-            continue
-        original = adapter.decode_function(before[name], (), mod)
-        if type(function).__eq__ is object.__eq__:
-            found = state_difference(adapter, original, function)
-        else:
-            found = adapter.difference(original, function)
-        if found is not None:
-            return name, found
     return None
 
 

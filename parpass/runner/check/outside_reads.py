@@ -34,28 +34,13 @@ _BESIDES = frozenset(
 _ENVIRONMENT: Any = type(os.environ).__getitem__
 
 
-class OutsideReads:
-    """The calls that read something outside of the process.
+@contextmanager
+def outside_reads() -> Generator[list[str]]:
+    """Yield a list for the first call of this thread that reads something outside."""
+    found: list[str] = []
 
-    Attributes:
-        found: The first of them, as text; None if there was none.
-    """
-
-    def __init__(self) -> None:
-        self.found: str | None = None
-
-    @contextmanager
-    def watching(self) -> Generator[None]:
-        """Watch the calls of this thread while the block runs."""
-        outer = sys.getprofile()
-        sys.setprofile(self._note)
-        try:
-            yield
-        finally:
-            sys.setprofile(outer)
-
-    def _note(self, frame: FrameType, event: str, called: Any) -> None:
-        if self.found is not None:
+    def note(frame: FrameType, event: str, called: Any) -> None:
+        if found:
             return
         if event == "c_call":
             what = _read_by(called)
@@ -64,7 +49,14 @@ class OutsideReads:
         else:
             return
         if what is not None and _is_asked_by_program(frame):
-            self.found = what
+            found.append(what)
+
+    outer = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(outer)
 
 
 def _read_by(called: Any) -> str | None:

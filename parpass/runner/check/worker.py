@@ -14,8 +14,8 @@ from typing import Any
 
 from parpass.errors.adapters import format_with_method
 from parpass.program_modules import is_of_program
-from parpass.runner.check.codec_check import ChainedFunctions, difference_of
-from parpass.runner.check.outside_reads import OutsideReads
+from parpass.runner.check.codec_check import changed_in_place, difference_of
+from parpass.runner.check.outside_reads import outside_reads
 from parpass.runner.follow.payload import StagePayload
 from parpass.runner.follow.pickling import pickle_briefly, pickle_by_value
 from parpass.runner.follow.snapshot import Snapshot
@@ -44,29 +44,28 @@ _CODE = (
 
 
 def fingerprints(step: Pass) -> dict[str, Any]:
-    """Return the fingerprints of all state in which a pass could keep results.
+    """Return the fingerprints of all state in which a pass could keep results."""
+    return {what: _fingerprint(value) for what, value in _state_of(step)}
 
-    Its attributes, globals, closures and default values have one each, by description.
-    """
-    found: dict[str, Any] = {}
+
+def _state_of(step: Pass) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes, globals, closures and default values of a pass, as text."""
     for holder in holders_of(step):
         for name, value in getattr(holder, "__dict__", {}).items():
             # Functions are looked into below.
             if name != "_inst" and not isinstance(value, types.FunctionType):
-                found[f"its attribute '{name}'"] = _fingerprint(value)
+                yield f"its attribute '{name}'", value
     functions, classes = _referenced_code(step)
     for function in functions:
-        for name, value in _names_of(function):
+        for what, value in _names_of(function):
             if not isinstance(value, _CODE):
-                found[name] = _fingerprint(value)
+                yield what, value
     for one in classes:
         for name, value in list(vars(one).items()):
             # Names of Python's own: `copyreg` keeps `__slotnames__` of what it pickles.
             is_own = name.startswith("__") and name.endswith("__")
             if not isinstance(value, _CODE) and not is_own:
-                what = f"the attribute '{name}' of class '{one.__name__}'"
-                found[what] = _fingerprint(value)
-    return found
+                yield f"the attribute '{name}' of class '{one.__name__}'", value
 
 
 def _referenced_code(step: Pass) -> tuple[list[types.FunctionType], list[type]]:
@@ -155,7 +154,7 @@ class FunctionReport:
     result: bytes | None
     failure: str | None
     effects: str
-    changed: str | None
+    changed: str | None = None
     chained: FunctionReport | None = None
 
 
@@ -171,87 +170,80 @@ def run_check(packed: bytes) -> bytes:
     payload = StagePayload(job.message, follows=True)
     payload.activate()
     step, adapter = payload.spec
-    work = _PassRunner(step, adapter, job)
     context = job.snapshot.context()
+    work = _PassRunner(step, adapter, job, context)
     # The pass logs in the run for the result.
     with job.snapshot.activated(context, job.limits), capturing():
         reports = {
-            name: [work.run(name, context) for _ in range(job.times)]
-            for name in job.order
+            name: [work.run(name) for _ in range(job.times)] for name in job.order
         }
         if job.chains:
-            _run_chained(work, reports, context)
+            work.run_chained(reports)
     gc.collect()
     return pickle_briefly(reports)
 
 
-def _run_chained(
-    work: _PassRunner, reports: dict[str, list[FunctionReport]], context: PassContext
-) -> None:
-    """Add the results on functions as earlier passes returned them to the reports."""
-    made: dict[str, Any] = {}
-    for name, (report, *_) in reports.items():
-        if report.failure is None and report.changed is None:
-            chained, made[name] = work.run_chained(name, context)
-            report.chained = chained
-    _returned.clear()
-    _returned.update(made)
-
-
 class _PassRunner:
-    def __init__(self, step: Pass, adapter: ModuleAdapter, job: CheckJob) -> None:
-        self._step = step
-        self._adapter = adapter
-        self._shell = job.shell
-        self._encoded = job.functions
+    def __init__(
+        self, step: Pass, adapter: ModuleAdapter, job: CheckJob, context: PassContext
+    ) -> None:
+        self._step, self._adapter, self._context = step, adapter, context
+        self._shell, self._encoded = job.shell, job.functions
         self._is_declared = bool(declared_cacheable(step))
 
-    def run(self, name: str, context: PassContext) -> FunctionReport:
-        # Each time on a module of its own, so that only what the pass itself keeps can
-        # get from one function to the next.
-        shell = self._adapter.decode_shell(self._shell)
-        functions = _DecodedFunctions(self._adapter, shell, self._encoded)
-        view = self._adapter.read_only(shell, functions, self._step.info.name)
-        rest = self._adapter.encode_shell(view)
-        before = fingerprints(self._step)
-        outside = OutsideReads()
-        with outside.watching() if self._is_declared else contextlib.nullcontext():
-            report, made = self._report(name, functions[name], view, context)
-        changed = _changed(before, fingerprints(self._step)) or functions.changed()
-        if changed is None and self._adapter.encode_shell(view) != rest:
-            changed = "changed its input module"
-        if changed is None and outside.found is not None:
-            changed = (
-                f"declares cacheable, but reads what no key covers, by {outside.found}"
-            )
-        if made is not None and not functions.has(made):
-            self._adapter.discard(
-                made
-            )  # as in the run, so that a pass that keeps it fails
-        report.changed = changed
+    def run(self, name: str) -> FunctionReport:
+        """Run the pass on a function, and find what else it changes, or reads.
+
+        Each time on a module of its own, so that only what the pass itself keeps can
+        get from one function to the next.
+        """
+        adapter, step = self._adapter, self._step
+        functions, view = self._module({})
+        rest = adapter.encode_shell(view)
+        before = fingerprints(step)
+        nothing = contextlib.nullcontext(list[str]())
+        with outside_reads() if self._is_declared else nothing as reads:
+            report, made = self._report(name, functions[name], view)
+        report.changed = _first_change(before, fingerprints(step))
+        if report.changed is None:
+            found = functions.changed()
+            if found is not None:
+                report.changed = f"changed function '{found[0]}' of its input in place"
+            elif adapter.encode_shell(view) != rest:
+                report.changed = "changed its input module"
+            elif reads:
+                what = f"reads what no key covers, by {reads[0]}"
+                report.changed = f"declares cacheable, but {what}"
+        if made is not None and all(one is not made for one in functions.made.values()):
+            adapter.discard(made)  # as in the run, so that a pass that keeps it fails
         return report
 
-    def run_chained(
-        self, name: str, context: PassContext
-    ) -> tuple[FunctionReport, Any]:
-        """Run the pass on functions as earlier passes returned them.
+    def run_chained(self, reports: Mapping[str, Sequence[FunctionReport]]) -> None:
+        """Add the results on functions as earlier passes returned them to reports."""
+        made: dict[str, Any] = {}
+        for name, (report, *_) in reports.items():
+            if report.failure is None and report.changed is None:
+                functions, view = self._module(_returned)
+                given = functions[name]
+                report.chained, new = self._report(name, given, view)
+                made[name] = given if new is None else new
+        _returned.clear()
+        _returned.update(made)
 
-        The report has no state that was changed; with it comes the new function.
-        """
-        shell = self._adapter.decode_shell(self._shell)
-        decoded = _DecodedFunctions(self._adapter, shell, self._encoded)
-        functions = ChainedFunctions(self._adapter, _returned, decoded)
-        view = self._adapter.read_only(shell, functions, self._step.info.name)
-        report, made = self._report(name, functions[name], view, context)
-        return report, functions[name] if made is None else made
+    def _module(self, known: Mapping[str, Any]) -> tuple[_Functions, Any]:
+        """Return functions as a pass is given them, and a module with them to read."""
+        mod = self._adapter.decode_shell(self._shell)
+        functions = _Functions(self._adapter, mod, self._encoded, known)
+        reader = self._step.info.name
+        return functions, self._adapter.read_only(mod, functions, reader)
 
     def _report(
-        self, name: str, function: Any, view: Any, context: PassContext
+        self, name: str, function: Any, view: Any
     ) -> tuple[FunctionReport, Any]:
         """Run the pass; return the report, and the new function if it returned one."""
-        adapter, step = self._adapter, self._step
+        adapter, step, context = self._adapter, self._step, self._context
         if not applies_to(step, function, adapter):
-            return FunctionReport(self._encoded[name], None, "", None), function
+            return FunctionReport(self._encoded[name], None, ""), function
         recorder = Recorder(view)
         made, result, failure = None, None, None
         with recording(recorder), _held_to(*budgets_of([step], context.config)):
@@ -260,7 +252,7 @@ class _PassRunner:
                 result = adapter.encode_function(made, keep_inline)
             except Exception as error:  # noqa: BLE001 -- it is compared
                 failure = format_with_method(error)
-        return FunctionReport(result, failure, _effects_text(recorder), None), made
+        return FunctionReport(result, failure, _effects_text(recorder)), made
 
 
 def _effects_text(recorder: Recorder) -> str:
@@ -283,23 +275,39 @@ def _held_to(budget: Budget) -> Generator[None]:
         yield
 
 
-class _DecodedFunctions(Mapping[str, Any]):
-    """The functions of a module, decoded on first access."""
+class _Functions(Mapping[str, Any]):
+    """The functions of a module, decoded on first access.
+
+    A function that is the same as one of `known` is that object, as a serial run passes
+    it from pass to pass.
+
+    Attributes:
+        made: Those that were accessed.
+    """
 
     def __init__(
-        self, adapter: ModuleAdapter, shell: Any, encoded: Mapping[str, bytes]
+        self,
+        adapter: ModuleAdapter,
+        mod: Any,
+        encoded: Mapping[str, bytes],
+        known: Mapping[str, Any],
     ) -> None:
-        self._adapter = adapter
-        self._shell = shell
-        self._encoded = encoded
-        self._decoded: dict[str, Any] = {}
+        self._adapter, self._mod = adapter, mod
+        self._encoded, self._known = encoded, known
+        self.made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._decoded:
-            self._decoded[name] = self._adapter.decode_function(
-                self._encoded[name], (), self._shell
-            )
-        return self._decoded[name]
+        if name not in self.made:
+            given = self._adapter.decode_function(self._encoded[name], (), self._mod)
+            is_known = name in self._known and self._is_same(self._known[name], given)
+            self.made[name] = self._known[name] if is_known else given
+        return self.made[name]
+
+    def _is_same(self, known: Any, given: Any) -> bool:
+        # A module pass may have made another one of it, even of another IR.
+        with contextlib.suppress(Exception):
+            return difference_of(self._adapter, known, given) is None
+        return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._encoded)
@@ -307,21 +315,12 @@ class _DecodedFunctions(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._encoded)
 
-    def has(self, function: Any) -> bool:
-        return any(one is function for one in self._decoded.values())
-
-    def changed(self) -> str | None:
-        """Return the name of a function that was changed in place, in a phrase."""
-        for name, function in self._decoded.items():
-            original = self._adapter.decode_function(
-                self._encoded[name], (), self._shell
-            )
-            if difference_of(self._adapter, original, function) is not None:
-                return f"changed function '{name}' of its input in place"
-        return None
+    def changed(self) -> tuple[str, str] | None:
+        """Return which function was changed in place, and the difference."""
+        return changed_in_place(self._adapter, self.made, self._encoded, self._mod)
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+def _first_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
     for what in (*before, *after):
         if before.get(what) != after.get(what):
             return f"changed {what}"

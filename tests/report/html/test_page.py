@@ -17,9 +17,9 @@ from parpass.report.html.document import (
     PassRow,
     RemarkRow,
     TimelineChart,
-    TimeRow,
     Version,
 )
+from parpass.report.report import Line
 from parpass.transform.capture.structural_diff import structural_diff
 from tests.support.browser import OpenedPage, opened_page, serving
 
@@ -86,8 +86,8 @@ def document(functions: int) -> Document:
         failure="InferType failed: <b>no</b> such type",
         facts=["1 stage, 20 jobs", "copies took 1 s"],
         advice=["let workers do <more>"],
-        times=[TimeRow("in the workers", 1.0, "98% busy")],
-        workers=[TimeRow("busy", 1.9, "")],
+        times=[Line("in the workers", 1.0, "98% busy")],
+        workers=[Line("busy", 1.9, "")],
         passes=[
             PassRow(name, seconds, 2 * functions, functions, functions, 0)
             for name, seconds in zip(PASSES, (0.06, 0.2, 0.04), strict=True)
@@ -223,6 +223,8 @@ def test_a_line_of_the_source_leads_to_machine_code_and_back(opened: OpenedPage)
     page.click("a:text-is('m:7')")
     arrived(opened, "kernels")
     assert page.locator("tbody tr").count() == 1
+    page.press("#search", "Enter")
+    arrived(opened, "kernel/f3")
 
 
 def test_a_graph_has_a_box_for_each_operator_and_one_for_a_function_inside(

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from parpass.report.html import recording as recording_module
+from parpass.report.html import page
 from parpass.report.html.page import Recording, document_of
-from parpass.report.html.recording import RecordedRuns
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
 from parpass.transform.capture.change import FunctionChange
@@ -31,7 +30,7 @@ def recorded(
     return recording, made
 
 
-def content(recording: RecordedRuns) -> Any:
+def content(recording: Recording) -> Any:
     """Return what a page shows besides times."""
     document = document_of(recording, "a run")
     return (
@@ -99,8 +98,8 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
         (room, 1, "1 version"),
         (room - 1, 2, "2 versions"),
     ):
-        monkeypatch.setattr(recording_module, "MAX_TEXT_BYTES", nbytes)
-        recording = RecordedRuns()
+        monkeypatch.setattr(page, "MAX_TEXT_BYTES", nbytes)
+        recording = Recording()
         for change in (first, second):
             recording.on_function_changed(PassInfo(0, "P"), change)
         kept = [one.text for one in recording.versions("f")]
@@ -110,7 +109,7 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
 
 
 def test_an_interrupted_run_is_called_cancelled():
-    recording = RecordedRuns()
+    recording = Recording()
     recording.fail(KeyboardInterrupt())
     assert (recording.failure or "").startswith("The run was cancelled: ")
 
@@ -133,6 +132,6 @@ def test_a_report_alone_is_a_page_without_functions():
         runner.run_sync(program(1), Add(1))
         report = runner.last_report
     assert report is not None
-    page = report.to_html("the title")
-    assert "<title>the title</title>" in page
-    assert '"functions":[]' in page
+    html = report.to_html("the title")
+    assert "<title>the title</title>" in html
+    assert '"functions":[]' in html

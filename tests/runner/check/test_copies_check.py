@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from parpass.errors import AdapterError, LawError
 from parpass.runner import Runner
-from parpass.runner.check.copies_check import state_difference
 from parpass.testing import (
     check_codec,
     check_copies,
@@ -17,7 +16,7 @@ from parpass.testing import (
     check_parallel,
     check_passes,
 )
-from parpass.transform import adapter_of, register_adapter
+from parpass.transform import register_adapter
 from tests.support.registering import registering_for_a_while
 from tests.support.toy.parented_ir import (
     Adapter,
@@ -25,7 +24,6 @@ from tests.support.toy.parented_ir import (
     Append,
     DraggingMod,
     DropNops,
-    Fn,
     LosingMod,
     Mod,
     SettingMod,
@@ -117,25 +115,3 @@ def test_who_sets_parents_of_what_is_only_read_is_told_to_override_read_only():
     told = "override it, because 'with_functions' reads the functions from 'read_only'"
     with pytest.raises(AdapterError, match=f"loads none of its functions; {told}"):
         check_methods(module(AlwaysSettingMod))
-
-
-CHANGES: list[tuple[Callable[[Any], object], str]] = [
-    (lambda one: one.ops.pop(), "something and nothing at Fn.ops[2]"),
-    (lambda one: setattr(one, "new", 1), "nothing and something at Fn.new"),
-    (lambda one: setattr(one, "note", 1), "'noted' and 1 at Fn.note"),
-    (lambda one: setattr(one.ops[1], "name", "x"), "'nop' and 'x' at Fn.ops[1]"),
-    (lambda one: setattr(one, "ops", tuple(one.ops)), "at Fn.ops"),
-    (
-        lambda one: setattr(one.ops[1], "parent", Fn("a", "add", "nop", "mul")),
-        "one Fn in two places, or two at Fn.ops[1].parent",
-    ),
-]
-
-
-@pytest.mark.parametrize(("change", "told"), CHANGES)
-def test_states_are_compared_by_all_that_is_in_them(change: Any, told: str):
-    adapter = adapter_of(module(), "test")
-    one, other = Fn("a", "add", "nop", "mul"), Fn("a", "add", "nop", "mul")
-    assert state_difference(adapter, one, other) is None
-    change(other)
-    assert told in str(state_difference(adapter, one, other))
