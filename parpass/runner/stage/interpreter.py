@@ -201,7 +201,10 @@ class StageInterpreter:
                 recorder.changes,
             )
             outcome.effects = {**outcome.effects, at: effects}
-        self._put_dependencies(outcome)
+        if self._records_reads:
+            self._put_reads(outcome)
+        elif self._dependencies:
+            outcome.dependencies = cast("set[int]", self._dependencies)
         cutoff = outcome.cutoff(index)
         if cutoff is not None:
             self.cutoff = min(self.cutoff, cutoff)
@@ -240,10 +243,7 @@ class StageInterpreter:
             others = [*self._versions.values(), *self._in_progress.values()]
             self._analyses.retain([*views, *others])
 
-    def _put_dependencies(self, outcome: FunctionOutcome) -> None:
-        if not self._records_reads:
-            outcome.dependencies = cast("set[int]", self._dependencies)
-            return
+    def _put_reads(self, outcome: FunctionOutcome) -> None:
         found = self._dependencies
         outcome.dependencies = [one for one in found if isinstance(one, int)]
         results = _results_in(outcome)
@@ -295,11 +295,8 @@ class StageInterpreter:
 
     def _track_reads(self, at: int, functions: FunctionView) -> None:
         """Keep or drop a module that a step has read, and may cache analyses with."""
-        reads = functions.reads
-        if not (reads.was_read and self._dependencies):
-            return
-        if reads.was_scanned:
-            reads.add_dependencies(self._dependencies)
+        if functions.reads.was_scanned:
+            functions.reads.add_dependencies(self._dependencies)
         else:
             self._views.pop(at, None)
 
@@ -441,7 +438,8 @@ class StageInterpreter:
             )
         finally:
             self._running_on = outer
-            self._track_reads(at, functions)
+            if functions.reads.was_read and self._dependencies:
+                self._track_reads(at, functions)
             if not (known or transfers_ownership):
                 del self._versions[key]
 
