@@ -9,6 +9,7 @@ a few, each with what it depends on.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import random
@@ -27,7 +28,6 @@ from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
-_MAX_KEPT_ALIVE = 1_000  # objects without weak references that are told apart
 _COMMITS = 16  # after one of which the table on disk is bounded
 _MAX_VARIANTS = 4  # results of one key, for different states of the rest of the module
 
@@ -146,9 +146,7 @@ class FunctionCache:
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0
         self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
-        self._tokens = IdentityMemo()
         self._commits = 0
-        self._kept_alive: dict[int, tuple[Any, bytes]] = {}
         self._lock = threading.RLock()
 
     def is_to_be_verified(self) -> bool:
@@ -205,21 +203,6 @@ class FunctionCache:
         if self.store is not None and self._commits % _COMMITS == 1:
             self.store.drop_old()
 
-    def token_of(self, value: Any) -> bytes:
-        """Return a token that identifies an object, across processes."""
-        with forks_wait(), self._lock:
-            token, process = self._tokens.get(value), os.getpid().to_bytes(8, "little")
-            kept = self._kept_alive.get(id(value))
-            if token is None and kept is not None:
-                token = kept[1]
-            if token is None:
-                token = os.urandom(16)
-                if not self._tokens.put(value, token):
-                    if len(self._kept_alive) >= _MAX_KEPT_ALIVE:
-                        self._kept_alive.clear()
-                    self._kept_alive[id(value)] = value, token
-        return process + token
-
     def bound(self, objects: Mapping[str, Any]) -> BoundObjects:
         """Return the bindings of a module's functions; known ones, if they are equal.
 
@@ -249,19 +232,16 @@ class IdentityMemo:
         known = self._known.get(id(key))
         return known[1] if known is not None and known[0]() is key else None
 
-    def put(self, key: Any, value: Any) -> bool:
-        """Set the value of an object; return whether it can have weak references."""
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of an object, if there can be weak references to it."""
         number, known = id(key), self._known
 
         def forget(gone: weakref.ref[Any]) -> None:
             if number in known and known[number][0] is gone:
                 del known[number]
 
-        try:
+        with contextlib.suppress(TypeError):
             known[number] = weakref.ref(key, forget), value
-        except TypeError:
-            return False
-        return True
 
 
 def digest_of(*parts: bytes | memoryview) -> bytes:

@@ -53,9 +53,9 @@ def from_onnx(
     of `FoldConstant`.
 
     A function returns the single output of its graph, or a tuple of the outputs. The
-    span of each expression refers to its node. In it a file has its name without the
-    folder, unless another one has the same: so the functions of a model are the same,
-    also to a cache, wherever it is.
+    span of each expression refers to its node. It names the model's file without the
+    folder, unless two files have the same name. So the functions of a model are the
+    same, also to a cache, in each folder.
 
     Args:
         model: A model or the path of one, which becomes `main`. Or several models:
