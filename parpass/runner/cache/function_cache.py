@@ -9,7 +9,6 @@ a few, each with what it depends on.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import random
@@ -240,13 +239,19 @@ class IdentityMemo:
             if number in known and known[number][0] is gone:
                 del known[number]
 
-        with contextlib.suppress(TypeError):
+        try:
             known[number] = weakref.ref(key, forget), value
+        except TypeError:
+            return
+
+
+_EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
 
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
-    state = hashlib.blake2b(repr([*map(len, parts)]).encode(), digest_size=16)
+    state = _EMPTY.copy()
+    state.update(repr([*map(len, parts)]).encode())
     for part in parts:
         state.update(part)
     return state.digest()
