@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -208,7 +208,16 @@ def format_diagnostic(
 
 def _lines(source: str | None) -> list[str]:
     # Spans count lines by "\n" alone; `splitlines` splits at other characters, too.
-    return source.split("\n") if source is not None else []
+    return source.split("\n") if source else []
+
+
+def merged_sources(known: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    """Return the source texts of two modules by name.
+
+    Of two texts of one name there is none, since a span does not tell them apart.
+    """
+    texts = {**known, **new}
+    return {n: one if known.get(n, one) == one else "" for n, one in texts.items()}
 
 
 def _formatted(diagnostic: Diagnostic, lines: list[str], *, coloured: bool) -> str:

@@ -10,14 +10,13 @@ empty one: a build then takes longer, with one warning, and comes to the same.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import hashlib
 import os
 import sqlite3
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,6 +36,7 @@ from parpass.trusted_paths import UntrustedPathError
 
 _MOST_BYTES = 1 << 30
 _WAITING_SECONDS = 2.0  # for other processes, in one build
+_READING_SECONDS = 0.5  # for writers, if it is only read; then it is read as it is
 _DAMAGE = "cached objects damaged on disk"
 _MUCH = 0.5  # of the file that is free, so that it is made smaller when it is pruned
 _FAILURES = (DamagedTableError, UntrustedPathError, sqlite3.Error, OSError)
@@ -69,34 +69,36 @@ class ObjectStore:
     """Objects by key, as one build uses them.
 
     Once it cannot be used, that is said in a warning, and nothing is found in it, nor
-    kept, from then on. In all it is waited two seconds for other processes, or for as
-    long as there is `patience`.
+    kept, from then on. In all it waits two seconds for other processes.
 
-    Without a folder it is in `default_folder()`, which is asked for when it is needed.
-    At most `most_bytes` of objects are kept: those that were used last. A worker's says
-    nothing, and repairs nothing.
+    The folder that another cache has filled can be read (`only_reads`). Nothing in it
+    is changed then, not even when an object was last used, so it may be on a mount that
+    is read-only, or come over a network. Processes that write to it meanwhile should be
+    on the same machine: over a network locks may not work, and what is half of a change
+    is noticed by digests. To replace all of it there, rename a new file to it.
+
+    Args:
+        folder: The folder; None for `default_folder()`, asked for when it is needed.
+        most_bytes: How many bytes of objects are kept: those that were used last.
+        only_reads: Whether it is only read.
 
     Attributes:
-        is_writable: That objects can be put in. Where it cannot be written to, they are
-            not kept.
+        is_writable: Whether objects are stored, as far as the folder permits it.
     """
-
-    is_writable = True
 
     def __init__(
         self,
         folder: Path | None = None,
         most_bytes: int = _MOST_BYTES,
         *,
-        patience: Patience | None = None,
-        is_workers: bool = False,
+        only_reads: bool = False,
     ) -> None:
+        self.is_writable = not only_reads
         self._folder = folder
         self._most_bytes = most_bytes
-        self._patience = patience or Patience(_WAITING_SECONDS)
-        self._is_workers = is_workers
-        self._is_off = False
+        self._is_workers = False
         self._has_warned = False
+        self.renew_patience()
 
     @property
     def folder(self) -> Path:
@@ -109,21 +111,19 @@ class ObjectStore:
 
     def renew_patience(self) -> None:
         """Begin anew, as for another build; what was said is not said again."""
-        self._patience = Patience(_WAITING_SECONDS)
+        seconds = _WAITING_SECONDS if self.is_writable else _READING_SECONDS
+        self._patience = Patience(seconds)
         self._is_off = False
 
     def for_workers(self) -> ObjectStore:
         """Return the same store for the workers of the build.
 
-        They may wait for half of what is left, and say nothing: the build looks at the
-        end what they have kept.
+        They may wait for half of what is left. They say nothing, and repair nothing:
+        the build looks at the end what they have kept.
         """
-        return ObjectStore(
-            self._folder,
-            self._most_bytes,
-            patience=self._patience.halved(),
-            is_workers=True,
-        )
+        store = copy.copy(self)
+        vars(store).update(_patience=self._patience.halved(), _is_workers=True)
+        return store
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return those of the objects that are there, by key.
@@ -134,21 +134,30 @@ class ObjectStore:
         damaged: list[str] = []
 
         def look(table: sqlite3.Connection) -> dict[str, bytes]:
-            found, others = find_objects(table, wanted)
-            damaged.extend(others)
+            found: dict[str, bytes] = {}
+            for at in range(0, len(wanted), _MOST_KEYS):
+                some = {key.encode(): key for key in wanted[at : at + _MOST_KEYS]}
+                marks = ", ".join("?" * len(some))
+                query = f"select key, digest, data from object where key in ({marks})"
+                for name, digest, data in table.execute(query, [*some.values()]):
+                    if name in some and _fits(name, digest, data):
+                        found[some[name]] = data
+                    elif name in some:
+                        damaged.append(some[name])
             return found
 
         def use(table: sqlite3.Connection) -> None:
-            query = "update object set used = ?"
-            deque(_for_keys(table, query, (time.time(),), found), 0)
-            deque(_for_keys(table, "delete from object", (), damaged), 0)
+            now = time.time()
+            used, dropped = [(now, key) for key in found], [(key,) for key in damaged]
+            table.executemany("update object set used = ? where key = ?", used)
+            table.executemany("delete from object where key = ?", dropped)
 
         found = self._read(look, {}) if wanted else {}
         if damaged:
-            self._say(
-                f"{_DAMAGE} in '{self.folder}': {len(damaged):,}; they are rebuilt, "
-                "and 'parpass cache --verify' checks all others"
-            )
+            advice = "; they are rebuilt"
+            if self.is_writable:
+                advice += ", and 'parpass cache --verify' checks all others"
+            self._say(f"{_DAMAGE} in '{self.folder}': {len(damaged):,}{advice}")
         if found or damaged:
             self._write(use, None)
         return found
@@ -158,7 +167,7 @@ class ObjectStore:
 
         def enter(table: sqlite3.Connection) -> None:
             rows = [
-                (k, time.time(), digest_of_object(k.encode(), v), v)
+                (k, time.time(), _digest_of(k.encode(), v), v)
                 for k, v in sorted(objects.items())
             ]
             table.executemany("insert or replace into object values (?, ?, ?, ?)", rows)
@@ -213,7 +222,7 @@ class ObjectStore:
         free = self._read(_free_share, 0.0)
         with contextlib.suppress(ReadOnlyTableError, *_FAILURES):
             if free >= _MUCH:
-                ObjectTable(self.folder).compact(Patience(_WAITING_SECONDS))
+                self._table().compact(Patience(_WAITING_SECONDS))
 
     def size(self) -> StoreSize:
         return self._read(_size, StoreSize(0, 0))
@@ -230,7 +239,7 @@ class ObjectStore:
             return _size(table), damaged
 
         try:
-            table = ObjectTable(self.folder)
+            table = self._table()
             found = table.read(look, (StoreSize(0, 0), 0), self._patience)
             return StoreState(*found, table.is_read_only)
         except _FAILURES as error:
@@ -247,6 +256,12 @@ class ObjectStore:
         self._is_off = False
         return dropped
 
+    def _table(self) -> ObjectTable:
+        table = ObjectTable(self.folder, only_reads=not self.is_writable)
+        if not (self.is_writable or table.exists):
+            raise FileNotFoundError("there is no cache in it")
+        return table
+
     def _read(self, work: Callable[[sqlite3.Connection], _T], otherwise: _T) -> _T:
         return self._do(
             lambda table: table.read(work, otherwise, self._patience), otherwise
@@ -261,16 +276,19 @@ class ObjectStore:
             return otherwise
         try:
             try:
-                return work(ObjectTable(self.folder))
+                return work(self._table())
             except DamagedTableError as error:
                 if not self._renewed(error):
                     raise
-            return work(ObjectTable(self.folder))
+            return work(self._table())
         except ReadOnlyTableError:
             return otherwise
         except _FAILURES as error:
             self._is_off = True
-            self._say(f"builds are not cached: {self._problem(error)}")
+            so = "builds are not cached"
+            if not self.is_writable:
+                so = "no results of earlier runs are taken from it"
+            self._say(f"{so}: {self._problem(error)}")
             return otherwise
 
     def _renewed(self, error: DamagedTableError) -> bool:
@@ -279,7 +297,7 @@ class ObjectStore:
         Raises:
             OSError: It cannot be removed.
         """
-        if self._is_workers or ObjectTable(self.folder).is_read_only:
+        if self._is_workers or self._table().is_read_only:
             return False
         remove_table(self.folder)
         self._say(
@@ -289,9 +307,12 @@ class ObjectStore:
 
     def _say(self, message: str) -> None:
         """Warn of something, if it is the first thing in this build."""
-        if not self._is_workers and not self._has_warned:
-            self._has_warned = True
-            warn(message, SlowerRunWarning)
+        if self._is_workers or self._has_warned:
+            return
+        self._has_warned = True
+        if not self.is_writable:
+            message = f"'{self.folder}', a layer of a cache: {message}"
+        warn(message, SlowerRunWarning)
 
     def _is_default(self) -> bool:
         """Return whether it is the user's folder, and none that a program has named."""
@@ -301,6 +322,7 @@ class ObjectStore:
             return False
 
     def _problem(self, error: Exception) -> str:
+        """Return why it is not used, and what to do."""
         elsewhere = "PARPASS_CACHE_DIR may name another folder"
         anew = "'parpass cache --clear' starts a new one"
         if not self._is_default():
@@ -309,6 +331,8 @@ class ObjectStore:
         if isinstance(error, UntrustedPathError):
             remedy = f"{error.remedy}, or " if error.remedy else ""
             return f"{error}; {remedy}{elsewhere}"
+        if not self.is_writable:
+            return f"{error}; {elsewhere}"
         try:
             where = f"'{file_of(self.folder)}'"
         except OSError:
@@ -348,31 +372,6 @@ def default_folder() -> Path:
     return found
 
 
-def find_objects(
-    table: sqlite3.Connection, keys: Iterable[str]
-) -> tuple[dict[str, bytes], list[str]]:
-    """Return those of the objects that a table has, and the keys of damaged ones."""
-    wanted = {key.encode(): key for key in keys}
-    found: dict[str, bytes] = {}
-    damaged: list[str] = []
-    query = "select key, digest, data from object"
-    for name, digest, data in _for_keys(table, query, (), wanted.values()):
-        if name in wanted and _fits(name, digest, data):
-            found[wanted[name]] = data
-        elif name in wanted:
-            damaged.append(wanted[name])
-    return found, damaged
-
-
-def _for_keys(
-    table: sqlite3.Connection, query: str, values: tuple[Any, ...], keys: Iterable[str]
-) -> Iterator[Any]:
-    rest = iter(keys)
-    while some := [*islice(rest, _MOST_KEYS)]:
-        marks = ", ".join("?" * len(some))
-        yield from table.execute(f"{query} where key in ({marks})", (*values, *some))
-
-
 def _free_share(table: sqlite3.Connection) -> float:
     (free,), (pages,) = (
         table.execute(f"pragma {name}").fetchone()
@@ -388,10 +387,10 @@ def _size(table: sqlite3.Connection) -> StoreSize:
 
 def _fits(name: Any, digest: Any, data: Any) -> bool:
     """Return whether `put` entered a row, which may have values of any type."""
-    return type(name) is type(data) is bytes and digest_of_object(name, data) == digest
+    return type(name) is type(data) is bytes and _digest_of(name, data) == digest
 
 
-def digest_of_object(name: bytes, data: bytes) -> bytes:
+def _digest_of(name: bytes, data: bytes) -> bytes:
     """Return the digest of an object under a key, which damage to either changes."""
     told = hashlib.blake2b(len(name).to_bytes(8, "little"), digest_size=16)
     told.update(name)

@@ -95,12 +95,11 @@ class ObjectTable:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is there, and this process may not, or is not to, write to it."""
+        """Whether this process may not, or is not to, write to it."""
+        if self._only_reads or not self.exists:
+            return self._only_reads
         # The folder is for the journal.
-        return self.exists and (
-            self._only_reads
-            or not (_may(os.W_OK, self.path) and _may(os.W_OK, self.path.parent))
-        )
+        return not (_may(os.W_OK, self.path) and _may(os.W_OK, self.path.parent))
 
     def read(
         self,
@@ -115,15 +114,6 @@ class ObjectTable:
             PermissionError: This process may not read it.
             sqlite3.Error: That cannot be done: SQLITE_BUSY if it takes too long.
         """
-        with _telling_damage():
-            return self._read(work, otherwise, patience)
-
-    def _read(
-        self,
-        work: Callable[[sqlite3.Connection], _T],
-        otherwise: _T,
-        patience: Patience,
-    ) -> _T:
         if not self.exists:
             return otherwise
         if not _may(os.R_OK, self.path):  # of which SQLite tells no more than of others
@@ -153,26 +143,34 @@ class ObjectTable:
             DamagedTableError: It is damaged.
             sqlite3.Error: That cannot be done: SQLITE_BUSY if it takes too long.
         """
-        if self.is_read_only or self._only_reads:
+        if self.is_read_only:
             raise ReadOnlyTableError
         if not self.exists:
             make_private_folder(self.path.parent)
             trusted_folder(self.path.parent)  # another user may have made it meanwhile
             make_private_file(self.path)
             has_trusted_file(self.path)
-        with _telling_damage():
-            try:
-                return self._written(work, patience)
-            except sqlite3.Error as error:
-                if error_code(error) == sqlite3.SQLITE_READONLY:
-                    raise ReadOnlyTableError from error
-                raise
+        try:
+            # Behind this lock nothing is waited for any more.
+            with self._transaction("rw", "begin exclusive", patience) as table:
+                if not _has_format(table):
+                    table.execute("drop table if exists object")
+                    table.execute(_CREATE)
+                    table.execute(f"pragma user_version = {_FORMAT}")
+                done = work(table)
+                table.execute("commit")
+                return done
+        except sqlite3.Error as error:
+            if error_code(error) == sqlite3.SQLITE_READONLY:
+                raise ReadOnlyTableError from error
+            raise
 
     def compact(self, patience: Patience) -> None:
         """Make the file as small as what is in it, while no other process uses it.
 
         Raises:
             ReadOnlyTableError: It can only be read.
+            DamagedTableError: It is damaged.
             sqlite3.Error: That cannot be done: SQLITE_FULL where there is no room for a
                 copy.
         """
@@ -181,19 +179,6 @@ class ObjectTable:
         with self._transaction("rw", "pragma user_version", patience) as table:
             table.execute("vacuum")
 
-    def _written(
-        self, work: Callable[[sqlite3.Connection], _T], patience: Patience
-    ) -> _T:
-        # Behind this lock nothing is waited for any more.
-        with self._transaction("rw", "begin exclusive", patience) as table:
-            if not _has_format(table):
-                table.execute("drop table if exists object")
-                table.execute(_CREATE)
-                table.execute(f"pragma user_version = {_FORMAT}")
-            done = work(table)
-            table.execute("commit")
-            return done
-
     @contextmanager
     def _transaction(
         self, mode: str, begin: str, patience: Patience
@@ -201,11 +186,18 @@ class ObjectTable:
         """Give a connection that has its lock; what is not committed is undone."""
         path = "/" + self.path.as_posix().removeprefix("/")  # "C:/" has none
         address = f"file://{quote(os.fsencode(path))}?mode={mode}"
-        with forks_wait():
-            with patience.spent() as seconds:
-                table = _opened(address, begin, seconds)
-            with closing(table):
-                yield table
+        try:
+            with forks_wait():
+                with patience.spent() as seconds:
+                    table = _opened(address, begin, seconds)
+                with closing(table):
+                    yield table
+        except UnicodeDecodeError as error:  # damaged names are in SQLite's messages
+            raise DamagedTableError("its text is no text") from error
+        except sqlite3.Error as error:
+            if error_code(error) in _DAMAGED:
+                raise DamagedTableError(str(error)) from error
+            raise
 
 
 def _opened(address: str, begin: str, seconds: float) -> sqlite3.Connection:
@@ -237,18 +229,6 @@ def remove_table(folder: Path) -> None:
 def error_code(error: sqlite3.Error) -> int:
     """Return the code of an error, without what tells more; 0 if it has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-@contextmanager
-def _telling_damage() -> Generator[None]:
-    try:
-        yield
-    except UnicodeDecodeError as error:  # damaged names are in SQLite's messages
-        raise DamagedTableError("its text is no text") from error
-    except sqlite3.Error as error:
-        if error_code(error) in _DAMAGED:
-            raise DamagedTableError(str(error)) from error
-        raise
 
 
 def _files(folder: Path) -> list[Path]:

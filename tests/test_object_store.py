@@ -29,7 +29,7 @@ from tests.support.permissions import (
     permit_by_list,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def test_what_is_put_in_is_there_for_another_one(tmp_path: Path):

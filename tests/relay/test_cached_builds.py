@@ -16,7 +16,7 @@ from parpass.errors import ArgumentError
 from parpass.ir.module import IRModule
 from parpass.relay.build_module import network_runs
 from parpass.runner import FunctionCache, open_runner, run_pipeline_sync
-from parpass.runner.cache import function_keys
+from parpass.runner.cache import module_digests
 from parpass.target import Target
 from parpass.transform import PassContext
 from tests.support.docs.steps import snippets
@@ -113,8 +113,8 @@ def test_what_the_page_shows_is_printed(capsys: pytest.CaptureFixture[str]):
 def test_large_constants_are_digested_where_passes_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(function_keys, "_LARGE_BYTES", 30_000)
-    monkeypatch.setattr(function_keys, "_UNCOUNTED_BYTES", 0)
+    monkeypatch.setattr(module_digests, "_LARGE_BYTES", 30_000)
+    monkeypatch.setattr(module_digests, "_UNCOUNTED_BYTES", 0)
 
     def recalled(value: float) -> int:
         """Return whether a function is recalled that has a large constant."""
@@ -127,7 +127,7 @@ def test_large_constants_are_digested_where_passes_take_longer(
         return report.cache.recalled
 
     with open_runner(workers=0, cache=FunctionCache()) as runner:
-        monkeypatch.setattr(function_keys, "_BYTES_PER_SECOND", 0.0)
+        monkeypatch.setattr(module_digests, "_BYTES_PER_SECOND", 0.0)
         assert [recalled(1), recalled(1)] == [0, 0]
-        monkeypatch.setattr(function_keys, "_BYTES_PER_SECOND", float("inf"))
+        monkeypatch.setattr(module_digests, "_BYTES_PER_SECOND", float("inf"))
         assert [recalled(1), recalled(1), recalled(2)] == [0, 1, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from parpass.diagnostic import merged_sources
 from parpass.errors import ModuleTypeError
 from parpass.errors.core import describe_kind
 from parpass.ir import wire
@@ -299,7 +300,7 @@ class IRModule:
             self[mine.get(var, var)] = (
                 with_replaced(function, mine) if mine else function
             )
-        self._sources |= incoming._sources  # noqa: SLF001 -- of this class
+        self._sources = merged_sources(self._sources, incoming.sources)
 
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Replace the function of a global variable."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from parpass.diagnostic import merged_sources
 from parpass.ir.module import IRModule
 from parpass.ir.text.cursor import ParseAborted, UnexpectedToken
 from parpass.ir.text.error_list import ErrorList
@@ -64,7 +65,7 @@ def parse(
     program, parser = _read(text, source_name, ModuleParser.module, known, data)
     parser.check_global_uses()
     parser.problems.raise_if_any()
-    sources = {**known.sources, source_name: program}
+    sources = merged_sources(known.sources, {source_name: program})
     attrs = parser.attrs or known.attrs
     if parser.root is None:
         functions = {**known.functions, **parser.functions}

@@ -31,26 +31,25 @@ from parpass.transform.capture.emission import (
     unpickle_from_worker,
 )
 
-_PLAIN = (str, int, float, bool, type(None))
 _Plain = str | int | float | bool | None
+_Attributes = dict[str, _Plain | list[_Plain]]
 
 
-class _Record(msgspec.Struct, array_like=True, tag="log"):
-    """A log record: its attributes, those that are tuples apart."""
+class _Emitted(msgspec.Struct, array_like=True):
+    """The first fields of all emissions."""
 
     function: str | None
     diagnostic_count: int
     remark_count: int
-    plain: dict[str, _Plain]
-    tuples: dict[str, list[_Plain]]
 
 
-class _Warning(msgspec.Struct, array_like=True, tag="warning"):
+class _Record(_Emitted, tag="log"):
+    attributes: _Attributes
+
+
+class _Warning(_Emitted, tag="warning"):
     """A warning of a class of Python's own."""
 
-    function: str | None
-    diagnostic_count: int
-    remark_count: int
     pass_name: str | None
     category: str
     text: str
@@ -60,24 +59,22 @@ class _Warning(msgspec.Struct, array_like=True, tag="warning"):
     is_decided: bool
 
 
-class _Reset(msgspec.Struct, array_like=True, tag="reset"):
-    function: str | None
-    diagnostic_count: int
-    remark_count: int
+class _Reset(_Emitted, tag="reset"):
+    pass
 
 
 _Emission = _Record | _Warning | _Reset
 
 
 class _Effects(msgspec.Struct, array_like=True):
-    diagnostics: list[Diagnostic] = []
-    counters: dict[str, int] | None = None
-    emissions: list[_Emission] = []
-    remarks: list[Remark] = []
+    diagnostics: list[Diagnostic]
+    counters: dict[str, int] | None
+    emissions: list[_Emission]
+    remarks: list[Remark]
 
 
 class _Entry(msgspec.Struct, array_like=True):
-    reads: list[tuple[ReadKind, str, bytes]]
+    reads: list[tuple[tuple[ReadKind, str], bytes]]
     result: bytes | None
     effects: dict[int, _Effects]
     dependencies: list[str] | None
@@ -125,8 +122,7 @@ def decode_entries(
     Functions are decoded as members of a module, whose functions refer to `bound`.
     """
     try:
-        found = _decode(encoded)
-        return [_read(one, codec, bound) for one in found]
+        return [_read(one, codec, bound) for one in _decode(encoded)]
     except Exception:  # noqa: BLE001 -- of a codec, on bytes of another version, say
         return []
 
@@ -142,12 +138,11 @@ def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _
         result = None if codec is None else codec.encode(result, keep_inline)
         if result is None:
             raise _NotStorableError
-    dependencies = entry.dependencies
     return _Entry(
-        [(kind, name, digest) for (kind, name), digest in entry.reads],
+        list(entry.reads),
         result,
         {at: _written_effects(one) for at, one in entry.effects.items()},
-        dependencies if dependencies is None else list(dependencies),
+        None if entry.dependencies is None else list(entry.dependencies),
         entry.signature_changed,
         None if result is None or has_large else digest_of(result),
     )
@@ -168,36 +163,27 @@ def _written_emission(emission: Emission) -> _Emission:
     where = emission.function, emission.diagnostic_count, emission.remark_count
     match emission:
         case BufferedLogRecord(rest=None):
-            plain = {k: v for k, v in emission.plain.items() if isinstance(v, _PLAIN)}
-            tuples = {
-                name: list(cast("tuple[Any, ...]", value))
-                for name, value in emission.plain.items()
-                if isinstance(value, tuple)
-            }
-            others = (one for value in tuples.values() for one in value)
-            is_plain = all(isinstance(one, _PLAIN) for one in others)
-            if not is_plain or len(plain) + len(tuples) < len(emission.plain):
-                raise _NotStorableError
-            return _Record(*where, plain, tuples)
+            return _Record(*where, msgspec.convert(emission.plain, _Attributes))
         case BufferedRegistryReset():
             return _Reset(*where)
         case BufferedWarning(message=bytes() as packed):
             message = unpickle_from_worker(packed)  # which our own worker sent
             kind = cast("type[Warning]", type(message))
-            if kind.__module__ != "builtins" or message.args != (str(message),):
-                raise _NotStorableError
-            return _Warning(
-                *where,
-                emission.pass_name,
-                kind.__name__,
-                str(message),
-                emission.filename,
-                emission.lineno,
-                emission.module,
-                emission.is_decided,
-            )
+            is_known = _CATEGORIES.get(kind.__name__) is kind
+            if is_known and message.args == (str(message),):
+                return _Warning(
+                    *where,
+                    emission.pass_name,
+                    kind.__name__,
+                    str(message),
+                    emission.filename,
+                    emission.lineno,
+                    emission.module,
+                    emission.is_decided,
+                )
         case _:
-            raise _NotStorableError
+            pass
+    raise _NotStorableError
 
 
 def _read(
@@ -209,7 +195,7 @@ def _read(
             raise _NotStorableError
         result = codec.decode(result)
     return CacheEntry(
-        [((kind, name), digest) for kind, name, digest in entry.reads],
+        entry.reads,
         result,
         bound,
         {at: _read_effects(one) for at, one in entry.effects.items()},
@@ -231,13 +217,13 @@ def _read_effects(effects: _Effects) -> Effects:
 def _read_emission(emission: _Emission) -> Emission:
     where = emission.function, emission.diagnostic_count, emission.remark_count
     match emission:
-        case _Record():
-            tuples = {name: tuple(value) for name, value in emission.tuples.items()}
-            return BufferedLogRecord(*where, {**emission.plain, **tuples})
+        case _Record(attributes=found):
+            plain = {k: tuple(v) if type(v) is list else v for k, v in found.items()}
+            return BufferedLogRecord(*where, plain)
         case _Reset():
             return BufferedRegistryReset(*where)
         case _Warning():
-            kind: Any = _CATEGORIES[emission.category]
+            kind = _CATEGORIES[emission.category]
             message = pickle_for_parent(kind(emission.text))
             assert message is not None
             return BufferedWarning(
@@ -252,7 +238,7 @@ def _read_emission(emission: _Emission) -> Emission:
             )
 
 
-_CATEGORIES = {
+_CATEGORIES: dict[str, type[Warning]] = {
     kind.__name__: kind
     for kind in (
         *(Warning, UserWarning, DeprecationWarning, PendingDeprecationWarning),

@@ -27,7 +27,6 @@ from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 from parpass.runner.ipc.messages import Effects, Read
 
 _MAX_BOUND = 8  # modules whose functions need not be decoded again
-_MAX_KEPT_ALIVE = 1_000  # objects without weak references that are told apart
 _COMMITS = 16  # after one of which the table on disk is bounded
 _MAX_VARIANTS = 4  # results of one key, for different states of the rest of the module
 
@@ -146,9 +145,7 @@ class FunctionCache:
         self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
         self._count = 0
         self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
-        self._tokens = IdentityMemo()
         self._commits = 0
-        self._kept_alive: dict[int, tuple[Any, bytes]] = {}
         self._lock = threading.RLock()
 
     def is_to_be_verified(self) -> bool:
@@ -205,21 +202,6 @@ class FunctionCache:
         if self.store is not None and self._commits % _COMMITS == 1:
             self.store.drop_old()
 
-    def token_of(self, value: Any) -> bytes:
-        """Return a token that identifies an object, across processes."""
-        with forks_wait(), self._lock:
-            token, process = self._tokens.get(value), os.getpid().to_bytes(8, "little")
-            kept = self._kept_alive.get(id(value))
-            if token is None and kept is not None:
-                token = kept[1]
-            if token is None:
-                token = os.urandom(16)
-                if not self._tokens.put(value, token):
-                    if len(self._kept_alive) >= _MAX_KEPT_ALIVE:
-                        self._kept_alive.clear()
-                    self._kept_alive[id(value)] = value, token
-        return process + token
-
     def bound(self, objects: Mapping[str, Any]) -> BoundObjects:
         """Return the bindings of a module's functions; known ones, if they are equal.
 
@@ -249,8 +231,8 @@ class IdentityMemo:
         known = self._known.get(id(key))
         return known[1] if known is not None and known[0]() is key else None
 
-    def put(self, key: Any, value: Any) -> bool:
-        """Set the value of an object; return whether it can have weak references."""
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of an object, if there can be weak references to it."""
         number, known = id(key), self._known
 
         def forget(gone: weakref.ref[Any]) -> None:
@@ -260,13 +242,16 @@ class IdentityMemo:
         try:
             known[number] = weakref.ref(key, forget), value
         except TypeError:
-            return False
-        return True
+            return
+
+
+_EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
 
 
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
-    state = hashlib.blake2b(repr([*map(len, parts)]).encode(), digest_size=16)
+    state = _EMPTY.copy()
+    state.update(repr([*map(len, parts)]).encode())
     for part in parts:
         state.update(part)
     return state.digest()

@@ -63,9 +63,9 @@ def open_layer(where: str | os.PathLike[str] | CacheLayer) -> CacheLayer:
         except EntryPointError as error:
             raise ArgumentError(str(error)) from None
     # It loads SQLite.
-    from parpass.runner.cache.folder_layer import FolderLayer
+    from parpass.object_store import ObjectStore
 
-    return FolderLayer(Path(text))
+    return ObjectStore(Path(text), only_reads=True)
 
 
 class Layers:

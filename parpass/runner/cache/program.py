@@ -36,24 +36,22 @@ class UnknownProgramError(Exception):
     """The code of a module cannot be known; the text says of which, and why."""
 
 
-class Loaded(NamedTuple):
+class _Loaded(NamedTuple):
     """A module of the program, as it was loaded.
 
     Attributes:
         spec: What it was loaded by: another object after a reload.
-        stamp: What tells the version of its file.
-        digest: The digest of the file; None for a module without one.
+        stamp: What tells the version of its file; empty for a module without one.
+        digest: The digest of the file; empty for a module without one.
     """
 
     module: ModuleType
     spec: Any
-    stamp: tuple[int, ...] | None
-    digest: bytes | None
+    stamp: tuple[int, ...]
+    digest: bytes
 
 
-_loaded: dict[str, Loaded] = {}  # by name
-_digests: dict[tuple[str, tuple[int, ...]], bytes] = {}  # of files, by path and stamp
-_token = os.urandom(16)
+_loaded: dict[str, _Loaded] = {}  # by name
 
 
 def digests_of_sources(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, ...]]:
@@ -63,23 +61,23 @@ def digests_of_sources(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str,
         UnknownProgramError: A file cannot be read, or has changed since it was loaded.
     """
     for name, module in modules.items():
-        file = _file_of(module)
-        stamp = None if file is None else _stamp_of(name, file)
-        spec = module.__dict__.get("__spec__")
+        file, spec = _file_of(module), module.__dict__.get("__spec__")
         known = _loaded.get(name)
-        if known is None or known.module is not module or known.spec is not spec:
-            digest = None
-            if file is not None and stamp is not None:
-                digest = _digest_of_file(file, stamp)
-                if _may_have_changed(stamp):
-                    digest += _token + os.urandom(16)
-            known = _loaded[name] = Loaded(module, spec, stamp, digest)
+        try:
+            stamp = _stamp(os.stat(file)) if file else ()
+            if known is None or known.module is not module or known.spec is not spec:
+                digest = _digest_of_file(file, stamp) if file else b""
+                known = _loaded[name] = _Loaded(module, spec, stamp, digest)
+        except OSError as error:
+            raise UnknownProgramError(
+                f"the file of module '{name}' cannot be read ({error})"
+            ) from None
         if known.stamp != stamp:
             raise UnknownProgramError(
                 f"the file of module '{name}' has changed since it was loaded; reload "
                 "the module, or restart"
             )
-        yield name, file or "", (known.digest or b"").hex()
+        yield name, file, known.digest.hex()
 
 
 @functools.cache
@@ -104,7 +102,7 @@ def digest_of_libraries() -> bytes:
             except OSError:  # the name has the version
                 continue
         if _may_have_changed(stamp):  # while this process ran
-            state.update(_token)
+            state.update(os.urandom(16))
     if not is_library_file(parpass_folder()):
         state.update(_digest_of_parpass())
     return state.digest()
@@ -116,22 +114,13 @@ def _digest_of_parpass() -> bytes:
         state.update(str(path).encode(errors="surrogatepass"))
         state.update(path.read_bytes())
         if _may_have_changed(_stamp(path.stat())):
-            state.update(_token)
+            state.update(os.urandom(16))
     return state.digest()
 
 
-def _file_of(module: ModuleType) -> str | None:
+def _file_of(module: ModuleType) -> str:
     file = module.__dict__.get("__file__")
-    return os.path.abspath(file) if isinstance(file, str) else None
-
-
-def _stamp_of(name: str, file: str) -> tuple[int, ...]:
-    try:
-        return _stamp(os.stat(file))
-    except OSError as error:
-        raise UnknownProgramError(
-            f"the file of module '{name}' cannot be read ({error})"
-        ) from None
+    return os.path.abspath(file) if isinstance(file, str) else ""
 
 
 def _stamp(found: os.stat_result) -> tuple[int, ...]:
@@ -139,12 +128,8 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _digest_of_file(file: str, stamp: tuple[int, ...]) -> bytes:
-    known = _digests.get((file, stamp))
-    if known is None:
-        content = Path(file).read_bytes()
-        known = hashlib.blake2b(content, digest_size=16).digest()
-        _digests[file, stamp] = known
-    return known
+    digest = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).digest()
+    return digest + os.urandom(16) if _may_have_changed(stamp) else digest
 
 
 def _may_have_changed(stamp: tuple[int, ...]) -> bool:

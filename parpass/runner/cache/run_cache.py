@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
 
 from parpass.runner.cache.entry_codec import encode_entries
 from parpass.runner.cache.function_cache import CacheEntry, FunctionCache
-from parpass.runner.cache.stage_keys import StageKey, StageKeys
+from parpass.runner.cache.stage_keys import StageKeys
 from parpass.runner.ipc.messages import Recording
 from parpass.runner.ipc.module_store import ModuleStore
 from parpass.runner.observers import CacheFigures
-from parpass.transform import ModuleAdapter, Pass, PassContext, StoreCodec
+from parpass.transform import ModuleAdapter, PassContext, StoreCodec
 from parpass.transform.adapter import FoundMutability
-from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import adapter_name, unchecked
-from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
-from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
-from parpass.transform.debug.reproducer import REPRODUCER
 from parpass.transform.gc_pause import in_gc_pauses
-
-# Options of runs that look for a fault, in which passes have to run.
-_INSPECTING = (
-    REPRODUCER,
-    CHECK_ANALYSES,
-    CHECK_CONTRACT,
-    OPT_BISECT,
-    OPT_BISECT_LIMIT,
-)
 
 
 def stored_name(key: bytes) -> str:
@@ -42,9 +29,9 @@ class RunCache:
 
     Attributes:
         is_frozen: Whether functions cannot be changed, so that objects are kept.
+        keys: Makes the keys of stages.
         recalled: How many functions were not run, stage by stage.
         computed: How many were.
-        unwritten: How many results are in no store, as the adapter cannot write them.
         large: The bytes of constants of functions that are therefore not looked up.
     """
 
@@ -56,32 +43,14 @@ class RunCache:
         store: ModuleStore,
     ) -> None:
         self.cache, self.adapter, self.store = cache, adapter, store
-        self._context = context
         self.is_frozen = adapter.mutability is None and not adapter.consumes_functions
         self.recalled = self.computed = 0
-        self.keys = StageKeys(cache, adapter, context)
-        self.unwritten = 0
+        self.keys = StageKeys(adapter, context)
         self.large: dict[str, int] = {}
         cache.layers.renew_patience()
+        self._unwritten = 0  # results that are in no store, as there is no codec
         self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
         self._codec: tuple[Any, StoreCodec | None] | None = None  # with its module
-
-    def first_stage(
-        self, steps: Sequence[Pass], base: Any
-    ) -> tuple[int, StageKey | None]:
-        """Return how many of the first passes form a stage, and its key.
-
-        See `StageKeys.first_stage`.
-        """
-        config = self._context.config
-        if any(config.get(one) for one in _INSPECTING):
-            return len(steps), None
-        if any(
-            one.on_failure is not OnFailure.FAIL for one in budgets_of(steps, config)
-        ):
-            why = "what fails is skipped, or tried again"
-            return len(steps), self.keys.note(steps, why)
-        return self.keys.first_stage(steps, base)
 
     @property
     def recording(self) -> Recording:
@@ -90,11 +59,10 @@ class RunCache:
 
     @property
     def figures(self) -> CacheFigures:
-        why = ""
-        if self.unwritten:
-            why = self._why_unwritten()
-        counts = self.recalled, self.computed
-        return CacheFigures(*counts, dict(self.keys.uncached), self.unwritten, why)
+        count = self._unwritten
+        why = self._why_unwritten() if count else ""
+        uncached = dict(self.keys.uncached)
+        return CacheFigures(self.recalled, self.computed, uncached, count, why)
 
     def _why_unwritten(self) -> str:
         name = adapter_name(unchecked(self.adapter))
@@ -156,6 +124,6 @@ class RunCache:
                 if encoded is not None:
                     written[stored_name(key)] = encoded
                 elif codec is None:
-                    self.unwritten += 1
+                    self._unwritten += 1
         self.cache.layers.put(written)
         self.cache.drop_old()

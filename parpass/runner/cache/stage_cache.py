@@ -8,30 +8,25 @@ hooks, errors of other functions, and the check of signatures that were assumed 
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
 from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
 from parpass.runner.cache.entry_codec import decode_entries
-from parpass.runner.cache.function_cache import (
-    CacheEntry,
-    digest_of,
-)
-from parpass.runner.cache.function_keys import FunctionKeys
+from parpass.runner.cache.function_cache import CacheEntry
+from parpass.runner.cache.module_digests import ModuleDigests
 from parpass.runner.cache.run_cache import RunCache, stored_name
 from parpass.runner.cache.stage_keys import StageKey, is_program_as_loaded
+from parpass.runner.cache.verification import RECORDED, mismatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.messages import (
     ANY_FUNCTION,
     Effects,
     FunctionOutcome,
-    Read,
     ReadKind,
     Recording,
 )
@@ -39,10 +34,8 @@ from parpass.runner.ipc.module_store import FunctionHandle, StoredModule
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.adapter import keep_inline, round_trip
-from parpass.transform.capture.emission import BufferedLogRecord, Emission
+from parpass.transform.capture.emission import BufferedLogRecord
 from parpass.transform.gc_pause import gc_paused, in_gc_pauses
-
-_RESULT, _RECORDED = ReadKind.RESULT, "-1 "
 
 
 class StageCache:
@@ -56,8 +49,7 @@ class StageCache:
         self._run, self._key, self._steps = run, key, steps
         self._module, self._base = module, module.base
         self._adapter, self._cache = run.adapter, run.cache
-        self._keys = FunctionKeys(run, key.content, module)
-        self._reads: dict[Read, bytes] = {}
+        self._digests = ModuleDigests(run, key.content, module)
         self._expected: dict[int, CacheEntry] = {}  # of results that are verified
         self._indices = {name: at for at, name in enumerate(module.handles)}
 
@@ -81,27 +73,22 @@ class StageCache:
 
         Those of functions that failed, or on which an error was reported, are not.
         """
-        results = enumerate(outcomes.handles)
         computed = {
-            at: one
-            for at, one in results
-            if one is not None and at not in outcomes.recalled
+            at: handle
+            for at, handle in enumerate(outcomes.handles)
+            if handle is not None and at not in outcomes.recalled
         }
         self._run.computed += len(computed)
-        if not computed:
+        if not computed or not (self._key.modules is None or is_program_as_loaded()):
             return
-        is_known = self._key.modules is None or is_program_as_loaded()
         with in_gc_pauses(computed.items()) as each:
-            for at, result in each:
-                name = outcomes.names[at]
-                if not is_known or not self._is_of_key(outcomes, at):
+            for at, handle in each:
+                if not self._is_of_key(outcomes, at):
                     continue
-                key = self._keys.of(name)
-                seconds = outcomes.seconds[at]
-                if key is None and self._keys.is_worth_digesting(name, seconds):
-                    key = self._keys.of(name)
+                name, seconds = outcomes.names[at], outcomes.seconds[at]
+                key = self._digests.key_after(name, seconds)
                 if key is not None and outcomes.is_complete(at):
-                    self._keep(at, key, result, outcomes)
+                    self._keep(at, key, handle, outcomes)
 
     def _is_of_key(self, outcomes: StageOutcomes, at: int) -> bool:
         """Return whether an outcome is of the code that the key has, and note if not.
@@ -122,24 +109,23 @@ class StageCache:
         return not _is_made_anew(outcomes.effects_of(at))
 
     def _keep(
-        self, at: int, key: bytes, result: FunctionHandle, outcomes: StageOutcomes
+        self, at: int, key: bytes, handle: FunctionHandle, outcomes: StageOutcomes
     ) -> None:
         run, base, name = self._run, self._base, outcomes.names[at]
-        is_same = result is self._module.handles[name]
-        effects = outcomes.effects_of(at)
+        is_same = handle is self._module.handles[name]
         reads = [
-            (one, self._digest(one))
+            (one, self._digests.read(one))
             for one in outcomes.reads.get(at, ())
             if one[0] is not ReadKind.IMPORT
         ]
         if outcomes.recording >= Recording.RESULTS:
-            reads.append(((_RESULT, _RECORDED), b""))
+            reads.append((RECORDED, b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
             reads,
             None,
-            self._keys.bound,
-            effects,
+            self._digests.bound,
+            outcomes.effects_of(at),
             None
             if ANY_FUNCTION in dependencies
             else sorted(outcomes.names[one] for one in dependencies),
@@ -147,25 +133,24 @@ class StageCache:
         )
         expected = self._expected.get(at)
         if expected is not None:
-            self._verify(name, key, expected, entry, None if is_same else result)
+            self._verify(name, key, expected, entry, None if is_same else handle)
         if is_same:
             run.keep_later(key, entry)
         elif run.is_frozen:
             # At the end it is an object, mostly, since somebody has looked at it.
-            run.keep_later(key, entry, partial(run.store.load, result, base))
+            run.keep_later(key, entry, partial(run.store.load, handle, base))
         else:  # now: a module pass may change it
-            function = run.store.load(result, base)
+            function = run.store.load(handle, base)
             content = self._adapter.encode_function(function, keep_inline)
             run.keep_later(key, replace(entry, result=content))
 
     def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
         """Return the results of functions, in memory or in a layer below it."""
+        digests = self._digests
         with in_gc_pauses(names) as each:
-            keys = {name: key for name in each if (key := self._keys.of(name))}
+            keys = {name: key for name in each if (key := digests.key_of(name))}
         known = self._cache.get(keys.values())
-        found = {
-            name: self._valid(name, known.get(key, ())) for name, key in keys.items()
-        }
+        found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
         missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
         if not (self._cache.layers and missing):
             return found
@@ -175,22 +160,22 @@ class StageCache:
             """Decode results; return whether one is of this module."""
             self._run.store.check_open()
             name = missing[stored]
-            entries = decode_entries(encoded, self._keys.codec, self._keys.bound)
+            entries = decode_entries(encoded, digests.codec, digests.bound)
             for one in entries:
-                self._keys.note_content(one)
+                digests.note_content(one)
             if entries:
                 read.append((keys[name], entries))
-                found[name] = self._valid(name, entries)
+                found[name] = self._valid(entries)
             return found[name] is not None
 
         self._cache.layers.fetch(missing, accept)
         self._cache.put(read)
         return found
 
-    def _valid(self, name: str, entries: Sequence[CacheEntry]) -> CacheEntry | None:
+    def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
         """Return the first result whose reads are of this module."""
         for entry in entries:
-            is_valid = all(self._digest(one) == digest for one, digest in entry.reads)
+            is_valid = all(self._digests.read(one) == was for one, was in entry.reads)
             if is_valid and not _is_made_anew(entry.effects):
                 return entry
         return None
@@ -203,7 +188,7 @@ class StageCache:
         if not self._run.is_frozen:
             batch = FunctionBatch(result, (len(result),))
             return FunctionHandle(encoded=EncodedFunction(batch, None))
-        if not self._keys.has_all(entry.bound):
+        if not self._digests.has_all(entry.bound):
             with gc_paused:
                 result = round_trip(self._adapter, result, self._base)
         return FunctionHandle(result)
@@ -226,86 +211,25 @@ class StageCache:
         key: bytes,
         expected: CacheEntry,
         computed: CacheEntry,
-        result: FunctionHandle | None,
+        handle: FunctionHandle | None,
     ) -> None:
-        """Compare a result that was computed again with the one in the cache."""
-        before, now = expected.result, None
-        if result is not None:
-            now = self._run.store.load(result, self._base)
+        """Compare a result that was computed again with the one in the cache.
+
+        The function that was computed is that of `handle`; None if it did not change.
+        """
+        before = expected.result
+        now = None if handle is None else self._run.store.load(handle, self._base)
         if not self._run.is_frozen and before is not None:
             before = self._adapter.decode_function(before, (), self._base)
         is_same = before is now
         if before is not None and now is not None:
-            known = self._keys.content(before)
-            is_same = known is not None and known == self._keys.content(now)
-        effects = [
-            at
-            for at in range(len(self._steps))
-            if _comparable(expected.effects.get(at))
-            != _comparable(computed.effects.get(at))
-        ]
-        if is_same and not effects:
-            return
-        self._cache.discard(key, expected)
-        self._cache.names_passes = True  # from now on
-        suspects = _suspects(len(self._steps), expected, computed, effects)
-        passes = [f"'{self._steps[at].info.name}'" for at in suspects]
-        what = "diagnostics, log records or the like" if is_same else "another function"
-        warn(
-            f"on function '{name}' {' or '.join(passes)} gave {what} than the cache "
-            "has from an earlier run: the pass depends on something that its key does "
-            "not have, such as a file, a clock or state of its own, though it declares "
-            "cacheable; the new result is used"
-            + ("; results from now on tell these passes apart" if passes[1:] else ""),
-            CacheMismatchWarning,
-        )
-
-    def _digest(self, read: Read) -> bytes:
-        found = self._reads.get(read)
-        if found is None:
-            found = self._reads[read] = self._read_digest(*read)
-        return found
-
-    def _read_digest(self, kind: ReadKind, name: str) -> bytes:
-        handles = self._module.handles
-        match kind:
-            case ReadKind.RESULT:  # of which nothing depends
-                return b""
-            case ReadKind.NAMES:
-                return digest_of(
-                    *(one.encode(errors="surrogatepass") for one in handles)
-                )
-            case ReadKind.SHELL:
-                return digest_of(self._adapter.encode_shell(self._base))
-            case ReadKind.EVERYTHING:
-                parts = [self._whole(one) for one in handles]
-                shell = ReadKind.SHELL, ""
-                names = ReadKind.NAMES, ""
-                return digest_of(self._digest(names), self._digest(shell), *parts)
-            case _:
-                return self._digest_of_function(kind, name)
-
-    def _digest_of_function(self, kind: ReadKind, name: str) -> bytes:
-        handles = self._module.handles
-        if name not in handles:
-            return b"absent"
-        if kind is ReadKind.NAME:
-            return digest_of(self._adapter.encode_reference(self._base, name))
-        if kind is ReadKind.SIGNATURE:
-            function = self._run.store.load(handles[name], self._base)
-            signature = self._adapter.signature(function)
-            try:
-                return digest_of(self._adapter.encode_signature(signature))
-            except Exception:  # noqa: BLE001 -- the function has it, too
-                pass
-        return self._whole(name)
-
-    def _whole(self, name: str) -> bytes:
-        """Return the digest of a function and of what references show of it."""
-        content = self._keys.content_of(name)
-        if content is None:
-            return _unknown()
-        return digest_of(content, self._adapter.encode_reference(self._base, name))
+            known = self._digests.content(before)
+            is_same = known is not None and known == self._digests.content(now)
+        told = mismatch(self._steps, expected, computed, is_same=is_same)
+        if told is not None:
+            self._cache.discard(key, expected)
+            self._cache.names_passes = True  # from now on
+            warn(f"on function '{name}' {told}", CacheMismatchWarning)
 
 
 def _is_made_anew(effects: Mapping[int, Effects]) -> bool:
@@ -314,11 +238,6 @@ def _is_made_anew(effects: Mapping[int, Effects]) -> bool:
         return False
     emissions = (one for each in effects.values() for one in each.emissions)
     return any(type(one) is BufferedLogRecord for one in emissions)
-
-
-def _unknown() -> bytes:
-    """Return a digest that no other thing has: what has none equals nothing."""
-    return os.urandom(16)
 
 
 def _as_of_now(effects: Effects) -> Effects:
@@ -331,47 +250,3 @@ def _as_of_now(effects: Effects) -> Effects:
         for one in effects.emissions
     ]
     return replace(effects, emissions=emissions)
-
-
-def _comparable(effects: Effects | None) -> Any:
-    """Return what two runs of a pass have in common, if they do the same."""
-    if effects is None:
-        return None
-    return (
-        list(effects.diagnostics),
-        dict(effects.counters or {}),
-        list(effects.remarks),
-        [(one.function, one.before, one.after) for one in effects.changes],
-        [_summary(one) for one in effects.emissions],
-    )
-
-
-def _suspects(
-    count: int, expected: CacheEntry, computed: CacheEntry, effects: Sequence[int]
-) -> Sequence[int]:
-    """Return the passes one of which gave two results of the same, by index.
-
-    The effects of those in `effects` differ.
-    """
-    was, now = _results(expected), _results(computed)
-    if was and now:  # which are of functions that were the same up to there
-        differ = [at for at in range(count) if was.get(at) != now.get(at)]
-        if differ or effects:
-            return [min([*differ, *effects])]
-    return range(min(effects, default=count - 1) + 1)
-
-
-def _results(entry: CacheEntry) -> dict[int, str]:
-    """Return digests of what passes made of a function, by index; none if unknown.
-
-    A pass that did not change it has none; that they are known is under -1.
-    """
-    found = [name.split(" ") for (kind, name), _ in entry.reads if kind is _RESULT]
-    return {int(at): digest for at, digest in found}
-
-
-def _summary(emission: Emission) -> Any:
-    if not isinstance(emission, BufferedLogRecord):
-        return emission
-    plain = emission.plain
-    return [plain.get(key) for key in ("name", "levelno", "msg", "args", "lineno")]

@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 
 from parpass.program_modules import program_modules
 from parpass.replicated_tables import Entry, program_entries, value_of
-from parpass.runner.cache.function_cache import FunctionCache, digest_of
+from parpass.runner.cache.function_cache import digest_of
 from parpass.runner.cache.program import (
     UnknownProgramError,
     digest_of_libraries,
@@ -31,10 +31,22 @@ from parpass.runner.follow.logging_state import LoggingState
 from parpass.runner.follow.process_state import ProcessState
 from parpass.runner.follow.snapshot import Snapshot
 from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.budget import budgets_of
 from parpass.transform.checked_adapter import unchecked
+from parpass.transform.config import CHECK_ANALYSES, CHECK_CONTRACT, OnFailure
+from parpass.transform.debug.bisect import OPT_BISECT, OPT_BISECT_LIMIT
+from parpass.transform.debug.reproducer import REPRODUCER
 from parpass.transform.passes import declared_cacheable
 
-_FORMAT = 5  # of keys and results
+_FORMAT = 6  # of keys and results
+# Options of runs that look for a fault, in which passes have to run.
+_INSPECTING = (
+    REPRODUCER,
+    CHECK_ANALYSES,
+    CHECK_CONTRACT,
+    OPT_BISECT,
+    OPT_BISECT_LIMIT,
+)
 # Tables that passes do not look at, for what they do to a function.
 _LOOKED_UP_BY_PROGRAMS = "adapter of", "key of a pass", "programs of", "wrapping of"
 _UNDECLARED = (
@@ -60,13 +72,6 @@ class StageKey(NamedTuple):
     modules: Collection[str] | None
 
 
-class _Known(NamedTuple):
-    """A pass that has a digest; `names_program` if its key has the program."""
-
-    content: bytes
-    names_program: bool
-
-
 class StageKeys:
     """Makes the keys of the stages of a run.
 
@@ -74,10 +79,8 @@ class StageKeys:
         uncached: The passes without a key, by name, and why.
     """
 
-    def __init__(
-        self, cache: FunctionCache, adapter: ModuleAdapter, context: PassContext
-    ) -> None:
-        self._cache, self._adapter, self._context = cache, adapter, context
+    def __init__(self, adapter: ModuleAdapter, context: PassContext) -> None:
+        self._adapter, self._context = adapter, context
         self.uncached: dict[str, str] = {}
 
     def first_stage(
@@ -89,6 +92,13 @@ class StageKeys:
         be kept does not take others along. There is no key if results are not to be
         kept. Of `base`, the module, all but the functions is read.
         """
+        config = self._context.config
+        if any(map(config.get, _INSPECTING)):
+            return len(steps), None
+        failures = {one.on_failure for one in budgets_of(steps, config)}
+        if failures - {OnFailure.FAIL}:
+            why = "what fails is skipped, or tried again"
+            return len(steps), self.note(steps, why)
         try:
             settings = self._settings(base)
         except UnknownKeyError as error:
@@ -119,11 +129,15 @@ class StageKeys:
         return restoring is not None and type(step) is type(restoring)
 
     def note(self, steps: Sequence[Pass], why: str) -> None:
+        """Note why passes have no key."""
         for step in steps:
             self.uncached[step.info.name] = why
 
-    def _known(self, step: Pass, settings: ValueDigest) -> _Known | None:
-        """Return the digest of a pass; None, with a note, if it has none."""
+    def _known(self, step: Pass, settings: ValueDigest) -> ValueDigest | None:
+        """Return the digest of a pass; None, with a note, if it has none.
+
+        It `names_program` if a key with it has the program.
+        """
         declared = declared_cacheable(step)
         if not declared:
             return self.note([step], _UNDECLARED)
@@ -132,22 +146,20 @@ class StageKeys:
         except UnknownValueError as error:
             return self.note([step], str(error))
         named = found.names_program or settings.names_program
-        return _Known(found.content, declared is True and named)
+        return ValueDigest(found.content, declared is True and named)
 
     def _settings(self, base: Any) -> ValueDigest:
         """Return the digest of all but the passes, the functions, and the program."""
-        taken = Snapshot.take(self._context)
-        adapter = self._lenient(unchecked(self._adapter))
-        registered = [self._registered(one) for one in program_entries()]
-        try:
-            settings = digest_of_value((_process_settings(), *astuple(taken)))
-        except UnknownValueError as error:
-            raise UnknownKeyError(f"the settings have no key: {error}") from None
+        taken = astuple(Snapshot.take(self._context))
+        digests = [
+            _digest("the settings have no key", (_process_settings(), *taken)),
+            _digest("the adapter has no key", unchecked(self._adapter)),
+            *map(_registered, program_entries()),
+        ]
         try:
             context = self._adapter.encode_context(base)
         except Exception as error:  # noqa: BLE001 -- of an adapter; the run says more
             raise UnknownKeyError(f"the module cannot be encoded: {error}") from None
-        digests = [settings, adapter, *registered]
         version = str(_FORMAT).encode()
         contents = [one.content for one in digests]
         return ValueDigest(
@@ -155,31 +167,29 @@ class StageKeys:
             any(one.names_program for one in digests),
         )
 
-    def _registered(self, entry: Entry) -> ValueDigest:
-        """Return the digest of what is registered.
 
-        Raises:
-            UnknownKeyError: It has none, and passes may look it up.
-        """
-        value = value_of(entry)
-        made = getattr(value, "__wrapped__", value)  # of a pass by its name
-        is_pass = isinstance(made, type) and issubclass(made, Pass)
-        about = entry.table, str(entry.key), entry.is_removed
-        if is_pass or entry.table in _LOOKED_UP_BY_PROGRAMS:
-            return ValueDigest(self._lenient((about, value)).content, False)
-        try:
-            return digest_of_value((about, value))
-        except UnknownValueError as error:
-            raise UnknownKeyError(
-                f"what is registered has no key: {entry}: {error}"
-            ) from None
+def _registered(entry: Entry) -> ValueDigest:
+    """Return the digest of what is registered."""
+    value = value_of(entry)
+    about = entry.table, str(entry.key), entry.is_removed
+    found = _digest(f"what is registered has no key: {entry}", (about, value))
+    made = getattr(value, "__wrapped__", value)  # of a pass by its name
+    is_pass = isinstance(made, type) and issubclass(made, Pass)
+    if is_pass or entry.table in _LOOKED_UP_BY_PROGRAMS:
+        return found._replace(names_program=False)
+    return found
 
-    def _lenient(self, value: Any) -> ValueDigest:
-        """Return the digest of a value; or a token of the object."""
-        try:
-            return digest_of_value(value)
-        except UnknownValueError:
-            return ValueDigest(self._cache.token_of(value), names_program=True)
+
+def _digest(problem: str, value: Any) -> ValueDigest:
+    """Return the digest of a value.
+
+    Raises:
+        UnknownKeyError: It has none.
+    """
+    try:
+        return digest_of_value(value)
+    except UnknownValueError as error:
+        raise UnknownKeyError(f"{problem}: {error}") from None
 
 
 def is_program_as_loaded() -> bool:

@@ -52,8 +52,6 @@ from parpass.transform.passes import declared_cacheable
 # Packages whose objects say how passes run, and not what they do.
 _OF_RUNS = "parpass.runner.", "parpass.integrations.http."
 _HEAP_TYPE = 1 << 9  # of `type.__flags__`: a class that can be changed
-_LOCKS = type(threading.Lock()), type(threading.RLock())
-_ATOMS = (type(None), type(...), type(NotImplemented))
 _EXACT = frozenset({str, bytes, int, bool, type(None)})  # whose `repr` is all of them
 # Attributes that Python, or a library, adds to modules and classes by itself.
 _MODULE_BOOKKEEPING = frozenset(
@@ -129,11 +127,11 @@ class _Walk:
     What `module` defines is taken by value.
     """
 
-    def __init__(self, module: ModuleType | None) -> None:
+    def __init__(self, module: ModuleType | None, *, has_version: bool = False) -> None:
         self._module = module
+        self._has_version = has_version
         self._state = hashlib.blake2b(digest_size=16)
         self._names_program = False
-        self._has_version = False
         # By identity; the objects are kept alive, so that no identity is reused.
         self._met: dict[int, tuple[int, Any]] = {}
 
@@ -151,8 +149,10 @@ class _Walk:
             self.tag("met", known[0])
             return
         self._met[id(value)] = len(self._met), value
-        add = _KINDS.get(kind)
-        if add is not None:
+        parts, add = _PARTS.get(kind), _KINDS.get(kind)
+        if parts is not None:
+            self.add_parts(kind, parts(value))
+        elif add is not None:
             add(self, value)
         elif self._module is not None and str(kind.__module__).startswith(_OF_RUNS):
             self.tag("runner", kind.__qualname__)
@@ -165,6 +165,11 @@ class _Walk:
         text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
         self._state.update(struct.pack("<q", len(text)))
         self._state.update(text)
+
+    def add_parts(self, kind: type, parts: tuple[Any, ...]) -> None:
+        self.tag("parts", kind.__name__, len(parts))
+        for part in parts:
+            self.add(part)
 
     def add_part(self, value: Any, where: str) -> None:
         try:
@@ -183,40 +188,29 @@ class _Walk:
     def add_complex(self, value: complex) -> None:
         self._state.update(b"complex" + struct.pack("<dd", value.real, value.imag))
 
-    def add_bytes(self, value: bytes | bytearray) -> None:
+    def add_bytes(self, value: bytes | bytearray | memoryview) -> None:
         self.tag(type(value).__name__, len(value))
         self._state.update(value)
 
     def add_buffer(self, value: PickleBuffer) -> None:
         with value.raw() as raw:
-            self.tag("buffer", raw.nbytes)
-            self._state.update(raw)
+            self.add_bytes(raw)
 
     def add_sequence(self, value: Any) -> None:
         if _EXACT.issuperset(map(type, value)):
             self.tag("exact", type(value).__name__, repr(value))
-            return
-        self.tag(type(value).__name__, len(value))
-        for one in value:
-            self.add(one)
+        else:
+            self.add_parts(cast("type[Any]", type(value)), value)
 
     def add_mapping(self, value: Mapping[Any, Any]) -> None:
-        items = list(value.items())
-        kinds: set[Any] = {type(one) for item in items for one in item}
-        if kinds <= _EXACT:
-            self.tag("exact", type(value).__name__, repr(items))
-            return
-        self.tag(type(value).__name__, len(items))
-        for key, one in items:
-            self.add(key)
-            self.add(one)
+        self.tag(type(value).__name__)
+        self.add_sequence([one for item in list(value.items()) for one in item])
 
     def add_set(self, value: Any) -> None:
         self.tag(type(value).__name__, len(value))
         parts: list[bytes] = []
         for one in value:
-            walk = _Walk(self._module)
-            walk._has_version = self._has_version
+            walk = _Walk(self._module, has_version=self._has_version)
             walk.add(one)
             parts.append(walk.digest().content)
             self._names_program |= walk.digest().names_program
@@ -224,30 +218,19 @@ class _Walk:
             self._state.update(part)
 
     def add_member(self, value: enum.Enum) -> None:
-        self.tag("enum", value.name)
-        self.add(type(value))
-        self.add(vars(value))
+        self.add_parts(enum.Enum, (value.name, type(value), vars(value)))
 
     def add_logger(self, value: logging.Logger) -> None:
         """Add a logger by its name, and by what a program has set on it."""
-        self.tag("logger", value.name)
-        self.add(type(value))
         added = vars(value).keys() - vars(logging.Logger("")).keys()
-        self.add({name: vars(value)[name] for name in sorted(added)})
-
-    def add_definition(self, value: Any) -> None:
-        self.tag("definition", type(value).__name__, value.__qualname__)
-        self.add(value.__objclass__)
+        given = {name: vars(value)[name] for name in sorted(added)}
+        self.add_parts(logging.Logger, (value.name, type(value), given))
 
     def add_object(self, value: Any) -> None:
         """Add an object by what pickle would rebuild it from."""
         kind = cast("type[Any]", type(value))
         self.tag("object")
         self.add(kind)
-        self.add_state(value)
-
-    def add_state(self, value: Any) -> None:
-        kind = cast("type[Any]", type(value))
         reduce = copyreg.dispatch_table.get(kind)
         try:
             parts = value.__reduce_ex__(5) if reduce is None else reduce(value)
@@ -274,22 +257,6 @@ class _Walk:
             self._has_version = True
         self.add_object(step)
         self._has_version = outer
-
-    def add_variable(self, value: ContextVar[Any]) -> None:
-        self.tag("variable", value.name)
-        with contextlib.suppress(LookupError):
-            self.add(value.get())
-
-    def add_reference(self, value: Any) -> None:
-        self.tag("weak")
-        self.add(value())
-
-    def add_local(self, value: Any) -> None:
-        self.tag("local")
-        self.add(dict(cast("dict[str, Any]", vars(value))))
-
-    def add_struct_format(self, value: struct.Struct) -> None:
-        self.tag("struct", value.format)
 
     def add_lock(self, value: Any) -> None:
         """Add a lock of a module, which has no value; a pass with one is unknown."""
@@ -351,12 +318,16 @@ class _Walk:
                 self.add(getattr(config, name))
 
     def add_function(self, function: FunctionType) -> None:
-        code = function.__code__
+        code, name = function.__code__, function.__qualname__
         module = cast("str | None", function.__module__)
-        if self.is_named(module, function.__qualname__, function):
+        if self.is_named(module, name, function):
             return
-        self.tag("function", module, function.__qualname__)
-        self.add_defaults_and_closure(function)
+        self.tag("function", module, name)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        cells = function.__closure__ or ()
+        for variable, cell in zip(code.co_freevars, cells, strict=True):
+            self.add_part(cell, f"variable '{variable}' of function '{name}'")
         if self._has_version:
             return
         self.add_code(code)
@@ -365,34 +336,12 @@ class _Walk:
         variables = function.__globals__
         if is_of_program(variables.get("__name__")) and not _is_module(variables):
             # Where no module is digested, a function has what its code names.
-            for name, value in named_globals(function).items():
-                where = f"'{name}' of function '{function.__qualname__}'"
-                self.tag("name", name)
-                self.add_part(value, where)
-
-    def add_defaults_and_closure(self, function: FunctionType) -> None:
-        self.add(function.__defaults__)
-        self.add(function.__kwdefaults__)
-        cells = function.__closure__ or ()
-        for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            where = f"variable '{name}' of function '{function.__qualname__}'"
-            self.add_part(cell, where)
-
-    def add_cell(self, cell: CellType) -> None:
-        try:
-            inside = cell.cell_contents
-        except ValueError:
-            self.tag("empty")
-        else:
-            self.add(inside)
+            for variable, value in named_globals(function).items():
+                self.tag("name", variable)
+                self.add_part(value, f"'{variable}' of function '{name}'")
 
     def add_code(self, code: CodeType) -> None:
         self._state.update(_digest_of_code(code))
-
-    def add_method(self, method: MethodType) -> None:
-        self.tag("method")
-        self.add(method.__func__)
-        self.add(method.__self__)
 
     def add_builtin(self, function: BuiltinFunctionType) -> None:
         owner = function.__self__
@@ -403,19 +352,6 @@ class _Walk:
             return
         self.tag("bound", function.__name__)
         self.add(owner)
-
-    def add_property(self, value: Any) -> None:
-        self.tag("property")
-        self.add_sequence((value.fget, value.fset, value.fdel, value.__doc__))
-
-    def add_wrapped(self, value: Any) -> None:
-        """Add what wraps a function, such as a class method."""
-        self.tag(type(value).__name__)
-        names = ("__func__", "func", "__wrapped__")
-        self.add(next(getattr(value, one) for one in names if hasattr(value, one)))
-        if not isinstance(value, cached_property):  # which may have a lock
-            given = dict(cast("dict[str, Any]", vars(value)))
-            self.add({n: given[n] for n in sorted(given) if n != "__wrapped__"})
 
     def add_lazy(self, value: Any) -> None:
         """Add what a lazy statement names; nothing has used it, and it stays lazy."""
@@ -475,11 +411,64 @@ def _digest_of_code(code: CodeType) -> bytes:
     return walk.digest().content
 
 
+def _inside_cell(cell: CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def _variable(variable: ContextVar[Any]) -> tuple[Any, ...]:
+    try:
+        return variable.name, variable.get()
+    except LookupError:
+        return (variable.name,)
+
+
+def _local(value: Any) -> tuple[Any, ...]:
+    return (dict(cast("dict[str, Any]", vars(value))),)
+
+
+def _definition(value: Any) -> tuple[Any, ...]:
+    return value.__qualname__, value.__objclass__
+
+
+def _wrapped(value: Any) -> tuple[Any, ...]:
+    """Return the parts of what wraps a function, such as a class method."""
+    names = ("__func__", "func", "__wrapped__")
+    inside = next(getattr(value, one) for one in names if hasattr(value, one))
+    if isinstance(value, cached_property):  # which may have a lock
+        return (inside,)
+    given = dict(cast("dict[str, Any]", vars(value)))
+    return inside, {n: given[n] for n in sorted(given) if n != "__wrapped__"}
+
+
 _PLAIN: dict[type, Callable[[_Walk, Any], None]] = {
-    **dict.fromkeys((str, bool, int, *_ATOMS), _Walk.add_text),
+    **dict.fromkeys((str, bool, int), _Walk.add_text),
+    **dict.fromkeys((type(None), type(...), type(NotImplemented)), _Walk.add_text),
     float: _Walk.add_float,
     complex: _Walk.add_complex,
     bytes: _Walk.add_bytes,
+}
+_PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    struct.Struct: lambda value: (value.format,),
+    ContextVar: _variable,
+    weakref.ref: lambda value: (value(),),
+    threading.local: _local,
+    CellType: _inside_cell,
+    MethodType: lambda value: (value.__func__, value.__self__),
+    property: lambda value: (value.fget, value.fset, value.fdel, value.__doc__),
+    **dict.fromkeys(
+        (
+            *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+            *(MethodDescriptorType, WrapperDescriptorType),
+        ),
+        _definition,
+    ),
+    **dict.fromkeys(
+        (staticmethod, classmethod, cached_property, type(functools.cache(len))),
+        _wrapped,
+    ),
 }
 _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     bytearray: _Walk.add_bytes,
@@ -487,34 +476,11 @@ _KINDS: dict[type, Callable[[_Walk, Any], None]] = {
     **dict.fromkeys((tuple, list), _Walk.add_sequence),
     **dict.fromkeys((dict, MappingProxyType), _Walk.add_mapping),
     **dict.fromkeys((set, frozenset), _Walk.add_set),
-    **dict.fromkeys(_LOCKS, _Walk.add_lock),
-    struct.Struct: _Walk.add_struct_format,
-    ContextVar: _Walk.add_variable,
-    weakref.ref: _Walk.add_reference,
-    threading.local: _Walk.add_local,
+    **dict.fromkeys((type(threading.Lock()), type(threading.RLock())), _Walk.add_lock),
     FunctionType: _Walk.add_function,
     CodeType: _Walk.add_code,
     LAZY_IMPORT: _Walk.add_lazy,
-    CellType: _Walk.add_cell,
-    MethodType: _Walk.add_method,
     **dict.fromkeys((BuiltinFunctionType, MethodWrapperType), _Walk.add_builtin),
-    property: _Walk.add_property,
-    **dict.fromkeys(
-        (
-            *(ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
-            *(MethodDescriptorType, WrapperDescriptorType),
-        ),
-        _Walk.add_definition,
-    ),
-    **dict.fromkeys(
-        (
-            staticmethod,
-            classmethod,
-            cached_property,
-            type(functools.cache(len)),
-        ),
-        _Walk.add_wrapped,
-    ),
 }
 # And those of a base.
 _BASES: tuple[tuple[type, Callable[[_Walk, Any], None]], ...] = (

@@ -139,7 +139,7 @@ class StageExecutor:
         key = None
         if state.cache is not None:
             command = command.first(together(command.steps, state.context))
-            count, key = state.cache.first_stage(command.steps, module.base)
+            count, key = state.cache.keys.first_stage(command.steps, module.base)
             command = command.first(count)
         outcomes, cache = StageOutcomes(list(module.handles), len(command.steps)), None
         for one in state.observers:

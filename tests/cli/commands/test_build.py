@@ -71,6 +71,19 @@ def test_a_build_with_a_cache_says_what_one_without_says(folder: Path):
     assert parpass("cache").stdout.startswith(f"objects kept in {folder / 'kept'}: ")
 
 
+@pytest.mark.usefixtures("no_program")
+def test_a_cache_knows_a_model_wherever_it_is(folder: Path):
+    found: list[str] = []
+    for place in ("one", "two"):
+        (folder / place).mkdir()
+        model = write_model(folder / place / "model.onnx", "Relu", "Sqrt")
+        for path in (model, model.relative_to(folder)):
+            build = ("build", str(path), "-j0", "-q", "-o", "net.so", "--cache")
+            shown = parpass(*build, "--explain-speed").stderr
+            found += re.findall(r"(\d) of 1 function from the cache", shown)[-1:]
+    assert found == ["0", "1", "1", "1"]
+
+
 def test_it_is_shown_where_the_time_went_or_nothing():
     build = ("build", "model.onnx", "-o", "net.so", "-j0", "--quiet")
     assert parpass(*build).output == ""

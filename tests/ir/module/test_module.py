@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from parpass.diagnostic import Diagnostic, Span, format_diagnostic
 from parpass.errors import (
     ModuleError,
     ModuleTypeError,
@@ -13,6 +14,7 @@ from parpass.errors import (
 )
 from parpass.ir.module import IRModule
 from parpass.relay.expr import Function, GlobalVar, Var, const
+from parpass.relay.text.parser import parse
 from tests.support.relay.programs import call_op
 
 X, Y = Var("x"), Var("y")
@@ -84,6 +86,18 @@ def test_update_takes_over_functions_and_keeps_global_variables():
     module.update({"h": F})
     module.update_func(mine, F)
     assert (module["h"], module["f"]) == (F, F)
+
+
+def test_of_two_texts_of_one_name_none_is_shown():
+    module = IRModule({"f": F}, sources={"file": "text", "other": "text"})
+    module.update(IRModule({"g": G}, sources={"file": "another text", "other": "text"}))
+    module.update(IRModule({"g": G}, sources={"file": "text"}))
+    assert module.sources == {"file": "", "other": "text"}
+    parsed = parse("def @h(%x: int64) { %x }", "other", module)
+    assert parsed.sources == {"file": "", "other": ""}
+    error = Diagnostic.error(Span("other", 1, 1, 1, 2), "it is wrong")
+    shown = format_diagnostic(error, parsed.sources["other"])
+    assert shown == "error: it is wrong\n --> other:1:1"
 
 
 def test_remove_takes_a_function_out():

@@ -22,10 +22,17 @@ from parpass.runner import (
     run_pipeline_sync,
 )
 from parpass.runner.observers import CacheFigures
-from parpass.transform import FunctionPass, Pass, PassContext, PassInfo, Sequential
+from parpass.transform import (
+    FunctionPass,
+    Pass,
+    PassContext,
+    PassInfo,
+    Sequential,
+    register_adapter,
+)
 from parpass.transform.config import ON_FAILURE
 from tests.support.runner.pooled import POOLED
-from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
 from tests.support.toy.signed_ir import Change, SignedProgram
 from tests.support.toy.talking import LOGGER, Talk
@@ -392,6 +399,27 @@ def test_what_has_no_value_is_a_miss_and_never_a_hit(cached: Runner, make: Any):
     assert counted(cached) == (0, 2)
     assert "no value" in figures(cached).uncached["Holder"]
     getattr(held, "close", int)()
+
+
+class _HoldingProgram(Program):
+    """A module whose adapter has a lock."""
+
+
+class _HoldingAdapter(ToyAdapter):
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def with_functions(self, mod: Program, functions: Any) -> Program:
+        return _HoldingProgram(functions)
+
+
+def test_an_adapter_that_has_no_value_is_named(cached: Runner):
+    register_adapter(_HoldingProgram, _HoldingAdapter())
+    for _ in range(2):
+        cached.run_sync(_HoldingProgram({"f": Fn((1,))}), Add(1))
+    assert counted(cached) == (0, 1)
+    why = "the adapter has no key: lock has no value"
+    assert figures(cached).uncached == {"Add": why}
 
 
 class _MoreThanAdd(Add):

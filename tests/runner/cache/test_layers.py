@@ -11,7 +11,6 @@ import pytest
 from parpass.errors import ArgumentError, SlowerRunWarning
 from parpass.object_store import ObjectStore
 from parpass.runner import FunctionCache
-from parpass.runner.cache.folder_layer import FolderLayer
 from parpass.runner.cache.layers import CacheLayer, Layers, open_layer
 
 
@@ -97,7 +96,8 @@ def test_a_layer_that_fails_is_left_out_of_the_run_with_one_warning():
 def test_layers_are_opened_by_what_names_them(tmp_path: Path):
     mine = Memory()
     folder = open_layer(tmp_path)
-    assert isinstance(folder, FolderLayer)
+    assert isinstance(folder, ObjectStore)
+    assert not folder.is_writable
     assert folder.folder == tmp_path
     assert open_layer(mine) is mine
     with pytest.raises(ArgumentError, match=r"'redis://a'.*there are http \(.*, https"):
@@ -108,7 +108,7 @@ def test_layers_are_opened_by_what_names_them(tmp_path: Path):
 
 def test_a_table_on_disk_is_a_layer(tmp_path: Path):
     store: CacheLayer = ObjectStore(tmp_path)
-    lower: CacheLayer = FolderLayer(tmp_path)
+    lower: CacheLayer = ObjectStore(tmp_path, only_reads=True)
     layers = Layers([store, lower])
     layers.put({"a": b"1"})
     with warnings.catch_warnings():

@@ -293,7 +293,7 @@ class GraphImporter:
                 self._define(scope, given.name, value, self._source)
                 params += [value] if isinstance(value, Var) else []
         for index, proto in enumerate(self._graph.node):
-            self._finisher.span = span_of(proto, index, self._source)
+            self._finisher.span = span_of(proto, index, self._model.span_name)
             place = f"{self._source}: node {index + 1} ({title(proto)})"
             self._convert(proto, scope, place)
         results = tuple(scope.results(self._source))

@@ -53,7 +53,9 @@ def from_onnx(
     of `FoldConstant`.
 
     A function returns the single output of its graph, or a tuple of the outputs. The
-    span of each expression refers to its node.
+    span of each expression refers to its node. It names the model's file without the
+    folder, unless two files have the same name. So the functions of a model are the
+    same, also to a cache, in each folder.
 
     Args:
         model: A model or the path of one, which becomes `main`. Or several models:
@@ -108,9 +110,11 @@ def import_models(
 
     See `from_onnx` for the rest.
     """
+    by_name = _named(model)
+    span_names = _span_names(by_name)
     models = {
-        name: open_model(given, _source_of(given, name), opset)
-        for name, given in _named(model).items()
+        name: open_model(given, _source_of(given, name), span_names[name], opset)
+        for name, given in by_name.items()
     }
     _check_supported(models.values())
     settings.check_names(models.values())
@@ -122,7 +126,7 @@ def import_models(
         with malformed_if_undecodable(opened.source):
             importer = GraphImporter(opened, settings)
             function, weights = importer.function()
-            module.sources[opened.source] = importer.listing()
+            module.sources[opened.span_name] = importer.listing()
         if not freeze_params:
             place = f"{name}." if len(models) > 1 else ""
             named = {f"{place}{weight}": value for weight, value in weights.items()}
@@ -180,6 +184,17 @@ def _clean(name: str) -> str:
 
 def _source_of(model: ModelOrPath, name: str) -> str:
     return name if isinstance(model, onnx.ModelProto) else str(model)
+
+
+def _span_names(models: Mapping[str, ModelOrPath]) -> dict[str, str]:
+    """Return what spans call the models, by the names of their functions."""
+    sources = {name: _source_of(model, name) for name, model in models.items()}
+    files = {
+        name: source if isinstance(models[name], onnx.ModelProto) else Path(source).name
+        for name, source in sources.items()
+    }
+    counts = Counter(files.values())
+    return {n: one if counts[one] == 1 else sources[n] for n, one in files.items()}
 
 
 def _check_supported(models: Iterable[Model]) -> None:

@@ -32,13 +32,15 @@ class Model:
     """One model to import.
 
     Attributes:
-        source: The name for errors and spans: the path, or the function's name.
+        source: The name for errors: the path, or the function's name.
+        span_name: The name for spans.
         proto: The model itself.
         opsets: The versions of the operators that its nodes are written in, by domain.
         functions: The model's own operators, by their names with the domain.
     """
 
     source: str
+    span_name: str
     proto: onnx.ModelProto
     opsets: Mapping[str, int]
     functions: Mapping[str, onnx.FunctionProto]
@@ -60,12 +62,15 @@ def malformed_if_undecodable(source: str) -> Generator[None]:
         ) from error
 
 
-def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
+def open_model(
+    given: ModelOrPath, source: str, span_name: str, opset: int | None
+) -> Model:
     """Return the model of a file, or a model given as such, checked from outside.
 
     Args:
         given: A model or the path of one.
-        source: The name for errors and spans.
+        source: The name for errors.
+        span_name: The name for spans.
         opset: The operators' version where the model is wrong about it.
 
     Raises:
@@ -84,7 +89,7 @@ def open_model(given: ModelOrPath, source: str, opset: int | None) -> Model:
             opsets[""] = opset
         functions = {operator_name(one): one for one in proto.functions}
         _check_versions(proto, opsets, source)
-    return Model(source, proto, opsets, functions)
+    return Model(source, span_name, proto, opsets, functions)
 
 
 def model_in(content: bytes, source: str) -> onnx.ModelProto:

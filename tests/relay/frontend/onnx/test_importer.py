@@ -39,6 +39,20 @@ def test_many_models_are_named_after_their_files_and_graphs(tmp_path: Path) -> N
     assert list(mod.functions_by_name) == ["a_b", "_2nd_net_v1", "a_b_1", "model"]
 
 
+def test_spans_have_files_by_name_and_by_path_if_two_have_the_name(
+    tmp_path: Path,
+) -> None:
+    paths = [tmp_path / folder / "net.onnx" for folder in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(relu().SerializeToString())
+    for given, names in ([paths[0]], ["net.onnx"]), (paths, [*map(str, paths)]):
+        mod = imported(given)
+        assert list(mod.sources) == names
+        spans = [one.body.span for one in mod.functions_by_name.values()]
+        assert [one and one.source_name for one in spans] == names
+
+
 def test_a_mapping_names_its_functions() -> None:
     mod = imported({"first": relu(), "second": relu()})
     assert list(mod.functions_by_name) == ["first", "second"]

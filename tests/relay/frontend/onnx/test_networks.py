@@ -55,7 +55,7 @@ def test_networks_make_one_module_in_which_every_node_has_its_span(
     for path, function in zip(paths, mod.functions_by_name.values(), strict=True):
         calls = [node for node in post_order(function) if isinstance(node, Call)]
         assert all(call.span is not None for call in calls)
-        assert {call.span.source_name for call in calls if call.span} == {str(path)}
+        assert {call.span.source_name for call in calls if call.span} == {path.name}
 
 
 @pytest.mark.slow

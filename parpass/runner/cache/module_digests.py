@@ -1,12 +1,14 @@
-"""The keys of functions in a stage: digests of their content, in the cache's terms."""
+"""Digests of a stage's module: of its functions, for keys, and of what is read."""
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Any, NamedTuple
 
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest_of
 from parpass.runner.cache.run_cache import RunCache
+from parpass.runner.ipc.messages import Read, ReadKind
 from parpass.runner.ipc.module_store import StoredModule
 from parpass.transform import BlobSink, LargeValue
 
@@ -28,16 +30,16 @@ class Content(NamedTuple):
     bound: weakref.ref[BoundObjects]
 
 
-class FunctionKeys:
-    """The keys of the functions of a stage, each computed once.
+class ModuleDigests:
+    """The digests of a module before a stage, each computed once.
 
     Attributes:
         bound: What functions of the module refer to by identity; a weak reference.
         codec: Encodes them for a store on disk; None if the adapter has none.
     """
 
-    def __init__(self, run: RunCache, key: bytes, module: StoredModule) -> None:
-        self._run, self._key, self._module = run, key, module
+    def __init__(self, run: RunCache, stage_key: bytes, module: StoredModule) -> None:
+        self._run, self._stage_key, self._module = run, stage_key, module
         self._base, self._adapter, self._cache = module.base, run.adapter, run.cache
         self._objects = self._cache.bound(self._adapter.bound_objects(self._base))
         self.bound = weakref.ref(self._objects)
@@ -46,50 +48,54 @@ class FunctionKeys:
         self.codec = run.store_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
         self._keys: dict[str, bytes | None] = {}
-        self._contents: dict[str, bytes | None] = {}
+        self._functions: dict[str, bytes | None] = {}
+        self._reads: dict[Read, bytes] = {}
 
-    def of(self, name: str) -> bytes | None:
-        """Return the key of a function, computed once; None if it has no digest."""
+    # Functions.
+
+    def key_of(self, name: str) -> bytes | None:
+        """Return the key of a function in this stage; None if it has no digest."""
         if name not in self._keys:
             self._run.store.check_open()
-            content = self.content_of(name)
+            content = self._function(name)
             self._keys[name] = content and digest_of(
-                self._key,
+                self._stage_key,
                 content,
                 self._adapter.encode_reference(self._base, name),
-                name.encode(errors="surrogatepass"),
+                _encoded_name(name),
             )
         return self._keys[name]
 
-    def content_of(self, name: str) -> bytes | None:
-        """Return the digest of a function before the stage; None if it has none."""
-        if name not in self._contents:
-            self._contents[name] = None
-            if name not in self._run.large or self._is_slow(name):
-                handle = self._module.handles[name]
-                function = self._run.store.load(handle, self._base)
-                self._contents[name] = self.content(function, name)
-        return self._contents[name]
+    def key_after(self, name: str, seconds: float) -> bytes | None:
+        """Return the key of a function on which the passes have taken so long.
 
-    def is_worth_digesting(self, name: str, seconds: float) -> bool:
-        """Note that passes take long on a function with large constants, if they do.
-
-        It gets a digest then, in later runs and, unless it may be another by now, in
-        this one; return that.
+        If it has none for its large constants, and that took longer than their digests,
+        it has one from now on, or, if it may be another by now, in later runs.
         """
         nbytes = self._run.large.get(name)
-        if nbytes is None or seconds * _BYTES_PER_SECOND < nbytes:
-            return False
-        self._cache.slow.add(self._slow_key(name))
-        if self._run.is_frozen:
-            del self._keys[name], self._contents[name]
-        return self._run.is_frozen
+        if nbytes is not None and seconds * _BYTES_PER_SECOND >= nbytes:
+            self._cache.slow.add(self._slow_key(name))
+            if self._run.is_frozen and self._keys.get(name) is None:
+                self._keys.pop(name, None)
+                self._functions.pop(name, None)
+        return self.key_of(name)
 
-    def _is_slow(self, name: str) -> bool:
-        return self._slow_key(name) in self._cache.slow
+    def _function(self, name: str) -> bytes | None:
+        if name not in self._functions:
+            self._functions[name] = None
+            if not self._is_too_large(name):
+                handle = self._module.handles[name]
+                function = self._run.store.load(handle, self._base)
+                self._functions[name] = self.content(function, name)
+        return self._functions[name]
+
+    def _is_too_large(self, name: str) -> bool:
+        if name not in self._run.large:
+            return False
+        return self._slow_key(name) not in self._cache.slow
 
     def _slow_key(self, name: str) -> bytes:
-        return digest_of(self._key, name.encode(errors="surrogatepass"))
+        return digest_of(self._stage_key, _encoded_name(name))
 
     def note_content(self, entry: CacheEntry) -> None:
         """Note the digest of a function, if a layer had it with the result."""
@@ -106,7 +112,7 @@ class FunctionKeys:
         known = memo.get(function) if is_frozen else None
         if known is not None and self.has_all(known.bound):
             return known.digest
-        values: list[bytes] = []
+        values: dict[bytes, int] = {}  # however many objects have one
         digested = 0
 
         def take_out(value: LargeValue) -> int | None:
@@ -117,12 +123,9 @@ class FunctionKeys:
                 digested += value.nbytes
                 if digested > _UNCOUNTED_BYTES:
                     self._check_size(function, name)
-            digest = self._value_digest(value)
-            if digest not in values:  # however many objects have it
-                values.append(digest)
-            return values.index(digest)
+            return values.setdefault(self._value(value), len(values))
 
-        encoded = self._encoded(function, name, take_out, values)
+        encoded = self._encoded(function, name, take_out)
         if encoded is None:
             return None
         found = digest_of(encoded, *values)
@@ -130,18 +133,13 @@ class FunctionKeys:
             memo.put(function, Content(found, self.bound))
         return found
 
-    def _encoded(
-        self, function: Any, name: str, take_out: BlobSink, values: list[bytes]
-    ) -> bytes | None:
+    def _encoded(self, function: Any, name: str, take_out: BlobSink) -> bytes | None:
         try:
             # For memory alone the form that workers get is faster.
             if self.codec is not None and self._cache.layers:
                 encoded = self.codec.encode(function, take_out)
-                if encoded is not None:
+                if encoded is not None or self._is_too_large(name):
                     return encoded
-                if name in self._run.large and not self._is_slow(name):
-                    return None
-                values.clear()
             return self._adapter.encode_content(function, self._base, take_out)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
@@ -156,11 +154,12 @@ class FunctionKeys:
             return 0
 
         self._adapter.encode_content(function, self._base, count)
-        if nbytes > _LARGE_BYTES and not self._is_slow(name):
+        if nbytes > _LARGE_BYTES:
             self._run.large[name] = nbytes
-            raise _TooLargeError
+            if self._is_too_large(name):
+                raise _TooLargeError
 
-    def _value_digest(self, value: LargeValue) -> bytes:
+    def _value(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
         if known is None:
             known = digest_of(value.raw())
@@ -178,3 +177,53 @@ class FunctionKeys:
         if known is None:
             known = self._fits[bound] = self._objects.covers(objects)
         return known
+
+    # What passes read.
+
+    def read(self, read: Read) -> bytes:
+        """Return the digest of what a pass read of the module."""
+        found = self._reads.get(read)
+        if found is None:
+            found = self._reads[read] = self._read(*read)
+        return found
+
+    def _read(self, kind: ReadKind, name: str) -> bytes:
+        handles = self._module.handles
+        match kind:
+            case ReadKind.RESULT:  # of which nothing depends
+                return b""
+            case ReadKind.NAMES:
+                return digest_of(*map(_encoded_name, handles))
+            case ReadKind.SHELL:
+                return digest_of(self._adapter.encode_shell(self._base))
+            case ReadKind.EVERYTHING:
+                others = (ReadKind.NAMES, ""), (ReadKind.SHELL, "")
+                return digest_of(*map(self.read, others), *map(self._whole, handles))
+            case _ if name not in handles:
+                return b"absent"
+            case ReadKind.NAME:
+                return digest_of(self._adapter.encode_reference(self._base, name))
+            case ReadKind.SIGNATURE:
+                return self._signature(name)
+            case _:
+                return self._whole(name)
+
+    def _signature(self, name: str) -> bytes:
+        handle = self._module.handles[name]
+        function = self._run.store.load(handle, self._base)
+        signature = self._adapter.signature(function)
+        try:
+            return digest_of(self._adapter.encode_signature(signature))
+        except Exception:  # noqa: BLE001 -- the function has it, too
+            return self._whole(name)
+
+    def _whole(self, name: str) -> bytes:
+        """Return the digest of a function and of what references show of it."""
+        content = self._function(name)
+        if content is None:
+            return os.urandom(16)  # what has no digest equals nothing
+        return digest_of(content, self._adapter.encode_reference(self._base, name))
+
+
+def _encoded_name(name: str) -> bytes:
+    return name.encode(errors="surrogatepass")
