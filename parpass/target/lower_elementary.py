@@ -131,9 +131,9 @@ class Elementary:
 
     def _within(self, x: PrimExpr, most: float) -> Var:
         """Return `x`, no further from 0 than that; what is no number stays so."""
-        above = Select(x > self._const(most), self._const(most), x)
-        low = self._const(-most)
-        return self._named(Select(x < low, low, above), "within")
+        high, low = self._const(most), self._const(-most)
+        below = self._named(Select(x > high, high, x), "below")
+        return self._named(Select(below < low, low, below), "within")
 
     def _size(self, x: PrimExpr) -> Var:
         return self._named(Select(x < self._const(0), self._const(0) - x, x), "size")
