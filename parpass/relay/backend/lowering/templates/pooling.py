@@ -34,6 +34,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import BufferLoad, Cast, PrimExpr, Var
 from parpass.tir.op import (
     add,
@@ -207,8 +208,15 @@ class _RowPooling(_Pooling):
         self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
     ) -> None:
         super().__init__(windows, call, store, is_max=is_max)
-        self._starts = (self._out.shape[3] - 1) * windows.strides[1] + 1
-        self._length = self._starts + (windows.size[1] - 1) * windows.dilation[1]
+        starts = (self._out.shape[3] - 1) * windows.strides[1] + 1
+        within = (windows.size[1] - 1) * windows.dilation[1]
+        self._sees_padding = (
+            windows.before[1] > 0 or starts + within > self._data.shape[3]
+        )
+        # Whole vectors, as others take more instructions; what is too much is not read.
+        lanes = VectorRegisters.of(self._target).lanes(self._out.dtype)
+        self._starts = -(-starts // lanes) * lanes
+        self._length = -(-(self._starts + within) // lanes) * lanes
         self._row = scratch((self._length,), self._out.dtype, "row")
 
     def stmt(self) -> Stmt:
@@ -261,10 +269,9 @@ class _RowPooling(_Pooling):
 
     def _columns_seen(self, x: PrimExpr) -> PrimExpr:
         """Return how many columns of the image a window sees."""
-        how = self._windows
-        if how.before[1] == 0 and self._length <= self._data.shape[3]:
-            return index(how.size[1])
-        return self._seen(x, 1)[1]
+        if self._sees_padding:
+            return self._seen(x, 1)[1]
+        return index(self._windows.size[1])
 
 
 def _windows(attrs: Any, data: Source) -> _Windows:
