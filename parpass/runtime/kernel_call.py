@@ -48,12 +48,12 @@ _SCALARS = {
 class Prepared:
     """A call of a compiled function that is ready to be made, again and again.
 
-    It takes a third of a microsecond besides what the function does: C is given a frame
-    that was filled before.
+    It takes a third of a microsecond besides what the function does, since its frame is
+    filled before.
 
     Args:
         kernel: The function.
-        frame: What C is given; see `parpass.runtime.signature`.
+        frame: Its argument; see `parpass.runtime.signature`.
         used: What the frame has addresses of: arguments, and memory by its name.
     """
 
@@ -72,7 +72,7 @@ class Prepared:
         self._used = used
 
     def then(self, following: Prepared) -> None:
-        """Have C make another call behind this one, unless this one finds a fault."""
+        """Let C make another call after this one, unless this one finds a fault."""
         self.following = following
         self.frame[NEXT_ENTRY] = following.kernel.address
         self.frame[NEXT_FRAME] = _address(following.frame)
@@ -173,7 +173,7 @@ class KernelCall:
             own["result"] = np.zeros((), "uint8" if dtype == "bool" else dtype)
         frame = np.zeros(VALUES + len(self.signature.passed), np.uint64)
         passed = [_passed(one, values, own) for one in self.signature.passed]
-        self._values.pack_into(frame, VALUES * _SLOT, *passed)
+        self._values.pack_into(frame.data, VALUES * _SLOT, *passed)
         return Prepared(self, frame, (values, own))
 
     def _slot(self, one: Passed) -> str:
