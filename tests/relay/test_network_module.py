@@ -95,7 +95,7 @@ def passes_seen(build: Callable[[], object]) -> list[str]:
 
 def test_instruments_see_one_pass_on_each_network_and_those_on_kernels():
     mod, params = layers(5, 6)
-    given, how = {"one": (mod, params)}, {"workers": 0, "cache": False}
+    given, how = {"one": (mod, params)}, dict[str, Any](workers=0, cache=False)
     together = passes_seen(lambda: relay.build_all(given, "llvm", **how))
     alone = passes_seen(lambda: relay.build(mod, "llvm", params=params, **how))
     assert together[:2] == ["FuseNetwork", "kernels"]
