@@ -50,6 +50,7 @@ def _conv(
 _WEIGHT = (64, 64, 3, 3)
 _IMAGES = (1, 64, 28, 28)
 _PADDED = {"pads": [1] * 4}
+_EVERY_OTHER = {"kernel_shape": [3, 3], "strides": [2, 2]}
 
 
 _SIGNAL = _conv((128, 400), 128, 5)
@@ -101,8 +102,11 @@ _OPERATORS = (
     _Operator("ReduceMean", (512, 768), [], {"axes": [-1]}, 1),
     _Operator("ReduceMax", (512, 768), [], {"axes": [0]}, 1),
     _Operator("Softmax", (12, 128, 128), [], {}, 2),
+    _Operator("Tanh", (256, 256), [], {}, 2),
     _Operator("LayerNormalization", (128, 768), [(768,), (768,)], {}, 1),
     _Operator("GlobalMaxPool", (1, 512, 14, 14), [], {}, 1),
+    _Operator("MaxPool", (1, 64, 56, 56), [], {**_PADDED, **_EVERY_OTHER}, 2),
+    _Operator("AveragePool", (1, 64, 56, 56), [], {**_PADDED, **_EVERY_OTHER}, 2),
 )
 
 _OF_HALVES = 1e-3  # how far half floats may be apart: two of their last digits

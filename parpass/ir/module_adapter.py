@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from parpass.errors import StructuralMismatchError
 from parpass.ir import wire
 from parpass.ir.base_func import BaseFunc
 from parpass.ir.dialect import Dialect, dialect_of, dialects, load_dialects
@@ -129,13 +128,9 @@ class IRModuleAdapter(ModuleAdapter):
     def difference(self, before: BaseFunc, after: BaseFunc) -> str | None:
         """Return the path of the first difference, with both sides."""
         # Only runs that are checked compare functions.
-        from parpass.ir.structural import assert_structural_equal
+        from parpass.ir.structural import structural_difference
 
-        try:
-            assert_structural_equal(before, after)
-        except StructuralMismatchError as error:
-            return str(error)
-        return None
+        return structural_difference(before, after)
 
     def encode_function(self, function: BaseFunc, blob_sink: BlobSink) -> bytes:
         """Encode a function as bytes."""

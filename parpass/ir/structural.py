@@ -64,6 +64,15 @@ def assert_structural_equal(
     )
 
 
+def structural_difference(lhs: Any, rhs: Any) -> str | None:
+    """Return the path of the first difference, with both sides; None for equal ones."""
+    try:
+        assert_structural_equal(lhs, rhs)
+    except StructuralMismatchError as error:
+        return str(error)
+    return None
+
+
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """Return a 64-bit hash, equal for equal nodes in every process."""
     return int.from_bytes(_digest(node, 8, map_free_vars=map_free_vars), "big")

@@ -153,7 +153,9 @@ def build_all(
                 lib.export_library(f"{name}.so")
 
     First each network is simplified and its operators are fused, by one worker, as one
-    pass on it (`FuseNetwork`). Then the kernels of all are compiled, equal ones once.
+    pass on it (`FuseNetwork`). Instruments see that pass, and not the passes in it; to
+    watch these, build one network. Then the kernels of all are compiled, equal ones
+    once.
     The libraries are byte for byte those that `build` makes of each network alone. If
     one cannot be compiled, there are none.
 

@@ -165,8 +165,8 @@ class Module:
             return SharedObject(image.code)
         # By name: a program that needs no LLVM does not load what needs it.
         loader = import_module("parpass.target.object_loader")
-        symbols = [one.symbol for one in image.manifest.functions.values()]
-        return loader.LoadedObjects(image.code, symbols)
+        entries = [one.entry for one in image.manifest.functions.values()]
+        return loader.LoadedObjects(image.code, entries)
 
     def import_module(self, module: Module) -> None:
         """Make the functions of a module available here."""
@@ -207,7 +207,7 @@ class Module:
             loader = import_module(_NUMPY_FUNCTION)
             return PackedFunc(loader.NumpyFunction.restored(said.numpy_functions[name]))
         signature = said.functions[name]
-        address = self._code.address(signature.symbol)
+        address = self._code.address(signature.entry)
         return PackedFunc(KernelCall(signature, address, self._code))
 
     def _executor(self, device: Any) -> GraphRunner:

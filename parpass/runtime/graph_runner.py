@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -13,10 +13,11 @@ from parpass.errors import ArgumentError, LibraryError, UnknownFunctionError
 from parpass.runtime.array_like import as_number_array
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.runtime.graph_json import Graph, GraphNode, GraphValue
-from parpass.runtime.kernel_call import KernelCall, aligned_bytes
+from parpass.runtime.kernel_call import KernelCall, Prepared, aligned_bytes
 from parpass.runtime.ndarray import NDArray
 
 Array = npt.NDArray[Any]
+_Call = Callable[[], object]
 
 
 @runtime_checkable
@@ -54,7 +55,7 @@ class GraphRunner:
         self._row_ptr = graph.row_ptr()
         self._functions = [self._found(node, library) for node in graph.nodes]
         self._arrays = self._laid_out(params)
-        self._calls: list[tuple[int, Callable[[], object]]] | None = None
+        self._rows: list[_Call] | None = None
         for name, value in params.items():
             try:
                 self.bind(name, value.numpy())
@@ -169,12 +170,14 @@ class GraphRunner:
 
     def _replace(self, node: int, array: Array) -> None:
         self._arrays[self._row_ptr[node]] = array
-        self._calls = None  # they have addresses
+        self._rows = None  # they have addresses
 
     # Running.
 
     def run(self, until: int | None = None) -> None:
         """Make the calls in their order.
+
+        Those of machine code that follow each other are one for Python.
 
         Args:
             until: The node after which to stop; None for the last one.
@@ -182,17 +185,18 @@ class GraphRunner:
         Raises:
             KernelError: A function found a fault.
         """
-        if self._calls is None:
-            self._calls = self._prepared()
-        if until is None:
-            for _, call in self._calls:
-                call()
+        if until is not None:
+            for node, call in self._calls():
+                if node <= until:
+                    call()
             return
-        for node, call in self._calls:
-            if node <= until:
-                call()
+        if self._rows is None:
+            self._rows = _in_rows(call for _, call in self._calls())
+        for call in self._rows:
+            call()
 
-    def _prepared(self) -> list[tuple[int, Callable[[], object]]]:
+    def _calls(self) -> list[tuple[int, _Call]]:
+        """Return the call of each node, ready to be made."""
         workspace = aligned_bytes(max(map(_workspace_of, self._functions), default=0))
         return [
             (at, _ready(function, self._arguments(at), workspace))
@@ -206,9 +210,20 @@ class GraphRunner:
         return given + [self.value(at, output) for output in range(node.num_outputs)]
 
 
-def _ready(
-    function: Any, arguments: Sequence[Array], workspace: Array
-) -> Callable[[], object]:
+def _in_rows(calls: Iterable[_Call]) -> list[_Call]:
+    """Return the first of each row of kernels, which C calls the others behind."""
+    found: list[_Call] = []
+    last: _Call | None = None
+    for call in calls:
+        if isinstance(call, Prepared) and isinstance(last, Prepared):
+            last.then(call)
+        else:
+            found.append(call)
+        last = call
+    return found
+
+
+def _ready(function: Any, arguments: Sequence[Array], workspace: Array) -> _Call:
     if isinstance(function, KernelCall):
         return function.prepared(arguments, workspace)
     return functools.partial(cast("Callable[..., object]", function), *arguments)

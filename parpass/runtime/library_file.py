@@ -69,7 +69,7 @@ def _page_crcs(piece: memoryview) -> bytes:
     return b"".join(one.to_bytes(4, "little") for one in sums)
 
 
-ABI = 1  # of kernels and of this format; another number is refused
+ABI = 2  # of kernels and of this format; another number is refused
 
 _MAGIC = b"PARPASS\x01"
 _TRAILER = struct.Struct("<8sQQ32s")

@@ -2,11 +2,19 @@
 
 C passes pointers to the elements of arrays, and scalars. Other properties of an array,
 such as a dimension that is not known at compile time, are passed after these.
+
+Beside each function a library has its entry, which takes the address of a frame: slots
+of 8 bytes, with the values that C passes behind what is called next. So Python passes
+one address, however many arguments there are, and calls one after the other are one.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+# The slots of a frame before the values: the next entry and its frame, or 0; then the
+# status of a call that failed.
+NEXT_ENTRY, NEXT_FRAME, STATUS, VALUES = range(4)
 
 
 class Parameter(NamedTuple):
@@ -65,6 +73,11 @@ class Signature(NamedTuple):
     result: str = ""
     workspace: int = 0
     messages: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> str:
+        """The symbol of the function that takes a frame."""
+        return f"{self.symbol}.entry"
 
     def export(self) -> dict[str, Any]:
         """Return it as what JSON can say."""

@@ -131,15 +131,17 @@ def library_image(
     Raises:
         CodeGenError: Two have one symbol.
     """
-    symbols = {n: one.signature.symbol for n, one in functions.items()}
-    objects = {(symbols[n], one.code): None for n, one in functions.items()}
+    signatures = {n: one.signature for n, one in functions.items()}
+    objects = {(signatures[n].symbol, one.code): None for n, one in functions.items()}
     has_libraries = (target.architecture, target.system) == ("x86_64", "linux")
     fmt = fmt or ("so" if has_libraries else "tar")
     if fmt == "so":
-        code = link([code for _, code in objects], [*dict.fromkeys(symbols.values())])
+        exported = dict.fromkeys(
+            name for one in signatures.values() for name in (one.symbol, one.entry)
+        )
+        code = link([code for _, code in objects], [*exported])
     else:
         code = packed(objects)
-    signatures = {n: one.signature for n, one in functions.items()}
     manifest = Manifest(
         *(str(target), target.architecture, target.system, target.features()),
         *(signatures, _entry(functions), {"llvmlite": llvmlite_version()}, fmt),

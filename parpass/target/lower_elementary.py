@@ -36,12 +36,10 @@ def _floats(*texts: str) -> tuple[float, ...]:
     return tuple(map(float.fromhex, texts))
 
 
-# (exp(r) - 1) / r for r from -log(2) / 2 to log(2) / 2: exp is wrong by less than
-# 2**-40.
-EXP = _floats(
-    *("0x1.ffffffffdab23p-1", "0x1.0000000064e32p-1", "0x1.5555559c89f4cp-3"),
-    *("0x1.5555543068aefp-5", "0x1.111086107eb6dp-7", "0x1.6c188a3995348p-10"),
-    *("0x1.a1a4a3433c0c5p-13", "0x1.9ef4b054a7bebp-16"),
+# (2**f - 1) / f for f from -1 / 2 to 1 / 2: 2**f is wrong by less than 2**-28.
+EXP2 = _floats(
+    *("0x1.62e430af60274p-1", "0x1.ebfbdc3b0a2dcp-3", "0x1.c6aee839e6e91p-5"),
+    *("0x1.3b2d4d7a83e77p-7", "0x1.5f3e7f4ab3cbbp-10", "0x1.41fb9f5580f26p-13"),
 )
 
 # 2 * atanh(s) / s of s * s, for s from 3 - sqrt(8) down to minus that: by less than
@@ -49,6 +47,17 @@ EXP = _floats(
 LOG = _floats(
     *("0x1.fffffffffff0ep+0", "0x1.5555555675522p-1", "0x1.99999622ef541p-2"),
     *("0x1.24943bb062d38p-2", "0x1.c61fca8eb14f8p-3", "0x1.91a32b0f2606cp-3"),
+)
+
+# tanh(x) / x of x * x, for x from -9.25 to 9.25, is the first divided by the second: by
+# less than 2**-28.
+TANH = _floats(
+    *("0x1.fffffff12746cp-1", "0x1.17f101754ce3dp-3", "0x1.f93d8976688e1p-9"),
+    *("0x1.d1474cb07cc30p-16", "0x1.0115203ae24b4p-25", "-0x1.9c6721dd7f790p-37"),
+)
+TANH_BELOW = _floats(
+    *("0x1.0000000000000p+0", "0x1.e14dd4f435df4p-2", "0x1.bd93b4acdf197p-6"),
+    *("0x1.9a796f119c70ap-12", "0x1.546f8138f3c3dp-20"),
 )
 
 # erf(x) / x of x * x, for x from -4 to 4, is the first divided by the second: by less
@@ -74,6 +83,7 @@ def polynomial(x: PrimExpr, coefficients: Sequence[float]) -> PrimExpr:
 
 
 _LN2 = math.log(2)
+_SINH = [1 / math.factorial(at) for at in range(1, 14, 2)]
 _LAST_IS_ONE = 1.5 * 2.0**52  # at which neighbours of float64 differ by one
 _ITS_BITS = 0x4338000000000000
 _MANTISSA = 52  # bits
@@ -121,45 +131,28 @@ class Elementary:
 
     def _within(self, x: PrimExpr, most: float) -> Var:
         """Return `x`, no further from 0 than that; what is no number stays so."""
-        above = Select(x > self._const(most), self._const(most), x)
-        low = self._const(-most)
-        return self._named(Select(x < low, low, above), "within")
+        high, low = self._const(most), self._const(-most)
+        below = self._named(Select(x > high, high, x), "below")
+        return self._named(Select(below < low, low, below), "within")
 
     def _size(self, x: PrimExpr) -> Var:
         return self._named(Select(x < self._const(0), self._const(0) - x, x), "size")
 
     # Powers.
 
-    def _power(self, shifted: PrimExpr, rest: PrimExpr) -> Var:
-        """Return `exp(rest)` times two to the power of an int.
-
-        Args:
-            shifted: That int, after a large float was added to it.
-            rest: From -log(2) / 2 to log(2) / 2.
-        """
-        r = self._named(rest, "r")
-        near = self._const(1) + r * polynomial(r, EXP)
+    def _exp2(self, x: PrimExpr) -> Var:
+        x = self._within(x, 300)
+        shifted = self._named(x + self._const(_LAST_IS_ONE), "shifted")
+        rest = self._named(x - self._whole(shifted), "rest")
+        near = self._const(1) + rest * polynomial(rest, EXP2)
         exponent = left_shift(self._bits(shifted), const(_MANTISSA, self._ints))
         return self._named(self._float(add(self._bits(near), exponent)), "power")
 
-    def _exp(self, x: PrimExpr) -> PrimExpr:
-        x = self._within(x, 200)
-        shifted = self._shifted(x * self._const(1 / _LN2))
-        return self._power(shifted, x - self._whole(shifted) * self._const(_LN2))
+    def _exp(self, x: PrimExpr) -> Var:
+        return self._exp2(x * self._const(1 / _LN2))
 
-    def _exp2(self, x: PrimExpr) -> PrimExpr:
-        x = self._within(x, 300)
-        shifted = self._shifted(x)
-        return self._power(shifted, (x - self._whole(shifted)) * self._const(_LN2))
-
-    def _exp10(self, x: PrimExpr) -> PrimExpr:
-        x = self._within(x, 90)
-        shifted = self._shifted(x * self._const(math.log2(10)))
-        whole = self._whole(shifted) * self._const(_LN2)
-        return self._power(shifted, x * self._const(math.log(10)) - whole)
-
-    def _shifted(self, x: PrimExpr) -> Var:
-        return self._named(x + self._const(_LAST_IS_ONE), "shifted")
+    def _exp10(self, x: PrimExpr) -> Var:
+        return self._exp2(x * self._const(math.log2(10)))
 
     def _whole(self, shifted: PrimExpr) -> PrimExpr:
         return shifted - self._const(_LAST_IS_ONE)
@@ -169,12 +162,9 @@ class Elementary:
         return one / (one + self._exp(self._const(0) - x))
 
     def _tanh(self, x: PrimExpr) -> PrimExpr:
-        size = self._size(x)
-        one, two = self._const(1), self._const(2)
-        ratio = self._named(one - two / (self._exp(size * two) + one), "ratio")
-        signed = Select(x < self._const(0), self._const(0) - ratio, ratio)
-        near = x * (one - x * x * self._const(1 / 3))
-        return Select(size < self._const(2.0**-9), near, signed)
+        x = self._within(x, 9.25)
+        square = self._named(x * x, "square")
+        return x * polynomial(square, TANH) / polynomial(square, TANH_BELOW)
 
     def _cosh(self, x: PrimExpr) -> PrimExpr:
         power = self._exp(self._size(x))
@@ -184,9 +174,8 @@ class Elementary:
         power = self._exp(x)
         far = (power - self._const(1) / power) * self._const(0.5)
         square = self._named(x * x, "square")
-        more = square * (self._const(1 / 6) + square * self._const(1 / 120))
-        is_near = self._size(x) < self._const(2.0**-6)
-        return Select(is_near, x + x * more, far)
+        near = x * polynomial(square, _SINH)
+        return Select(self._size(x) < self._const(1), near, far)
 
     # Logarithms.
 

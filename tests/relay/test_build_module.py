@@ -99,6 +99,34 @@ def test_a_network_is_built_and_run():
         np.testing.assert_allclose(got, value.numpy(), rtol=1e-5, atol=1e-6)
 
 
+MANY = 1_100  # ctypes passes 1,024 arguments
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "join", [relay.stack, pytest.param(relay.concatenate, marks=pytest.mark.stress)]
+)
+def test_a_kernel_has_any_number_of_arguments(join: Callable[..., Any]):
+    inputs = [relay.var(f"x{at}", shape=(2,)) for at in range(MANY)]
+    joined = relay.Function(inputs, join(inputs, 0))
+    lib = relay.build(joined, "llvm", workers=0, cache=False)
+    module = GraphModule(lib["default"](tvm.cpu()))
+    module.run(**{f"x{at}": [at, -at] for at in range(MANY)})
+    found = module.get_output(0).numpy().reshape(MANY, 2)
+    assert found.tolist() == [[at, -at] for at in range(MANY)]
+
+
+@pytest.mark.slow
+def test_a_kernel_has_any_number_of_results():
+    x = relay.var("x", shape=(MANY,))
+    parts = relay.Function([x], relay.split(x, MANY).astuple())
+    lib = relay.build(parts, "llvm", workers=0, cache=False)
+    module = GraphModule(lib["default"](tvm.cpu()))
+    module.run(x=np.arange(MANY, dtype="float32"))
+    found = [module.get_output(at).numpy().tolist() for at in range(MANY)]
+    assert found == [[at] for at in range(MANY)]
+
+
 def test_what_reads_fields_of_a_tuple_is_machine_code():
     x = relay.var("x", shape=(2, 8))
     first, second = relay.split(x, 2, 1)

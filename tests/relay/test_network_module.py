@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 import parpass as tvm
 from parpass import relay
+from parpass.instrument import pass_instrument
 from parpass.relay.backend.lowering import register_injective
 from parpass.relay.build_module import networks_runs
 from parpass.relay.network_module import FuseNetwork, Networks
 from parpass.runner import Runner
 from parpass.testing import check_adapter
-from parpass.transform import PassContext
+from parpass.transform import PassContext, PassInfo
 from tests.support.registering import registering_for_a_while
 from tests.support.runner.pooled import POOLED, folders
 
@@ -75,6 +77,30 @@ def test_equal_kernels_of_networks_are_compiled_once():
         second = runs.send(first.pipeline(first.mod))
     assert len(second.mod) == 3  # to 5, and from there to 6 and to 7
     assert second.what == "compiling 3 of 3 kernels"
+
+
+def passes_seen(build: Callable[[], object]) -> list[str]:
+    """Return the passes that an instrument sees in a build."""
+    seen: list[str] = []
+
+    @pass_instrument
+    class Sees:
+        def run_before_pass(self, mod: Any, info: PassInfo) -> None:
+            seen.append(info.name)
+
+    with PassContext(opt_level=3, instruments=[Sees()]):
+        build()
+    return seen
+
+
+def test_instruments_see_one_pass_on_each_network_and_those_on_kernels():
+    mod, params = layers(5, 6)
+    given, how = {"one": (mod, params)}, dict[str, Any](workers=0, cache=False)
+    together = passes_seen(lambda: relay.build_all(given, "llvm", **how))
+    alone = passes_seen(lambda: relay.build(mod, "llvm", params=params, **how))
+    assert together[:2] == ["FuseNetwork", "kernels"]
+    assert alone[:2] == ["network", "O3"]
+    assert together[1:] == alone[alone.index("kernels") :]
 
 
 def test_networks_travel_as_the_law_has_it():

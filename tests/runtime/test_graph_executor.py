@@ -184,6 +184,12 @@ def _divides() -> Any:
     return tvm.te.create_prim_func([x, y]).with_attr(kernel_attrs("divides"))
 
 
+def _increases() -> Any:
+    x = tvm.te.placeholder((2,), "int32", "x")
+    y = tvm.te.compute((2,), lambda i: x[i] + 1, "y")
+    return tvm.te.create_prim_func([x, y]).with_attr(kernel_attrs("good"))
+
+
 def test_a_fault_of_a_kernel_is_an_error():
     x = tvm.relay.var("x", shape=(2,), dtype="int32")
     call = tvm.relay.Call(tvm.relay.GlobalVar("divides"), [x])
@@ -191,6 +197,32 @@ def test_a_fault_of_a_kernel_is_an_error():
     module = GraphModule(built(mod)["default"](tvm.cpu()))
     with pytest.raises(KernelError, match="divides"):
         module.run(x=[1, 0])
+
+
+def test_a_fault_in_a_row_of_kernels_is_that_of_its_kernel_and_ends_the_row():
+    x = tvm.relay.var("x", shape=(2,), dtype="int32")
+    first, second = (
+        tvm.relay.Call(tvm.relay.GlobalVar(name), [value])
+        for name, value in (("good", x), ("divides", x))
+    )
+    last = tvm.relay.Call(tvm.relay.GlobalVar("good"), [second])
+    results = tvm.relay.Tuple([first, second, last])
+    mod = tvm.IRModule(
+        {
+            "main": tvm.relay.Function([x], results),
+            "good": _increases(),
+            "divides": _divides(),
+        }
+    )
+    module = GraphModule(built(mod)["default"](tvm.cpu()))
+    module.run(x=[1, 1])
+    with pytest.raises(KernelError, match="in 'divides_"):
+        module.run(x=[7, 0])
+    assert module.get_output(0).numpy().tolist() == [8, 1]
+    assert module.get_output(2).numpy().tolist() == [2, 2]  # of the run before
+    module.run(x=[1, -1])
+    found = [module.get_output(at).numpy().tolist() for at in range(3)]
+    assert found == [[2, 0], [1, -1], [2, 0]]
 
 
 def test_a_network_of_no_kernels_gives_its_inputs():

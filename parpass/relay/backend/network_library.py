@@ -28,12 +28,12 @@ from parpass.transform import Pass, Sequential
 
 
 class PipelineRun(NamedTuple):
-    """A pipeline that is to be run on a module: here, or by workers.
+    """A run that a build needs, by workers or in this process.
 
     Attributes:
-        mod: The module: of networks (`Networks`), or an IRModule.
+        mod: An IRModule, or `Networks`.
         pipeline: The pipeline.
-        what: Its purpose, in a few words, for progress output.
+        what: The purpose, for progress output.
     """
 
     mod: Any
@@ -42,7 +42,7 @@ class PipelineRun(NamedTuple):
 
 
 Runs = Generator[PipelineRun, Any, dict[str, LibraryImage]]
-"""Yields what is to be run, is sent what comes of it, and returns the libraries."""
+"""Yields runs, is sent their results, and returns the libraries by name."""
 
 
 def library_runs(
@@ -52,20 +52,18 @@ def library_runs(
     store: ObjectStore | None = None,
     executor: str = "graph",
 ) -> Runs:
-    """Compile the kernels that networks call, and lay out their graphs.
+    """Compile the kernels of networks, and lay out their graphs.
 
-    What an earlier build compiled is not even lowered; the rest travels to the workers
-    as functions of a few nodes, and comes back as machine code. All networks' kernels
-    are compiled in one run, so that no core waits for the last ones of each, and equal
-    ones once.
+    Kernels in the store are not lowered. The others of all networks are compiled in one
+    run, equal ones once, so that no core waits for the last ones of a network.
 
     Args:
-        networks: The modules, by names of the networks; see `graph_of`. Of their
-            kernels those of Relay are lowered.
+        networks: Modules as `graph_of` takes them, by name; kernels are PrimFuncs, or
+            primitive functions of Relay.
         target: The machine, resolved.
-        module_name: Under which name each library has its network.
-        store: Where objects of earlier builds are; None for nowhere.
-        executor: What runs the libraries: `graph`, or `aot` for C, too.
+        module_name: The name of the network in each library.
+        store: The store of compiled kernels; None for none.
+        executor: `graph`, or `aot` for libraries that C can also run.
 
     Raises:
         CodeGenError: A `main` has control flow, a shape is not known, or a kernel has
@@ -106,7 +104,7 @@ def library_runs(
 
 
 class _Planned:
-    """A network whose graph is laid out, and the functions that it calls by name."""
+    """The graph of a network, and the functions that it calls, by name."""
 
     def __init__(self, fused: IRModule) -> None:
         self.generated = graph_of(fused)

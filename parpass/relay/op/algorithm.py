@@ -25,6 +25,9 @@ from parpass.relay.op.declaration.type_relations import (
 __all__ = ["argsort", "searchsorted", "sort", "topk"]
 
 
+_FEW = 2_000  # elements, which are sorted in less time than a partition takes
+
+
 def _order(data: Array, axis: int, *, ascending: bool) -> Array:
     """Return the indices that sort, stably."""
     if ascending:
@@ -32,6 +35,32 @@ def _order(data: Array, axis: int, *, ascending: bool) -> Array:
     last = data.shape[axis] - 1
     backwards = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
     return np.flip(last - backwards, axis)
+
+
+def _first_in_order(data: Array, count: int, *, ascending: bool) -> Array:
+    """Return the first of the indices that sort along the last axis, stably.
+
+    Only these are sorted: a partition tells which they are, where NaN is the largest,
+    and of those that are equal to the last one the first are taken.
+    """
+    length = data.shape[-1]
+    if count == length or data.size < _FEW or data.dtype.kind not in "iuf":
+        return _order(data, -1, ascending=ascending)[..., :count]
+    at = count - 1 if ascending else length - count
+    last = np.partition(data, at)[..., at : at + 1]
+    tied, of_none = data == last, np.isnan(last)
+    before = data < last if ascending else ~(data <= last)
+    if of_none.any():
+        is_none = np.isnan(data)
+        before = np.where(of_none, ~is_none & ascending, before)
+        tied |= is_none & of_none
+    missing = count - before.sum(-1, keepdims=True)
+    if (tied.sum(-1, keepdims=True) > missing).any():
+        tied &= tied.cumsum(-1) <= missing
+    chosen = before | tied
+    indices = np.nonzero(chosen)[-1].reshape(*data.shape[:-1], count)
+    order = _order(np.take_along_axis(data, indices, -1), -1, ascending=ascending)
+    return np.take_along_axis(indices, order, -1)
 
 
 class ArgsortAttrs(Attrs, frozen=True):
@@ -104,9 +133,10 @@ def _topk_relation(types: Sequence[Type], attrs: TopKAttrs) -> Type:
 
 
 def _topk(attrs: TopKAttrs, data: Array) -> Array | tuple[Array, Array]:
-    order = _order(data, attrs.axis, ascending=attrs.is_ascend)
     kept = attrs.k if attrs.k > 0 else data.shape[attrs.axis]
-    order = order.take(range(kept), attrs.axis)
+    rows = np.moveaxis(data, attrs.axis, -1)
+    first = _first_in_order(rows, kept, ascending=attrs.is_ascend)
+    order = np.moveaxis(first, -1, attrs.axis)
     values = np.take_along_axis(data, order, attrs.axis)
     indices = order.astype(attrs.dtype)
     if attrs.ret_type == "both":

@@ -10,6 +10,7 @@ from parpass.errors import CodeGenError
 from parpass.runtime.signature import Signature
 from parpass.target.emission import memory_access
 from parpass.target.emission.binary_operators import converted
+from parpass.target.emission.entry_function import entry_function
 from parpass.target.emission.expr_emitter import ExprEmitter
 from parpass.target.emission.function_writer import (
     FunctionWriter,
@@ -49,7 +50,7 @@ class Emitted(NamedTuple):
 
 
 def emitted(func: PrimFunc, symbol: str, features: Sequence[str]) -> Emitted:
-    """Return a function as LLVM's text, without the lines on the machine.
+    """Return a function and its entry as LLVM's text, without lines on the machine.
 
     Args:
         func: The function, whose buffers are flattened.
@@ -77,7 +78,8 @@ def emitted(func: PrimFunc, symbol: str, features: Sequence[str]) -> Emitted:
         emitter.workspace,
         tuple(writer.messages),
     )
-    return Emitted(writer.text(symbol, params.texts()), signature)
+    text = writer.text(symbol, params.texts())
+    return Emitted(text + entry_function(signature, params.kinds), signature)
 
 
 class KernelEmitter(ExprEmitter):

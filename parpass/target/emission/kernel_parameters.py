@@ -33,6 +33,7 @@ class KernelParameters:
         values: The values of variables, by variable.
         arguments: The number of the argument that a pointer belongs to, by variable.
         passed: The values that C passes, in order.
+        kinds: LLVM's types of these.
         checks: The checks of the arguments.
         written: The numbers of the arguments that are written to.
     """
@@ -41,6 +42,7 @@ class KernelParameters:
         self.values: dict[Var, str] = {}
         self.arguments: dict[Var, int] = {}
         self.passed: list[Passed] = []
+        self.kinds: list[str] = []
         self.checks: list[Check] = []
         self.written: set[int] = set()
         self._writer, self._func = writer, func
@@ -63,6 +65,7 @@ class KernelParameters:
         name = f"%p{len(self.passed)}"
         noalias = " noalias" if self._is_noalias and kind == "ptr" else ""
         self.passed.append(Passed(what, argument, at))
+        self.kinds.append(kind)
         self._params.append(f"{kind}{noalias} {name}")
         return name
 

@@ -47,6 +47,7 @@ from parpass.tir.stmt import BufferStore, Stmt, stmt_seq
 # a shared expression is written out for each user.
 DEEPEST = 50
 LARGEST = 1000
+MOST_ASKED = 4
 
 
 class KernelFlow:
@@ -219,8 +220,7 @@ class _KernelBuilder:
             raise NoRuleError(f"a {type(node).__name__} within a kernel")
         name = node.op.name
         is_injective, has_loops = injective_rule(name) is not None, templates_of(name)
-        # Of what has both, the template is for the end of a kernel.
-        if is_injective and not (has_loops and self._is_last(node)):
+        if is_injective and not (has_loops and self._prefers_loops(node)):
             fields = enumerate(fields_of(node.checked_type))
             return [self._injective(node, type_, at) for at, type_ in fields]
         if not has_loops:
@@ -268,6 +268,14 @@ class _KernelBuilder:
             return _Value(Source(of.concrete_shape, of.dtype, stored))
         source = Source(of.concrete_shape, of.dtype, _nowhere)
         return self._in_memory(source, lambda store: self._loops(call, store))
+
+    def _prefers_loops(self, call: Call) -> bool:
+        """Return whether the template is taken of a call that has a rule as well.
+
+        It is for the end of a kernel, and for what is joined of many tensors, as each
+        element would have to ask which one it is of.
+        """
+        return self._is_last(call) or len(self._operands(call)) > MOST_ASKED
 
     def _is_last(self, call: Call) -> bool:
         """Return whether the kernel ends with the loops of a call."""

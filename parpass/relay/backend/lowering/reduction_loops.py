@@ -1,8 +1,8 @@
-"""Sums and the like: elements that an associative operator joins to one.
+"""Loops of reductions, such as sums: an associative operator joins elements to one.
 
-The order is not promised, so lanes of a vector are joined by themselves: where the
-elements of a sum are neighbours in memory, to one in the end; and where neighbouring
-sums are of neighbours, each lane is a sum.
+The order is not promised, so vectors are joined lane by lane. Where the elements of a
+result are neighbours in memory, halves of the vector are joined in the end. Where
+neighbouring results are of neighbouring elements, each lane is a result.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from parpass.tir.stmt import BufferStore, LetStmt, Stmt, stmt_seq
 from parpass.tir.stmt_functor import substitute
 
 Join = Callable[[PrimExpr, PrimExpr], PrimExpr]
-_VECTORS = 4  # so many at once, as one has to wait for that before it
-_FEWEST = 4  # lanes of a vector that is worth it
+_VECTORS = 4  # joined at once, since each joins what the one before has stored
+_FEWEST = 4  # lanes of a vector
 
 
 def accumulated(
@@ -58,15 +58,15 @@ def accumulated(
     target: Target,
     join: Join = op.add,
 ) -> Stmt:
-    """Return loops that join elements, and the statement that uses what comes of it.
+    """Return loops that compute a reduction, and the statement that uses its result.
 
     Args:
-        start: What there is before; joined to anything it changes nothing.
+        start: The neutral element of `join`.
         over: The lengths of the loops.
         element: Returns an element, by indices.
         then: Returns the statement that uses the result.
-        target: The machine; its registers say how long vectors are.
-        join: The operator, in which order does not matter.
+        target: The machine, which determines the length of vectors.
+        join: The operator, which is associative and commutative.
     """
     lengths = [dim.value if isinstance(dim, IntImm) else dim for dim in over]
     fixed = [dim for dim in lengths if isinstance(dim, int)]
@@ -91,16 +91,16 @@ def reductions(
     start: PrimExpr | None = None,
     join: Join = op.add,
 ) -> Stmt:
-    """Return loops over a result, each of whose elements is joined of others.
+    """Return loops over a tensor whose elements are reductions.
 
     Args:
-        out: What the result is.
-        over: The lengths of the loops of each element.
-        element: Returns what is joined, by the indices of the result's element and
-            those of its loops: `element(at, k)`.
+        out: The tensor.
+        over: The lengths of the loops of each reduction.
+        element: Returns what is joined, by the indices of the result and those of its
+            loops: `element(at, k)`.
         store: Takes the results.
         target: The machine.
-        start: What there is before the loops; None for 0.
+        start: The neutral element of `join`; None for 0.
         join: The operator, as for `accumulated`.
     """
     begin = zero(out.dtype) if start is None else start
@@ -151,7 +151,7 @@ def _columns_at_once(
     element: Callable[[Indices, Indices], PrimExpr],
     target: Target,
 ) -> int | None:
-    """Return how many neighbours of a result come of neighbours; None for others."""
+    """Return the number of neighbouring results in a vector; None if they cannot be."""
     if not out.shape or 0 in (*out.shape, *over) or out.shape[-1] == 1:
         return None
     if out.dtype == "bool":
@@ -166,7 +166,7 @@ def _columns_at_once(
 
 
 def _at_once(stmt: Stmt, extent: int, target: Target) -> int | None:
-    """Return how many rounds of a loop are run at once: a power of 2; None for one."""
+    """Return the lanes of a vector, a power of 2, for a loop; None for too few."""
     lanes = min(_VECTORS * vector_lanes(stmt, target), extent)
     return 1 << lanes.bit_length() - 1 if lanes >= _FEWEST else None
 
@@ -179,10 +179,10 @@ def _in_one_vector(
     target: Target,
     join: Join,
 ) -> Stmt | None:
-    """Return what joins neighbours by the lanes of a vector, and these in the end.
+    """Return loops that join neighbours lane by lane, and the lanes in the end.
 
     Returns:
-        The statement; None where elements are no neighbours, or too few.
+        None if elements are not neighbours, or too few.
     """
     if start.dtype == "bool":
         return None
@@ -219,7 +219,7 @@ def _in_one_vector(
 
 
 def _in_halves(value: PrimExpr, join: Join, then: Callable[[PrimExpr], Stmt]) -> Stmt:
-    """Return what joins the lanes of a vector, and the statement that uses it."""
+    """Join the lanes of a vector, and return the statement that uses the result."""
     lanes = data_type(value.dtype).lanes
     name = Var("lanes" if lanes > 1 else "joined", value.dtype)
     if lanes == 1:
@@ -232,14 +232,13 @@ def _in_halves(value: PrimExpr, join: Join, then: Callable[[PrimExpr], Stmt]) ->
 
 
 class _OfLane(AccessMutator):
-    """Has accesses to a sum use that of a lane."""
+    """Replaces accesses to a sum by those to the sum of a lane."""
 
     def __init__(self, one: Buffer, sums: Buffer, lane: PrimExpr) -> None:
         super().__init__()
         self._one, self._sums, self._lane = one, sums, lane
 
     def statement(self, stmt: Stmt) -> Stmt:
-        """Return a statement of the lane."""
         found = self.visit(stmt)
         assert isinstance(found, Stmt)
         return found
@@ -247,5 +246,4 @@ class _OfLane(AccessMutator):
     def place(
         self, buffer: Buffer, indices: Sequence[PrimExpr]
     ) -> tuple[Buffer, Sequence[PrimExpr]]:
-        """Return what is accessed instead."""
         return (self._sums, [self._lane]) if buffer is self._one else (buffer, indices)

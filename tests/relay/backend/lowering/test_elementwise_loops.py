@@ -47,6 +47,7 @@ def loops(params: Any, body: Any) -> list[str]:
 
 
 X, Y = var("x", 2, 3, 4, 5), var("y", 2, 3, 4, 5)
+VECTORS = [var(f"v{at}", 5) for at in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,16 @@ X, Y = var("x", 2, 3, 4, 5), var("y", 2, 3, 4, 5)
         ([X], relay.transpose(X, (0, 2, 3, 1)), ["2", "20", "3"]),
         ([X], relay.transpose(X, (1, 0, 2, 3)), ["3", "2", "4v", "2", "8v"]),
         ([X, Y], relay.concatenate([X, Y], 1), ["2", "4v", "7", "8v"] * 2),
+        ([X, Y], relay.stack([X, Y], 1), ["2", "4v", "7", "8v"] * 2),
+        (VECTORS, relay.transpose(relay.stack(VECTORS, 0)), ["5", "5", *["5v"] * 5]),
         ([X], relay.reverse(X, 3), ["24", "5"]),
         ([X], relay.nn.pad(X, ((0, 0), (0, 0), (1, 1), (0, 0))), ["6", "6", "5"]),
         ([s := var("s", 1, 1)], relay.exp(s), []),
     ],
     ids=[
         *("all at once", "reshaped", "channels", "last", "last moves", "first moves"),
-        *("concatenated", "reversed", "padded", "one element"),
+        *("concatenated", "stacked", "joined of many", "reversed", "padded"),
+        "one element",
     ],
 )
 def test_dimensions_are_joined_and_the_last_one_is_run_in_vectors(

@@ -86,10 +86,15 @@ def _along_rows(
             lambda k: data.at(at(k)),
             lambda largest: body(at, largest),
             call.target,
-            op.maximum,
+            _larger,
         )
 
     return nest([1 if at == axis else n for at, n in enumerate(out.shape)], row)
+
+
+def _larger(one: PrimExpr, other: PrimExpr) -> PrimExpr:
+    """Return the larger of two; a NaN may be lost, since its power is NaN again."""
+    return Select(one > other, one, other)
 
 
 @register_template("nn.softmax", "nn.fast_softmax")
@@ -106,8 +111,10 @@ def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
             return BufferStore(powers, power, k)
 
         def divided(total: PrimExpr) -> Stmt:
+            factor = op.div(op.const(1, out.dtype), total)  # a product takes less time
+
             def quotient(k: Indices) -> Stmt:
-                return store(at(k), op.div(BufferLoad(powers, k), total))
+                return store(at(k), op.multiply(BufferLoad(powers, k), factor))
 
             return elementwise_nest((length,), quotient, target)
 

@@ -147,12 +147,30 @@ def _starts(sources: Sequence[Source], axis: int) -> list[int]:
     return [0, *accumulate(one.shape[axis] for one in sources)]
 
 
-@register_injective("concatenate")
-def _concatenate(call: OpCall[ConcatenateAttrs], indices: Indices) -> PrimExpr:
+def _parts(call: OpCall[Any]) -> Sequence[Source]:
+    """Return what is joined along an axis; what is stacked is of length 1 there."""
+    if not isinstance(call.attrs, StackAttrs):
+        return call.sources
     axis = normal_axis(call.attrs.axis, len(call.out.shape))
+    return [_with_axis(one, axis) for one in call.sources]
+
+
+def _with_axis(source: Source, axis: int) -> Source:
+    def at(indices: Indices) -> PrimExpr:
+        return source.at([*indices[:axis], *indices[axis + 1 :]])
+
+    shape = (*source.shape[:axis], 1, *source.shape[axis:])
+    return Source(shape, source.dtype, at)
+
+
+@register_injective("concatenate", "stack")
+def _element_of_a_part(
+    call: OpCall[ConcatenateAttrs | StackAttrs], indices: Indices
+) -> PrimExpr:
+    axis, parts = normal_axis(call.attrs.axis, len(call.out.shape)), _parts(call)
     places = [
         (start, one)
-        for start, one in zip(_starts(call.sources, axis), call.sources, strict=False)
+        for start, one in zip(_starts(parts, axis), parts, strict=False)
         if one.shape[axis]
     ]
     if not places:
@@ -165,10 +183,10 @@ def _concatenate(call: OpCall[ConcatenateAttrs], indices: Indices) -> PrimExpr:
     return found
 
 
-@register_template("concatenate")
-def _joined(call: OpCall[ConcatenateAttrs], store: Store) -> Stmt:
+@register_template("concatenate", "stack")
+def _joined(call: OpCall[ConcatenateAttrs | StackAttrs], store: Store) -> Stmt:
     """Return loops for each tensor, where no element needs to know which it is of."""
-    axis = normal_axis(call.attrs.axis, len(call.out.shape))
+    axis, parts = normal_axis(call.attrs.axis, len(call.out.shape)), _parts(call)
 
     def copied(start: int, one: Source) -> Stmt:
         return elementwise_nest(
@@ -177,20 +195,9 @@ def _joined(call: OpCall[ConcatenateAttrs], store: Store) -> Stmt:
             call.target,
         )
 
-    starts = _starts(call.sources, axis)
-    parts = [copied(*each) for each in zip(starts, call.sources, strict=False)]
-    return stmt_seq(*parts) if parts else Evaluate(0)
-
-
-@register_injective("stack")
-def _stack(call: OpCall[StackAttrs], indices: Indices) -> PrimExpr:
-    axis = normal_axis(call.attrs.axis, len(call.out.shape))
-    rest = [*indices[:axis], *indices[axis + 1 :]]
-    found = call.sources[-1].at(rest)
-    for at in range(len(call.sources) - 2, -1, -1):
-        is_this = op.equal(indices[axis], at)
-        found = op.if_then_else(is_this, call.sources[at].at(rest), found)
-    return found
+    starts = _starts(parts, axis)
+    copies = [copied(*each) for each in zip(starts, parts, strict=False)]
+    return stmt_seq(*copies) if copies else Evaluate(0)
 
 
 @register_injective("split")

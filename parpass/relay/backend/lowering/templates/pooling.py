@@ -1,4 +1,4 @@
-"""Poolings of images: a vector is the channels of a block, where they are in blocks.
+"""Poolings of images: a vector is the channels of a block, or neighbours in a row.
 
 What a window sees of an image is known where the window is, so padding is neither
 copied nor read.
@@ -7,12 +7,14 @@ copied nor read.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import lowest
+from parpass.relay.backend.lowering.loops import allocated, scratch
 from parpass.relay.backend.lowering.rule_registry import (
     OpCall,
-    Result,
     Source,
     Store,
     register_template,
@@ -22,10 +24,7 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     loaded,
     repeated,
 )
-from parpass.relay.backend.lowering.templates.conv_operands import (
-    channel_block,
-    in_blocks,
-)
+from parpass.relay.backend.lowering.templates.conv_operands import channel_block
 from parpass.relay.backend.lowering.templates.flat_loops import (
     INDEX,
     bound_all,
@@ -35,7 +34,8 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.tir.expr import Cast, PrimExpr, Var
+from parpass.target.vector_registers import VectorRegisters
+from parpass.tir.expr import BufferLoad, Cast, PrimExpr, Var
 from parpass.tir.op import (
     add,
     const,
@@ -46,9 +46,11 @@ from parpass.tir.op import (
     multiply,
     subtract,
 )
-from parpass.tir.stmt import For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
 
 Pair = tuple[int, int]
+
+_WIDEST = 16  # columns of a window whose elements are joined one by one
 
 
 class _Windows(NamedTuple):
@@ -82,73 +84,41 @@ def avg_pool2d(call: OpCall[Any], store: Store) -> Stmt | None:
 
 
 def _pooled(call: OpCall[Any], store: Store, *, is_max: bool) -> Stmt | None:
-    attrs, out = call.attrs, call.out
-    (data,) = call.sources
+    attrs, (data,) = call.attrs, call.sources
     lanes = channel_block(attrs.layout)
     if lanes is None or (attrs.out_layout or attrs.layout) != attrs.layout:
         return None
     if not is_flat(data) or not suits_vectors(call) or 0 in data.shape:
         return None
-    if lanes == 1 and attrs.get("pool_size", None) is None:
-        return None  # a window is the neighbours that an image is
-    if lanes == 1:  # a block of one channel
-        blocked = out._replace(shape=(*out.shape, 1))
-        return _Pooling(
-            *(attrs, in_blocks(data, 2), blocked),
-            lambda at, value: store(at[:-1], value),
-            is_max=is_max,
-        ).stmt()
-    return _Pooling(attrs, data, out, store, is_max=is_max).stmt()
+    windows = _windows(attrs, data)
+    if lanes > 1:
+        return _BlockPooling(windows, call, store, is_max=is_max).stmt()
+    if attrs.get("pool_size", None) is None or windows.size[1] > _WIDEST:
+        return None  # the plain loops take as much of a row as a vector has
+    return _RowPooling(windows, call, store, is_max=is_max).stmt()
 
 
 class _Pooling:
     """The loops of a pooling.
 
     Args:
-        attrs: How it is done; a global one says nothing.
-        data: The images.
-        out: The result.
-        store: What is done with results.
+        windows: The windows.
+        call: The call; its operand is the images.
+        store: Takes the results.
         is_max: Whether the largest element is wanted, or the mean.
     """
 
     def __init__(
-        self, attrs: Any, data: Source, out: Result, store: Store, *, is_max: bool
+        self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
     ) -> None:
-        self._data, self._out, self._store = data, out, store
-        self._is_max = is_max
-        self._lanes = data.shape[-1]
-        self._windows = _windows(attrs, data)
-        self._sums = Accumulators(1, self._lanes, out.dtype)
-
-    def stmt(self) -> Stmt:
-        """Return the loops."""
-        names = ("image", "channels", "row", "column")
-        return self._sums.within(nested(names, self._out.shape[:-1], self._result))
-
-    def _result(self, place: tuple[PrimExpr, ...]) -> Stmt:
-        """Return what computes the results of one window and stores them."""
-        height, width = self._seen(place[2], 0), self._seen(place[3], 1)
-        start = lowest(self._out.dtype) if self._is_max else const(0, self._out.dtype)
-
-        def whole(ends: list[PrimExpr]) -> Stmt:
-            first_y, count_y, first_x, count_x = ends
-            y, x = Var("y", INDEX), Var("x", INDEX)
-            joined = self._joined(place, y, x)
-            inside = For(x, first_x, count_x, ForKind.SERIAL, joined)
-            return stmt_seq(
-                self._sums.set(0, repeated(start, self._lanes)),
-                For(y, first_y, count_y, ForKind.SERIAL, inside),
-                *self._divided(count_y, count_x),
-                self._sums.each(
-                    0, lambda lane, value: self._store((*place, lane), value)
-                ),
-            )
-
-        return bound_all("end", (*height, *width), whole)
+        (self._data,), self._out, self._target = call.sources, call.out, call.target
+        self._windows, self._store, self._is_max = windows, store, is_max
+        dtype = self._out.dtype
+        self._start = lowest(dtype) if is_max else const(0, dtype)
+        self._join = maximum if is_max else add
 
     def _seen(self, at: PrimExpr, axis: int) -> tuple[PrimExpr, PrimExpr]:
-        """Return which element of a window is the first in an image; how many are."""
+        """Return the first element of a window in the image, and their number."""
         how, length = self._windows, self._data.shape[2 + axis]
         step = how.dilation[axis]
         begin = subtract(
@@ -160,37 +130,148 @@ class _Pooling:
         behind = minimum(behind, index(how.size[axis]))
         return first, maximum(subtract(behind, first), none)
 
+    def _place(self, at: PrimExpr, inside: PrimExpr, axis: int) -> PrimExpr:
+        """Return the index in the image of an element of a window."""
+        how = self._windows
+        begin = multiply(at, index(how.strides[axis]))
+        place = add(begin, multiply(inside, index(how.dilation[axis])))
+        return subtract(place, index(how.before[axis]))
+
+    def _divisor(self, height: PrimExpr, width: PrimExpr) -> PrimExpr:
+        """Return the divisor of a sum of a window, of which so much is seen."""
+        divisor: PrimExpr = index(self._windows.divisor or 1)
+        if self._windows.divisor is None:
+            divisor = maximum(multiply(height, width), divisor)
+        return Cast(self._out.dtype, divisor)
+
+
+class _BlockPooling(_Pooling):
+    """Pooling in blocks: a vector is the channels of a block."""
+
+    def __init__(
+        self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
+    ) -> None:
+        super().__init__(windows, call, store, is_max=is_max)
+        self._lanes = self._data.shape[-1]
+        self._sums = Accumulators(1, self._lanes, self._out.dtype)
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        names = ("image", "channels", "row", "column")
+        return self._sums.within(nested(names, self._out.shape[:-1], self._result))
+
+    def _result(self, place: tuple[PrimExpr, ...]) -> Stmt:
+        """Return what computes the results of one window and stores them."""
+        height, width = self._seen(place[2], 0), self._seen(place[3], 1)
+
+        def whole(ends: list[PrimExpr]) -> Stmt:
+            first_y, count_y, first_x, count_x = ends
+            y, x = Var("y", INDEX), Var("x", INDEX)
+            joined = self._joined(place, y, x)
+            inside = For(x, first_x, count_x, ForKind.SERIAL, joined)
+            return stmt_seq(
+                self._sums.set(0, repeated(self._start, self._lanes)),
+                For(y, first_y, count_y, ForKind.SERIAL, inside),
+                *self._divided(count_y, count_x),
+                self._sums.each(
+                    0, lambda lane, value: self._store((*place, lane), value)
+                ),
+            )
+
+        return bound_all("end", (*height, *width), whole)
+
     def _joined(self, place: tuple[PrimExpr, ...], y: PrimExpr, x: PrimExpr) -> Stmt:
         """Return what joins an element to those before it."""
-        how = self._windows
-        seen = [
-            subtract(
-                add(
-                    multiply(at, index(how.strides[axis])),
-                    multiply(inside, index(how.dilation[axis])),
-                ),
-                index(how.before[axis]),
-            )
-            for axis, (at, inside) in enumerate(zip(place[2:], (y, x), strict=True))
-        ]
+        seen = [self._place(place[2], y, 0), self._place(place[3], x, 1)]
         begin = flat((*place[:2], *seen, index(0)), self._data.shape)
         buffer = self._data.buffer
         assert buffer is not None
         value = loaded(self._data.dtype, buffer.data, begin, self._lanes)
-        known = self._sums[0]
-        if not self._is_max:
-            return self._sums.set(0, add(known, value))
-        return self._sums.set(0, maximum(known, value))
+        return self._sums.set(0, self._join(self._sums[0], value))
 
     def _divided(self, height: PrimExpr, width: PrimExpr) -> list[Stmt]:
         """Return what makes a mean of a sum."""
         if self._is_max:
             return []
-        divisor: PrimExpr = index(self._windows.divisor or 1)
-        if self._windows.divisor is None:
-            divisor = maximum(multiply(height, width), divisor)
-        by = repeated(Cast(self._out.dtype, divisor), self._lanes)
+        by = repeated(self._divisor(height, width), self._lanes)
         return [self._sums.set(0, div(self._sums[0], by))]
+
+
+class _RowPooling(_Pooling):
+    """Pooling in NCHW: a vector is neighbours in a row.
+
+    The rows that windows see are joined to one, whose ends are padding, and then each
+    element to the others of the window that begins with it.
+    """
+
+    def __init__(
+        self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
+    ) -> None:
+        super().__init__(windows, call, store, is_max=is_max)
+        starts = (self._out.shape[3] - 1) * windows.strides[1] + 1
+        within = (windows.size[1] - 1) * windows.dilation[1]
+        self._sees_padding = (
+            windows.before[1] > 0 or starts + within > self._data.shape[3]
+        )
+        # Whole vectors, as others take more instructions; what is too much is not read.
+        lanes = VectorRegisters.of(self._target).lanes(self._out.dtype)
+        self._starts = -(-starts // lanes) * lanes
+        self._length = -(-(self._starts + within) // lanes) * lanes
+        self._row = scratch((self._length,), self._out.dtype, "row")
+
+    def stmt(self) -> Stmt:
+        """Return the loops."""
+        names = ("image", "channel", "row")
+        loops = nested(names, self._out.shape[:3], self._results)
+        return allocated(self._row, loops)
+
+    def _at(self, place: PrimExpr) -> PrimExpr:
+        return BufferLoad(self._row, [place])
+
+    def _nest(self, length: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
+        return elementwise_nest((length,), lambda at: body(at[0]), self._target)
+
+    def _results(self, place: tuple[PrimExpr, ...]) -> Stmt:
+        """Return what computes a row of results."""
+        how, length, y = self._windows, self._length, Var("y", INDEX)
+        image = [*place[:2], self._place(place[2], y, 0)]
+        seen = min(self._data.shape[3], length - how.before[1])
+
+        def joined(x: PrimExpr) -> Stmt:
+            at = add(x, index(how.before[1]))
+            value = self._join(self._at(at), self._data.at([*image, x]))
+            return BufferStore(self._row, value, [at])
+
+        def windowed(x: PrimExpr) -> Stmt:
+            found = self._at(x)
+            for inside in range(1, how.size[1]):
+                at = add(x, index(inside * how.dilation[1]))
+                found = self._join(found, self._at(at))
+            return BufferStore(self._row, found, [x])
+
+        def whole(ends: list[PrimExpr]) -> Stmt:
+            first, count = ends
+
+            def stored(x: PrimExpr) -> Stmt:
+                value = self._at(multiply(x, index(how.strides[1])))
+                if not self._is_max:
+                    value = div(value, self._divisor(count, self._columns_seen(x)))
+                return self._store((*place, x), value)
+
+            return stmt_seq(
+                self._nest(length, lambda x: BufferStore(self._row, self._start, [x])),
+                For(y, first, count, ForKind.SERIAL, self._nest(max(seen, 0), joined)),
+                self._nest(self._starts, windowed),
+                self._nest(self._out.shape[3], stored),
+            )
+
+        return bound_all("end", self._seen(place[2], 0), whole)
+
+    def _columns_seen(self, x: PrimExpr) -> PrimExpr:
+        """Return how many columns of the image a window sees."""
+        if self._sees_padding:
+            return self._seen(x, 1)[1]
+        return index(self._windows.size[1])
 
 
 def _windows(attrs: Any, data: Source) -> _Windows:

@@ -113,8 +113,6 @@ class _Weights:
 
 Step = Callable[[OnnxNode, _Weights, Sequence[Expr], States], States]
 
-_AT_ONCE = 256  # parts of a value that one kernel makes: each is an argument of it
-
 
 def _recurrent(
     step: Step, gates: int, count: int, default: Sequence[str], parts: int = 1
@@ -241,7 +239,7 @@ class _Layer:
             peepholes = _parts(element(node.input(7), at), 3)
         recurrent = _parts(element(self._recurrence, at), parts, 0)
         weights = _Weights(recurrent, late, peepholes, functions, self._is_variant)
-        by_steps = (_by_steps(one, length, batch) for one in inputs)
+        by_steps = (_parts(one, length, 0) for one in inputs)
         return weights, list(zip(*by_steps, strict=True))
 
     def _turned(self, data: Expr) -> Expr:
@@ -255,16 +253,6 @@ class _Layer:
 
 def _parts(data: Expr, count: int, axis: int = -1) -> list[Expr]:
     return [data] if count == 1 else list(op.split(data, count, axis))
-
-
-def _by_steps(data: Expr, length: int, batch: int) -> list[Expr]:
-    """Return the rows of each step."""
-    found: list[Expr] = []
-    for begin in range(0, length, _AT_ONCE):
-        end = min(begin + _AT_ONCE, length)
-        some = op.strided_slice(data, [begin * batch], [end * batch])
-        found += _parts(some if length > _AT_ONCE else data, end - begin, 0)
-    return found
 
 
 def _gates(node: OnnxNode, data: Expr, count: int) -> list[Expr]:

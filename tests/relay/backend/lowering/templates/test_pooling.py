@@ -19,7 +19,7 @@ SLIDING: dict[str, Any] = {
     "layout": "NCHW8c",
 }
 IN_NCHW: dict[str, Any] = {**SLIDING, "layout": "NCHW"}
-PLAIN = (2, 3, 6, 7)
+PLAIN, WIDE = (2, 3, 6, 7), (1, 2, 7, 37)
 
 
 def kernel(
@@ -40,6 +40,20 @@ CASES = [
     kernel("nn.max_pool2d", MaxPool2DAttrs(**IN_NCHW), PLAIN),
     kernel("nn.global_avg_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
     kernel("nn.global_max_pool2d", GlobalPool2DAttrs(layout="NCHW8c")),
+    kernel(
+        "nn.max_pool2d", MaxPool2DAttrs(pool_size=(3, 3), padding=(1, 1, 1, 1)), WIDE
+    ),
+    kernel(
+        "nn.avg_pool2d", AvgPool2DAttrs(pool_size=(2, 5), padding=(0, 2, 1, 2)), WIDE
+    ),
+    kernel("nn.avg_pool2d", AvgPool2DAttrs(pool_size=(2, 2), strides=(2, 2)), WIDE),
+    kernel(
+        "nn.avg_pool2d",
+        AvgPool2DAttrs(
+            **IN_NCHW, dilation=(2, 2), ceil_mode=True, count_include_pad=True
+        ),
+        WIDE,
+    ),
 ]
 
 
@@ -50,15 +64,20 @@ def test_machine_code_computes_the_pooling(case: TemplateKernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [CASES[1], CASES[2], CASES[5]])
+@pytest.mark.parametrize("case", [CASES[1], CASES[2], CASES[5], *CASES[-4:]])
 def test_no_step_reads_out_of_bounds_or_what_nobody_wrote(case: TemplateKernel):
     case.interpret()
 
 
 def test_what_is_no_number_stays_the_largest():
-    case = kernel("nn.max_pool2d", MaxPool2DAttrs(pool_size=(1, 3), layout="NCHW8c"))
-    case.arrays[0][0, 0, 0, ::2] = np.nan
-    case.arrays[0][0, 1, 0] = -np.inf
-    case.compute_again()
-    assert np.isnan(case.expected).any()
-    case.check("llvm")
+    attrs = MaxPool2DAttrs(pool_size=(1, 3), layout="NCHW8c")
+    blocks = kernel("nn.max_pool2d", attrs)
+    blocks.arrays[0][0, 0, 0, ::2] = np.nan
+    blocks.arrays[0][0, 1, 0] = -np.inf
+    rows = kernel("nn.max_pool2d", MaxPool2DAttrs(pool_size=(2, 3)), WIDE)
+    rows.arrays[0][0, 0, 2, ::9] = np.nan
+    rows.arrays[0][0, 1, 2:5] = -np.inf
+    for case in (blocks, rows):
+        case.compute_again()
+        assert np.isnan(case.expected).any()
+        case.check("llvm")

@@ -9,7 +9,10 @@ import pytest
 from onnx import helper
 
 from parpass.errors import FrontendError, MalformedModelError
+from parpass.relay import build
 from parpass.relay.interpreter.interpreter import create_executor
+from parpass.runtime import cpu
+from parpass.runtime.graph_executor import GraphModule
 from tests.support.onnx.models import Array, graph_model, imported, one_node, random
 
 LENGTH, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
@@ -167,6 +170,22 @@ def test_what_onnx_does_not_know_is_a_fault() -> None:
         imported(layer("LSTM", activations=["Tanh"]))
     with pytest.raises(MalformedModelError, match="direction is 'sideways'"):
         imported(layer("RNN", direction="sideways"))
+
+
+@pytest.mark.stress
+def test_a_layer_of_more_steps_than_ctypes_has_arguments_is_machine_code() -> None:
+    length = 1_100
+    data = random(length, 1, SIZE)
+    mod = imported(layer("RNN", data))
+    lib = build(mod, "llvm", workers=0, cache=False)
+    assert not lib.numpy_functions
+    module = GraphModule(lib["default"](cpu()))
+    module.run(X=data)
+    w, r, b = (one[0] for one in weights("RNN").values())
+    found = module.get_output(0).numpy()[:, 0]
+    before = np.concatenate([np.zeros((1, 1, HIDDEN)), found[:-1]])
+    wanted = np.tanh(data @ w.T + before @ r.T + b[:HIDDEN] + b[HIDDEN:])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_too_many_steps_are_refused() -> None:
