@@ -69,12 +69,14 @@ class ParallelDriver:
         self._backend = state.backend
         self._store = state.store
         self._stages = StageExecutor(state)
+        self._start_stage = self._stages.start
         self._checker: ContractChecker | None = None
         if state.context.config.get(CHECK_CONTRACT) and not inside_function_pass():
             # Few ask for it, and it has a pool of its own.
             from parpass.runner.check.checker import ContractChecker
 
             self._checker = ContractChecker()
+            self._start_stage = self._start_checked
 
     async def run(self, commands: Plan) -> Any:
         """Carry out the commands of a plan, and return what the caller gets."""
@@ -134,7 +136,7 @@ class ParallelDriver:
         self._store.check_open()
         match command:
             case RunStage():
-                return self._stage(command)
+                return self._start_stage(command)
             case RunModulePass():
                 return self._module_pass(command)
             case CallHook():
@@ -164,11 +166,6 @@ class ParallelDriver:
             case HandOut():
                 return self._store.own_functions(command.mod)
 
-    def _stage(self, command: RunStage) -> StageResult | Suspended:
-        if self._checker is None:
-            return self._stages.start(command)
-        return Suspended(functools.partial(self._checked_stage, command, self._checker))
-
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)
         hooks = command.hooks
@@ -178,16 +175,18 @@ class ParallelDriver:
         with timing(self._state.observers, activity, hooks.name):
             return call_hook(command, seen)
 
-    async def _checked_stage(
-        self, command: RunStage, checker: ContractChecker
-    ) -> StageResult:
+    def _start_checked(self, command: RunStage) -> StageResult | Suspended:
+        return Suspended(functools.partial(self._checked_stage, command))
+
+    async def _checked_stage(self, command: RunStage) -> StageResult:
         """Check the first pass and run it; the plan asks for the others."""
+        assert self._checker is not None
         began = time.perf_counter()
         first, step = command.first(1), command.steps[0]
         mod = await self._backend.call(self._state.load, command.mod)
         snapshot = await self._backend.call_shielded(Snapshot.take, self._state.context)
         error = await self._backend.call(
-            checker.check, step, mod, self._state.adapter, snapshot
+            self._checker.check, step, mod, self._state.adapter, snapshot
         )
         if error is None:
             return await self._stages.run(first)

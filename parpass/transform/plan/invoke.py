@@ -104,10 +104,10 @@ def transform_function(
     analyses = None if recorder is None else recorder.analyses
     check = None if analyses is None else analyses.check(pass_, function, context)
 
-    def call_body() -> Any:
-        owned = function if transfers_ownership else None
-        return _call_body(pass_, name, function, mod, context, adapter, owned)
-
+    owned = function if transfers_ownership else None
+    call_body = functools.partial(
+        _call_body, pass_, name, function, mod, context, adapter, owned
+    )
     begun = begin_body(pass_.info.name, name, context)
     try:
         if budget == UNLIMITED:  # not `is`: it may have been unpickled
