@@ -25,12 +25,7 @@ from parpass.fork_safety import forks_wait
 from parpass.lazy_loader import load_module
 from parpass.report.watched_runs import WatchedRuns
 from parpass.runner.cores import clamp_workers
-from parpass.runner.run_options import (
-    FailurePolicy,
-    RunnerOptions,
-    RunOptions,
-    RunRequest,
-)
+from parpass.runner.run_options import FailurePolicy, RunnerOptions, RunRequest
 
 if TYPE_CHECKING:
     from parpass.report.progress import Progress
@@ -271,8 +266,7 @@ class Runner(WatchedRuns):
     ) -> ModT:
         """Run a pipeline; see `run_pipeline`."""
         began = time.perf_counter()
-        options = RunOptions.of(
-            context,
+        limits = _given(
             function_timeout=function_timeout,
             cpu_limit=cpu_limit,
             memory_limit=memory_limit,
@@ -283,10 +277,9 @@ class Runner(WatchedRuns):
                 await _in_thread(self._load_for_event_loop)
             session = self._load_session()
             observers = self.observers(began, report, progress)
-            request = RunRequest(mod, pipeline, options, observers)
+            request = RunRequest(mod, pipeline, context, limits, observers)
             made = await session.run(request)
-        if self.recordings:
-            self.add_module(made)
+        self.add_module(made)
         return made
 
     def run_sync(
@@ -304,8 +297,7 @@ class Runner(WatchedRuns):
     ) -> ModT:
         """Run a pipeline and wait for it; see `run_pipeline_sync`."""
         began = time.perf_counter()
-        options = RunOptions.of(
-            context,
+        limits = _given(
             function_timeout=function_timeout,
             cpu_limit=cpu_limit,
             memory_limit=memory_limit,
@@ -314,10 +306,9 @@ class Runner(WatchedRuns):
         with folding_tracebacks:
             session = self._session or self._load_session()
             observers = self.observers(began, report, progress)
-            request = RunRequest(mod, pipeline, options, observers)
+            request = RunRequest(mod, pipeline, context, limits, observers)
             made = session.run_sync(request)
-        if self.recordings:
-            self.add_module(made)
+        self.add_module(made)
         return made
 
     def close(self) -> None:
@@ -377,13 +368,14 @@ class _OneShotRunner(Runner):
     _reuse_pool = True
 
 
-_UNTRACED = contextlib.nullcontext()
+def _given(**limits: Any) -> dict[str, Any]:
+    return {name: one for name, one in limits.items() if one is not None}
 
 
 def _tracing(
     runner: Runner, path: str | os.PathLike[str] | None
 ) -> contextlib.AbstractContextManager[None]:
-    return _UNTRACED if path is None else runner.trace(path)
+    return contextlib.nullcontext() if path is None else runner.trace(path)
 
 
 def end_idle_workers() -> None:

@@ -1,15 +1,16 @@
 """Observers of a run: what it notifies them of.
 
-A run has a tuple of them. The driver and the coordinator call the method of an event
-where it happens: a search for its name finds the place. Metrics, traces and progress
-listen, and are asked nothing. With an empty tuple none of this takes time.
+The driver and the coordinator call the method of an event where it happens: a search
+for its name finds the place. Metrics, traces and progress listen, and are asked
+nothing.
 """
 
 from __future__ import annotations
 
 import enum
+import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
@@ -221,69 +222,89 @@ class RunObserver:
         """The results of a run were kept in a cache."""
 
 
+class RunObservers(RunObserver):
+    """The observers of a run, as one: each gets each event, in their order."""
+
+    def __init__(self, observers: Iterable[RunObserver] = ()) -> None:
+        self.all = tuple(observers)
+        self.traces_calls = any(one.traces_calls for one in self.all)
+
+    def of_functions(self) -> RunObservers | None:
+        """Return those that watch functions; None if there are none."""
+        watching = [one for one in self.all if one.watches_functions]
+        return RunObservers(watching) if watching else None
+
+
+def _notify_all(event: str) -> Callable[..., None]:
+    def notify(self: RunObservers, *about: Any) -> None:
+        for one in self.all:
+            getattr(one, event)(*about)
+
+    return notify
+
+
+for _event, _method in vars(RunObserver).items():
+    if inspect.isfunction(_method):
+        setattr(RunObservers, _event, _notify_all(_event))
+
+
 class timing:  # noqa: N801 -- used like a function, as contextlib's own
-    """Notify observers of the time of a block, however it ends.
+    """Notify of the time of a block, however it ends.
 
     Attributes:
         name: The name of the span; may be set until the block ends.
-        seconds: The time of the block, when it has ended.
     """
 
-    __slots__ = ("_activity", "_began", "_observers", "name", "seconds")
+    __slots__ = ("_activity", "_began", "_observer", "name")
 
     def __init__(
-        self, observers: Sequence[RunObserver], activity: Activity, name: str = ""
+        self, observer: RunObserver, activity: Activity, name: str = ""
     ) -> None:
-        self._observers, self._activity, self.name = observers, activity, name
+        self._observer, self._activity, self.name = observer, activity, name
 
     def __enter__(self) -> Self:
         self._began = time.perf_counter()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        span = Span(self._activity, self.name, self._began, time.perf_counter())
-        self.seconds = span.seconds
-        for one in self._observers:
-            one.span_ended(span)
+        ended = time.perf_counter()
+        self._observer.span_ended(Span(self._activity, self.name, self._began, ended))
 
 
 class Walk:
     """A walk of passes, one after the other, over all functions in this process.
 
     It is the checkpoint that the passes call before each function, in place of
-    `checkpoint`, which it calls. Its observers are those that watch functions.
+    `checkpoint`, which it calls.
     """
 
     def __init__(
         self,
-        observers: Sequence[RunObserver],
+        observer: RunObserver,
         steps: Sequence[Pass],
         names: Sequence[str],
         checkpoint: Callable[[int, Any], object] | None,
     ) -> None:
-        self._observers, self._checkpoint = observers, checkpoint
+        self._observer, self._checkpoint = observer, checkpoint
         self._step, self._function, self._is_inside = 0, -1, False
-        for one in observers:
-            one.walk_began(steps, names)
+        observer.walk_began(steps, names)
 
     def __call__(self, at: int, function: Any) -> None:
         """Notify of the end of one function and the start of the next."""
-        self.end()
+        self._end_function()
         if self._checkpoint is not None:
             self._checkpoint(at, function)
         self._step += at <= self._function
         self._function, self._is_inside = at, True
-        for one in self._observers:
-            one.function_began(self._step, at, None)
+        self._observer.function_began(self._step, at, None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.end()
+        self._end_function()
 
-    def end(self) -> None:
+    def _end_function(self) -> None:
         if self._is_inside:
             self._is_inside = False
-            for one in self._observers:
-                one.function_ended(self._step, self._function, None)
+            self._observer.function_ended(self._step, self._function, None)

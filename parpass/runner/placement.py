@@ -377,7 +377,7 @@ class PlacementPolicy:
         pace = COST_MODEL.of(steps)
         if pace is None:
             return None
-        nodes, largest = _estimate_size(functions, self._adapter)
+        nodes, largest = _estimate_size(functions, self._adapter, pace)
         is_certain = largest < _MAX_COUNTED_NODES and nodes < _MAX_UNPROBED_NODES
         return Estimate(pace * nodes, nodes, pace * largest, is_certain)
 
@@ -474,12 +474,12 @@ def _is_clearly_local(
 
 
 def _estimate_size(
-    functions: Mapping[str, Any], adapter: ModuleAdapter
+    functions: Mapping[str, Any], adapter: ModuleAdapter, pace: float
 ) -> tuple[float, int]:
     """Return how many nodes functions have, about, and the largest that was counted."""
     count = len(functions)
     if count > _SAMPLE_IF_LARGE:
-        sizes = _sample_sizes(functions, adapter)
+        sizes = _sample_sizes(functions, adapter, pace)
         return (sum(sizes) + len(sizes)) * count / len(sizes), max(sizes)
     nodes = largest = 0
     for one in functions.values():
@@ -492,15 +492,21 @@ def _estimate_size(
     return float(nodes), largest
 
 
-def _sample_sizes(functions: Mapping[str, Any], adapter: ModuleAdapter) -> list[int]:
-    """Return sizes that tell those of all functions, of a few if they are large."""
+def _sample_sizes(
+    functions: Mapping[str, Any], adapter: ModuleAdapter, pace: float
+) -> list[int]:
+    """Return sizes that tell those of all functions.
+
+    A few do if they are large, or if all is too little work for workers.
+    """
     few = {
         name: _node_count(functions[name], adapter, _MAX_COUNTED_NODES)
         for name in _stride_sample(functions, _SAMPLE_IF_LARGE)
     }
     nodes = sum(few.values())
+    seconds = pace * nodes * len(functions) / len(few)
     # To count a node takes up to a tenth of what a pass takes on it.
-    if nodes >= _MAX_COUNTED_NODES:
+    if nodes >= _MAX_COUNTED_NODES or seconds < _WARM_OVERHEAD_SECONDS:
         return list(few.values())
     enough = 2 * _MAX_COUNTED_NODES * len(few) // max(1, nodes)
     return [

@@ -1,4 +1,4 @@
-"""The options of runs and of runners, and what one call asks for.
+"""The options of runners, and what one call asks for.
 
 The public functions (`parpass.api`) list them as arguments, which `help`, notebooks and
 the documentation show; all else has them as one record. Limits come from their table
@@ -30,29 +30,16 @@ class RunnerOptions(NamedTuple):
     cache: FunctionCache | None
 
 
-class RunOptions(NamedTuple):
-    """The options of one run; see `run_pipeline`.
-
-    `limits` are those of `parpass.limits` that were given, and `on_failure`, by name.
-    """
-
-    context: PassContext | None
-    limits: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, context: PassContext | None, **limits: Any) -> RunOptions:
-        """Return the options, without the limits that are None."""
-        given = {name: one for name, one in limits.items() if one is not None}
-        return cls(context, given)
-
-
 class RunRequest(NamedTuple):
-    """One call of `Runner.run` or `Runner.run_sync`.
+    """One call of `Runner.run` or `Runner.run_sync`; see `run_pipeline`.
 
-    `mod` is the module, or what an adapter lifts to one.
+    Attributes:
+        mod: The module, or what an adapter lifts to one.
+        limits: Those of `parpass.limits` that were given, and `on_failure`, by name.
     """
 
     mod: Any
     pipeline: Pass | Sequence[Pass] | str
-    options: RunOptions
+    context: PassContext | None
+    limits: Mapping[str, Any]
     observers: tuple[RunObserver, ...]

@@ -209,6 +209,21 @@ def test_sizes_are_asked_here_twice_a_function_and_stage_at_most(
             Sizes.asked.clear()
 
 
+@pytest.mark.parametrize(("pace", "is_little"), [(1e-6, True), (1e-4, False)])
+def test_few_functions_are_counted_to_tell_that_there_is_little_to_do(
+    pace: float, is_little: bool
+):
+    COST_MODEL.forget(STEPS)
+    COST_MODEL.update(STEPS, [pace], 1)
+    Sizes.asked.clear()
+    executor, functions = ThreadExecutor(), sizes(*[1] * 300).functions
+    about = PlacementPolicy(executor, Sizes(), CONTEXT, StartupAmortizer())
+    about.choose(STEPS, [UNLIMITED], functions)
+    executor.close()
+    COST_MODEL.forget(STEPS)
+    assert (len(Sizes.asked) < 16) == is_little
+
+
 def test_a_stage_of_which_little_is_known_is_begun_here():
     assert place_of(sizes(*[6_000] * 20), pace=4e-6) == Placement.PROBE
     assert place_of(sizes(*[10] * 500), pace=1e-8) == Placement.LOCAL

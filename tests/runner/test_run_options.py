@@ -25,7 +25,7 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-# Those of a run: what `RunOptions` has, with each limit, and what observes the run.
+# Those of a run: the context, each limit, and what observes the run.
 OF_A_RUN = dict.fromkeys(["context", *LIMIT_NAMES, "on_failure", "report", "progress"])
 
 

@@ -44,10 +44,6 @@ class AsyncBackend(Protocol):
         """Call code of parpass likewise, shielded from cancellation."""
         ...
 
-    def call_sync(self, function: Callable[[], ValueT]) -> ValueT:
-        """Call short code of parpass in the context of the caller, in this thread."""
-        ...
-
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Await the body of an async module pass, on the event loop of the caller."""
         ...
@@ -96,14 +92,14 @@ class BlockingBackend:
         """Call here."""
         return convert_stop_iteration(function, *args)
 
-    call_shielded = call
+    async def call_shielded(
+        self, function: Callable[..., ValueT], *args: Any
+    ) -> ValueT:
+        """Call here."""
+        return convert_stop_iteration(function, *args)
 
     def poster(self) -> None:
         """There is no event loop that goes on meanwhile."""
-
-    def call_sync(self, function: Callable[[], ValueT]) -> ValueT:
-        """Call here."""
-        return function()
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Await it on a trio event loop of its own."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Any
 
-from parpass.errors import InternalError
 from parpass.runner.driver.local import reproduce
 from parpass.runner.driver.stages import StageExecutor
 from parpass.runner.driver.state import RunState
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.module_store import StoredModule
 from parpass.runner.observers import Activity, timing
+from parpass.transform.adapter import copying_seconds
+from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.checked_adapter import warning_of_violations
 from parpass.transform.config import CHECK_CONTRACT
@@ -48,17 +48,6 @@ if TYPE_CHECKING:
     from parpass.runner.check.checker import ContractChecker
 
 AsyncBody = Callable[[], Awaitable[Any]]
-ValueT = TypeVar("ValueT")
-
-
-def _run_to_completion(run: Coroutine[Any, Any, ValueT]) -> ValueT:
-    """Return the value of a coroutine that never suspends: its backend blocks."""
-    try:
-        run.send(None)
-    except StopIteration as end:
-        return end.value
-    run.close()
-    raise InternalError("a blocking backend suspended")
 
 
 def _step_body(advance: Callable[[], AsyncBody]) -> AsyncBody | StageResult:
@@ -72,103 +61,82 @@ class ParallelDriver:
     """Carries out the commands of a plan over a pool of workers.
 
     Args:
-        state: What the run is carried out with.
+        unwrap: Makes what the caller gets of the new module.
     """
 
-    def __init__(self, state: RunState) -> None:
-        self._state = state
+    def __init__(self, state: RunState, unwrap: Unwrap) -> None:
+        self._state, self._unwrap = state, unwrap
         self._backend = state.backend
         self._store = state.store
         self._stages = StageExecutor(state)
+        self._start_stage = self._stages.start
         self._checker: ContractChecker | None = None
         if state.context.config.get(CHECK_CONTRACT) and not inside_function_pass():
             # Few ask for it, and it has a pool of its own.
             from parpass.runner.check.checker import ContractChecker
 
             self._checker = ContractChecker()
+            self._start_stage = self._start_checked
 
     async def run(self, commands: Plan) -> Any:
-        """Carry out the commands of a plan and return the new module."""
+        """Carry out the commands of a plan, and return what the caller gets."""
+        state = self._state
+        workers = 0 if state.policy is None else state.policy.executor.workers
+        state.observers.run_began(workers, state.backend.poster())
+        try:
+            made = await self._carry_out(commands)
+        except BaseException as error:
+            state.observers.run_ended(error, copying_seconds(state.adapter))
+            raise
+        state.observers.run_ended(None, copying_seconds(state.adapter))
+        return made
+
+    async def _carry_out(self, commands: Plan) -> Any:
+        call, call_shielded = self._backend.call, self._backend.call_shielded
         try:
             with warning_of_violations(self._state.adapter):
-                advance = commands.__next__
-                # In no variable, for it holds a module.
-                return await self._await_rest(
-                    commands,
-                    await self._backend.call(self._advance_plan, commands, advance),
-                )
+                end = await call(self._advance_plan, commands, commands.__next__)
+                while type(end) is Suspended:
+                    try:
+                        answer = await end.answer()
+                    except Exception as error:  # noqa: BLE001 -- the plan raises it again
+                        advance = functools.partial(commands.throw, error)
+                    else:
+                        advance = functools.partial(commands.send, answer)
+                        del answer  # it holds a module
+                    end = await call(self._advance_plan, commands, advance)
+                return end
         except Exception:
             with contextlib.suppress(Exception):  # the run's own error says more
-                await self._backend.call_shielded(self._keep_results)
+                await call_shielded(self._keep_results)
             raise
         finally:
-            if self._end_run():
-                await self._close()
-
-    def run_blocking(self, commands: Plan) -> Any:
-        """Carry out a plan on a backend that blocks; small work begins no coroutine."""
-        try:
-            with warning_of_violations(self._state.adapter):
-                end = self._advance_plan(commands, commands.__next__)
-                if type(end) is not Suspended:
-                    return end
-                rest = self._await_rest(commands, end)
-                del end  # it holds a module
-                return _run_to_completion(rest)
-        except Exception:
-            with contextlib.suppress(Exception):
-                self._keep_results()
-            raise
-        finally:
-            if self._end_run():
-                _run_to_completion(self._close())
-
-    async def _await_rest(self, commands: Plan, end: Any) -> Any:
-        """Carry out the rest of a plan, from the first command to be awaited on."""
-        while type(end) is Suspended:
-            try:
-                answer = await end.answer()
-            except Exception as error:  # noqa: BLE001 -- the plan raises it again
-                advance = functools.partial(commands.throw, error)
-            else:
-                advance = functools.partial(commands.send, answer)
-            end = await self._backend.call(self._advance_plan, commands, advance)
-        return end
-
-    def _end_run(self) -> bool:
-        """Stop the store; return whether something must be closed."""
-        self._store.has_ended = True
-        return self._checker is not None or self._store.has_directory
-
-    async def _close(self) -> None:
-        if self._checker is not None:
-            await self._backend.call_shielded(self._checker.close)
-        if self._store.has_directory:
-            await self._backend.call_shielded(self._store.close)
+            self._store.has_ended = True
+            if self._checker is not None:
+                await call_shielded(self._checker.close)
+            if self._store.has_directory:
+                await call_shielded(self._store.close)
 
     def _advance_plan(self, commands: Plan, advance: Callable[[], Command]) -> Any:
         end = drive_plan(commands, advance, self._execute)
         if type(end) is Suspended:
             return end
-        if type(end) is StoredModule:
-            end = self._state.load(end)
+        made = self._unwrap(self._state.load(end))
         self._keep_results()
-        return end
+        return made
 
     def _keep_results(self) -> None:
         """Keep results for later runs; those of a failed run, too."""
         cache = self._state.cache
         if cache is not None:
             cache.commit()
-            figures = cache.figures
-            for one in self._state.observers:
-                one.cache_used(figures)
+            self._state.observers.cache_used(cache.figures)
 
     def _execute(self, command: Command) -> Any:
         self._store.check_open()
         match command:
             case RunStage():
-                return self._stage(command)
+                return self._start_stage(command)
             case RunModulePass():
                 return self._module_pass(command)
             case CallHook():
@@ -180,13 +148,10 @@ class ParallelDriver:
             case ReportVerdicts():
                 return command.report()
             case Reproduce():
-                held = self._store.wrap(command.mod)
-                quarantined = self._stages.quarantined
-                return reproduce(
-                    command, held, self._state.context, self._store, quarantined
-                )
+                return reproduce(self._state, command, self._stages.quarantined)
             case Emit():
-                return self._emit(command)
+                is_shown = command.renders_module
+                return command.emit(self._state.load(command.mod) if is_shown else None)
             case Render():
                 return command.render(
                     self._state.load(command.mod), self._state.context
@@ -201,11 +166,6 @@ class ParallelDriver:
             case HandOut():
                 return self._store.own_functions(command.mod)
 
-    def _stage(self, command: RunStage) -> StageResult | Suspended:
-        if self._checker is None:
-            return self._stages.begin(command)
-        return Suspended(functools.partial(self._checked_stage, command, self._checker))
-
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)
         hooks = command.hooks
@@ -215,20 +175,18 @@ class ParallelDriver:
         with timing(self._state.observers, activity, hooks.name):
             return call_hook(command, seen)
 
-    def _emit(self, command: Emit) -> Any:
-        is_shown = command.renders_module
-        return command.emit(self._state.load(command.mod) if is_shown else None)
+    def _start_checked(self, command: RunStage) -> StageResult | Suspended:
+        return Suspended(functools.partial(self._checked_stage, command))
 
-    async def _checked_stage(
-        self, command: RunStage, checker: ContractChecker
-    ) -> StageResult:
+    async def _checked_stage(self, command: RunStage) -> StageResult:
         """Check the first pass and run it; the plan asks for the others."""
+        assert self._checker is not None
         began = time.perf_counter()
         first, step = command.first(1), command.steps[0]
         mod = await self._backend.call(self._state.load, command.mod)
         snapshot = await self._backend.call_shielded(Snapshot.take, self._state.context)
         error = await self._backend.call(
-            checker.check, step, mod, self._state.adapter, snapshot
+            self._checker.check, step, mod, self._state.adapter, snapshot
         )
         if error is None:
             return await self._stages.run(first)
@@ -239,8 +197,7 @@ class ParallelDriver:
         mod = self._state.load(command.mod)
         name = command.pass_.info.name
         observers = self._state.observers
-        for one in observers:
-            one.module_pass_began(name)
+        observers.module_pass_began(name)
         with timing(observers, Activity.MODULE_PASS, name):
             answer = run_module_pass(
                 command.pass_,
@@ -258,21 +215,16 @@ class ParallelDriver:
     async def _async_module_pass(
         self, name: str, waiting: Generator[AsyncBody, Any, StageResult]
     ) -> StageResult:
-        with timing(self._state.observers, Activity.MODULE_PASS, name):
-            return await self._drive_async_body(waiting)
-
-    async def _drive_async_body(
-        self, waiting: Generator[AsyncBody, Any, StageResult]
-    ) -> StageResult:
         advance = waiting.__next__
-        while True:
-            # A StopIteration cannot come out of a coroutine, so it is caught below it.
-            answer = await self._backend.call(_step_body, advance)
-            if isinstance(answer, StageResult):
-                return answer
-            try:
-                value = await self._backend.wait(answer)
-            except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
-                advance = functools.partial(waiting.throw, error)
-            else:
-                advance = functools.partial(waiting.send, value)
+        with timing(self._state.observers, Activity.MODULE_PASS, name):
+            while True:
+                # A StopIteration cannot come out of a coroutine, so it is caught below.
+                answer = await self._backend.call(_step_body, advance)
+                if isinstance(answer, StageResult):
+                    return answer
+                try:
+                    value = await self._backend.wait(answer)
+                except Exception as error:  # noqa: BLE001 -- the pass's own, for its record
+                    advance = functools.partial(waiting.throw, error)
+                else:
+                    advance = functools.partial(waiting.send, value)

@@ -31,117 +31,98 @@ class _PublishError(Exception):
     """The passes, settings or module of a stage cannot be pickled."""
 
 
-class RemoteStageExecutor:
-    """Runs stages of one run in workers."""
+async def run_in_workers(
+    state: RunState,
+    stage: StageInProgress,
+    executor: Executor,
+    local_seconds: float | None = None,
+) -> RemoteStage:
+    """Run a stage on those of its functions that have no outcome.
 
-    def __init__(self, state: RunState) -> None:
-        self._state = state
+    This process would take `local_seconds`, and takes back what workers that are slower
+    have not begun; None if it does not.
 
-    async def run(
-        self,
-        stage: StageInProgress,
-        executor: Executor,
-        local_seconds: float | None = None,
-    ) -> RemoteStage:
-        """Run a stage on those of its functions that have no outcome.
-
-        Args:
-            stage: The stage; its outcomes are added to.
-            executor: The workers.
-            local_seconds: What this process would take; None if that is not known.
-
-        Returns:
-            The stage as it ran.
-
-        Raises:
-            FallbackError: Workers cannot run it, or some of its passes.
-            RuntimeUseError: The settings cannot be pickled, the executor is closed, or
-                workers hang or end before they begin.
-        """
-        state, command = self._state, stage.command
-        snapshot = await state.backend.call_shielded(Snapshot.take, state.context)
-        while True:
-            remote = RemoteStage(
-                command.steps,
-                stage.module,
-                snapshot,
-                state.store,
-                stage.outcomes,
-                wanted=command.wanted,
-                is_last=command.is_last,
-                workers=executor.workers,
-                local_seconds=local_seconds,
-                was_warm=stage.was_warm,
-                observers=state.observers,
-            )
+    Raises:
+        FallbackError: Workers cannot run it, or some of its passes.
+        RuntimeUseError: The settings cannot be pickled, the executor is closed, or
+            workers hang or end before they begin.
+    """
+    call, steps = state.backend.call_shielded, stage.command.steps
+    snapshot = await call(Snapshot.take, state.context)
+    while True:
+        remote = RemoteStage(
+            stage.command,
+            stage.module,
+            snapshot,
+            state.store,
+            stage.outcomes,
+            workers=executor.workers,
+            local_seconds=local_seconds,
+            was_warm=stage.was_warm,
+            observers=state.observers,
+        )
+        try:
             try:
-                try:
-                    await state.backend.call_shielded(self._begin, remote, executor)
-                    await self._coordinate(remote, executor)
-                finally:
-                    await state.backend.call_shielded(remote.end)
-            except tuple(_FALLBACK_REASONS) as error:
-                raise FallbackError(
-                    _FALLBACK_REASONS[type(error)], str(error)
-                ) from error
-            except UnloadableError as error:
-                if not _exclude_entry(error):
-                    raise _unloadable(command.steps, error) from error
-                local_seconds = None
-                continue
-            except _PublishError as failed:
-                raise _unsendable(command.steps, snapshot, failed) from failed
-            return remote
+                await call(_begin, remote, executor)
+                await _coordinate(state, remote, executor)
+            finally:
+                await call(remote.end)
+        except tuple(_FALLBACK_REASONS) as error:
+            raise FallbackError(_FALLBACK_REASONS[type(error)], str(error)) from error
+        except UnloadableError as error:
+            if not _exclude_entry(error):
+                raise _unloadable(steps, error) from error
+            local_seconds = None
+            continue
+        except _PublishError as failed:
+            raise _unsendable(steps, snapshot, failed) from failed
+        return remote
 
-    def _begin(self, stage: RemoteStage, executor: Executor) -> None:
-        """Encode what jobs have in common, and a first slice of functions.
 
-        Raises:
-            StorageError: There is no room.
-            UnsendableError: A function cannot be encoded.
-            _PublishError: The passes or the settings cannot be.
-            RuntimeUseError: The executor is closed.
-        """
-        try:
-            stage.encode_spec()
-        except (StorageError, UnsendableError):
+def _begin(stage: RemoteStage, executor: Executor) -> None:
+    """Encode what jobs have in common, and a first slice of functions.
+
+    Raises:
+        StorageError: There is no room.
+        UnsendableError: A function cannot be encoded.
+        _PublishError: The passes or the settings cannot be.
+        RuntimeUseError: The executor is closed.
+    """
+    try:
+        stage.encode_spec()
+    except (StorageError, UnsendableError):
+        raise
+    except Exception as error:
+        raise _PublishError from error
+    executor.start(stage.start_seconds)
+    stage.encode_first()
+
+
+async def _coordinate(state: RunState, stage: RemoteStage, executor: Executor) -> None:
+    """Run a stage by the coordinator, on a trio event loop.
+
+    Raises:
+        NoWorkersError: There is no event loop.
+    """
+    board = StatusBoard(state.store.folder, stage.number)
+    has_begun, why_none = False, ""
+
+    async def run() -> None:
+        nonlocal has_begun
+        has_begun = True
+        await run_stage(stage, executor, board)
+
+    state.observers.board_opened(board)
+    try:
+        await state.backend.run(run)
+    except OSError as error:
+        if has_begun:
             raise
-        except Exception as error:
-            raise _PublishError from error
-        executor.start(stage.start_seconds)
-        stage.encode_first()
-
-    async def _coordinate(self, stage: RemoteStage, executor: Executor) -> None:
-        """Run a stage by the coordinator, on a trio event loop.
-
-        Raises:
-            NoWorkersError: There is no event loop.
-        """
-        state = self._state
-        board = StatusBoard(state.store.folder, stage.number)
-        has_begun, why_none = False, ""
-
-        async def run() -> None:
-            nonlocal has_begun
-            has_begun = True
-            await run_stage(stage, executor, board)
-
-        for one in state.observers:
-            one.board_opened(board)
-        try:
-            await state.backend.run(run)
-        except OSError as error:
-            if has_begun:
-                raise
-            # An event loop needs descriptors; those that it has got are closed with
-            # the error.
-            why_none = f"there is no event loop, {type(error).__name__}: {error}"
-        if why_none:
-            raise NoWorkersError("none", why_none)
-        _warn_state_changes(stage)
-
-
-def _warn_state_changes(stage: RemoteStage) -> None:
+        # An event loop needs descriptors; those that it has got are closed with the
+        # error.
+        why_none = f"there is no event loop, {type(error).__name__}: {error}"
+    if why_none:
+        raise NoWorkersError("none", why_none)
     for pass_name, attribute in stage.written:
         warn(
             f"pass '{pass_name}' changed its attribute '{attribute}' in a worker, "

@@ -11,17 +11,16 @@ import contextvars
 import functools
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
 
 from parpass.entry_points import open_executor
 from parpass.errors import (
     ArgumentError,
     Hint,
     HintedMessage,
+    InternalError,
     RuntimeUseError,
     SlowerRunWarning,
 )
@@ -33,20 +32,18 @@ from parpass.runner.driver.parallel import ParallelDriver
 from parpass.runner.driver.state import RunState
 from parpass.runner.executor import Executor
 from parpass.runner.ipc.module_store import ModuleStore
-from parpass.runner.observers import RunObserver
+from parpass.runner.observers import RunObservers
 from parpass.runner.placement import PlacementPolicy, StartupAmortizer
 from parpass.runner.pool.lifecycle import run_in_thread
 from parpass.runner.run_options import RunnerOptions, RunRequest
 from parpass.transform import ModuleAdapter, Pass, PassContext, as_pass
-from parpass.transform.adapter import copying_seconds
 from parpass.transform.adapter_registry import (
-    Unwrap,
     adapter_for,
     find_adapter,
     lift_to_module,
 )
 from parpass.transform.analysis_manager import AnalysisManager
-from parpass.transform.budget import call_limits, setting_limits
+from parpass.transform.budget import setting_limits
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.config import ISOLATED, optimizations_in
 from parpass.transform.plan.commands import Plan
@@ -59,28 +56,6 @@ if TYPE_CHECKING:
     from parpass.runner.pool.worker_pool import Pool
 
 ValueT = TypeVar("ValueT")
-
-
-class _PreparedRun(msgspec.Struct, frozen=True):
-    """A run that has not begun: plan, driver, and how its result is unwrapped."""
-
-    plan: Plan
-    state: RunState
-    driver: ParallelDriver
-    unwrap: Unwrap
-
-    def begin(self) -> None:
-        """Notify observers that it begins."""
-        policy, post = self.state.policy, self.state.backend.poster()
-        workers = 0 if policy is None else policy.executor.workers
-        for one in self.state.observers:
-            one.run_began(workers, post)
-
-    def end(self, error: BaseException | None) -> None:
-        """Notify observers that it is over."""
-        copying = copying_seconds(self.state.adapter)
-        for one in self.state.observers:
-            one.run_ended(error, copying)
 
 
 class Session:
@@ -113,61 +88,48 @@ class Session:
             self._own = new_pool(options.workers)
         self._is_named = isinstance(executor, str)
         with contextlib.ExitStack() as stack:
+            if self._own is not None:
+                stack.callback(self._own.close)
             if isinstance(executor, str):
                 executor = stack.enter_context(open_executor(executor))
             self._executor = _check_executor(executor)
-            self._exit_stack = stack.pop_all()
+            self._owned = stack.pop_all()
         self._closed = False
 
     async def run(self, request: RunRequest) -> Any:
         """Run a pipeline, under trio or asyncio."""
-        options = request.options
-        with setting_limits(options.limits):
-            backend = _task_backend()
-            current = backend.call_sync(PassContext.current)
-            context = current if options.context is None else options.context
+        return await self._run(request, _task_backend)
+
+    def run_sync(self, request: RunRequest) -> Any:
+        """Run a pipeline and wait for it: a coroutine that never suspends."""
+        run = self._run(request, BlockingBackend)
+        try:
+            run.send(None)
+        except StopIteration as end:
+            return end.value
+        run.close()
+        raise InternalError("a blocking backend suspended")
+
+    async def _run(
+        self, request: RunRequest, new_backend: Callable[[], AsyncBackend]
+    ) -> Any:
+        with setting_limits(request.limits):
+            backend, current = new_backend(), PassContext.current()
+            context = current if request.context is None else request.context
             if isinstance(request.pipeline, str):  # what it names is loaded
                 loaded = await backend.call(_root, request)
                 request = request._replace(pipeline=loaded)
-            begun = self._begin(request, context, backend)
-            run = _run_begun(begun)
-            if context is not current:
-                run = _run_entered(context, backend, run)
+            driver, commands = self._prepare(request, context, backend)
             try:
-                return await run
+                if context is current:
+                    return await driver.run(commands)
+                return await _run_entered(context, backend, driver, commands)
             finally:
                 backend.restore_context()
 
-    def run_sync(self, request: RunRequest) -> Any:
-        """Run a pipeline and wait for it."""
-        current = PassContext.current()
-        options = request.options
-        context = current if options.context is None else options.context
-        limits = options.limits
-        if context is current and not limits and not call_limits():
-            return self._run_blocking(request, context)
-        with setting_limits(limits):
-            if context is current:
-                return self._run_blocking(request, context)
-            with context:
-                return self._run_blocking(request, context)
-
-    def _run_blocking(self, request: RunRequest, context: PassContext) -> Any:
-        backend: Any = BlockingBackend()
-        begun = self._begin(request, context, backend)
-        begun.begin()
-        try:
-            made = begun.unwrap(begun.driver.run_blocking(begun.plan))
-        except BaseException as error:
-            begun.end(error)
-            raise
-        begun.end(None)
-        return made
-
-    def _begin(
+    def _prepare(
         self, request: RunRequest, context: PassContext, backend: AsyncBackend
-    ) -> _PreparedRun:
-        """Return a run of a pipeline that has not begun."""
+    ) -> tuple[ParallelDriver, Plan]:
         isolated = self._options.isolated or context.config.get(ISOLATED, False)
         executor = self._choose_executor(isolated=isolated)
         if isolated and executor is None and not inside_function_pass():
@@ -205,7 +167,7 @@ class Session:
             isolated,
             cache,
         )
-        return _PreparedRun(commands, state, ParallelDriver(state), unwrap)
+        return ParallelDriver(state, unwrap), commands
 
     def _choose_executor(self, *, isolated: bool) -> Executor | None:
         if self._closed:
@@ -225,19 +187,15 @@ class Session:
     def close(self) -> None:
         """End the processes."""
         self._closed = True
-        if self._own is not None:
-            self._own.close()
         self._end_lease()
-        self._exit_stack.close()
+        self._owned.close()
 
     def close_nowait(self) -> None:
         """End the processes of a runner that was garbage-collected; do not wait."""
         self._closed = True
-        if self._own is not None:
-            run_in_thread(self._own.close)
         self._end_lease()
-        if self._is_named:
-            threading.Thread(target=self._exit_stack.close, daemon=True).start()
+        if self._own is not None or self._is_named:
+            run_in_thread(self._owned.close)
 
     async def close_async(self) -> None:
         """End the processes, and wait for it on an event loop."""
@@ -347,24 +305,13 @@ def _run_cache(
     return RunCache(cache, adapter, context, store)
 
 
-async def _run_begun(begun: _PreparedRun) -> Any:
-    begun.begin()
-    try:
-        made = begun.unwrap(await begun.driver.run(begun.plan))
-    except BaseException as error:
-        begun.end(error)
-        raise
-    begun.end(None)
-    return made
-
-
-def _observers(request: RunRequest, context: PassContext) -> tuple[RunObserver, ...]:
+def _observers(request: RunRequest, context: PassContext) -> RunObservers:
     if not context.memory:
-        return request.observers
+        return RunObservers(request.observers)
     # Few measure it.
     from parpass.runner.worker_memory import WorkerMemory
 
-    return (WorkerMemory(context.memory), *request.observers)
+    return RunObservers([WorkerMemory(context.memory), *request.observers])
 
 
 def _root(request: RunRequest) -> Pass:
@@ -377,19 +324,18 @@ def _root(request: RunRequest) -> Pass:
 
 
 async def _run_entered(
-    context: PassContext, backend: Any, run: Coroutine[Any, Any, ValueT]
-) -> ValueT:
+    context: PassContext, backend: AsyncBackend, driver: ParallelDriver, commands: Plan
+) -> Any:
     """Run under a context that is entered for it, and left however this ends."""
     visit = _ContextGuard(context)
     try:
         await backend.call(visit.enter)
-        result = await run
+        made = await driver.run(commands)
         await backend.call(visit.leave)
     except BaseException:
-        run.close()
         await backend.call_shielded(visit.leave, *sys.exc_info())
         raise
-    return result
+    return made
 
 
 class _ContextGuard:

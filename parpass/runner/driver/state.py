@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parpass.runner.ipc.module_store import (
-    FunctionHandle,
-    ModuleStore,
-    StoredModule,
-)
-from parpass.runner.observers import (
-    Activity,
-    RunObserver,
-    Walk,
-    timing,
-)
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore, StoredModule
+from parpass.runner.observers import Activity, RunObservers, Walk, timing
 from parpass.runner.placement import Placed, PlacementPolicy, PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import ModuleAdapter, Pass, PassContext
@@ -35,11 +26,7 @@ class RunState(msgspec.Struct, frozen=True):
     """The state of one run, shared by the parts of the driver.
 
     Attributes:
-        backend: The async backend: trio, asyncio, or blocking.
-        adapter: The adapter of the IR.
-        context: The settings in force.
         store: The functions as objects and encoded, and the shared directory.
-        observers: Those that are notified of its events.
         analyses: The results of analyses that are kept in this process.
         policy: Chooses the process for each stage; None if there are no workers.
         isolated: Whether every function pass runs in a worker.
@@ -50,16 +37,11 @@ class RunState(msgspec.Struct, frozen=True):
     adapter: ModuleAdapter
     context: PassContext
     store: ModuleStore
-    observers: tuple[RunObserver, ...]
+    observers: RunObservers
     analyses: AnalysisManager
     policy: PlacementPolicy | None
     isolated: bool = False
     cache: RunCache | None = None
-
-    @property
-    def watchers(self) -> Sequence[RunObserver]:
-        """The observers that are notified of each function in this process."""
-        return [one for one in self.observers if one.watches_functions]
 
     def walk(
         self, steps: Sequence[Pass], mod: Any
@@ -69,11 +51,10 @@ class RunState(msgspec.Struct, frozen=True):
         It raises in a run that was abandoned, and notifies observers.
         """
         checkpoint = self.store.check_open if self.backend.abandons else None
-        watchers = self.watchers
-        if not watchers:
+        watching = self.observers.of_functions()
+        if watching is None:
             return nullcontext(checkpoint)
-        names = list(self.adapter.functions(mod))
-        return Walk(watchers, steps, names, checkpoint)
+        return Walk(watching, steps, list(self.adapter.functions(mod)), checkpoint)
 
     def load(self, mod: Any) -> Any:
         """Return a module as an object; one in the store is decoded."""
@@ -89,7 +70,6 @@ class StageInProgress(msgspec.Struct, frozen=True):
     """A stage of which some functions may have been through some passes.
 
     Attributes:
-        command: The passes, and the module.
         module: Its functions in the store.
         outcomes: The results so far.
         began: The start of the stage, by `time.perf_counter()`.
@@ -114,13 +94,15 @@ class StageInProgress(msgspec.Struct, frozen=True):
 
     def first(self, count: int) -> StageInProgress:
         """Return the stage of the first `count` passes, with their results so far."""
-        command, outcomes = self.command.first(count), self.outcomes.first(count)
-        cache = self.cache if outcomes is self.outcomes else None
-        placed = self.placed
-        if outcomes is not self.outcomes:
-            placed = msgspec.structs.replace(placed, count=count, estimate=None)
+        outcomes = self.outcomes.first(count)
+        if outcomes is self.outcomes:
+            return self
         return msgspec.structs.replace(
-            self, command=command, outcomes=outcomes, placed=placed, cache=cache
+            self,
+            command=self.command.first(count),
+            outcomes=outcomes,
+            placed=msgspec.structs.replace(self.placed, count=count, estimate=None),
+            cache=None,
         )
 
 

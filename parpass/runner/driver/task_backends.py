@@ -42,10 +42,6 @@ class TaskBackend:
         self._context = contextvars.copy_context()
         self._entered: contextvars.Context | None = None  # by a thread
 
-    def call_sync(self, function: Callable[[], ResultT]) -> ResultT:
-        """Call in this task."""
-        return self._context.run(function)
-
     async def wait(self, body: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Wait in this task."""
         return await ContextAwaitable(self._context, body())

@@ -159,14 +159,7 @@ class _StageRun:
         )
         self._in_flight: dict[int, tuple[SubmitJob, Future[bytes]]] = {}
         self._failures = stage.failures
-        self._watchdog = Watchdog(
-            executor,
-            board,
-            stage.failures,
-            stage.outcomes,
-            self._in_flight,
-            stage.start_seconds,
-        )
+        self._watchdog = Watchdog(executor, board, stage.failures, self._in_flight)
         self._end = Cutoff(len(stage.steps) - 1)  # of which the scheduler was notified
         self._losses = LossCheck(stage.local_seconds)
         self._cause = ""  # of the last death that is attributed to no function
@@ -323,8 +316,7 @@ class _StageRun:
         return DeadlinePassed(command.job, late.work.function)
 
     def _note(self, what: str) -> None:
-        for one in self._stage.observers:
-            one.noted(what)
+        self._stage.observers.noted(what)
 
     def _notify_of_end(self, what: str, process: int, work: Status | None) -> None:
         """Notify observers of how a worker ended, and its last activity."""
@@ -335,8 +327,7 @@ class _StageRun:
             step = self._stage.steps[work.body_step].info.name
             during = f"{step} on {self._stage.names[work.body]}"
         end = WorkerEnd(what, process, since, during)
-        for one in self._stage.observers:
-            one.worker_ended(end)
+        self._stage.observers.worker_ended(end)
 
     async def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
@@ -379,8 +370,7 @@ class _StageRun:
                 settled = self._failures.resolve(command.function)
                 if settled.again:
                     name = self._stage.names[command.function]
-                    for one in self._stage.observers:
-                        one.function_retried(name)
+                    self._stage.observers.function_retried(name)
                 return [*self._truncate_schedule(), *self._schedule.handle(settled)]
             case Withdraw():
                 return self._schedule.handle(self._withdraw_jobs())

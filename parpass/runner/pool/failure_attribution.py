@@ -69,8 +69,8 @@ class FailureAttribution:
         budgets: Sequence[Budget],
         start_seconds: float,
     ) -> None:
-        self._steps, self._held, self._outcomes = steps, held, outcomes
-        self.budgets, self._start_seconds = budgets, start_seconds
+        self._steps, self._held, self.outcomes = steps, held, outcomes
+        self._budgets, self.start_seconds = budgets, start_seconds
         self._watched = {
             one.name: one.watched() for one in LIMITS if one.watched is not None
         }
@@ -85,7 +85,7 @@ class FailureAttribution:
         """The least limit that is watched, in seconds; None if there are none."""
         watched = [
             value
-            for budget in self.budgets
+            for budget in self._budgets
             for limit, value in budget.items()
             if limit.name in self._watched
         ]
@@ -94,7 +94,7 @@ class FailureAttribution:
     def hangs_at_start(self, work: Status, now: int) -> bool:
         """Return whether a worker loads the stage for too long at `now`."""
         is_loading = work.phase == Phase.START and work.since
-        return bool(is_loading) and now - work.since > self._start_seconds * 1e9
+        return bool(is_loading) and now - work.since > self.start_seconds * 1e9
 
     def overrun(self, work: Status, now: int) -> Limit | None:
         """Return the limit that an activity exceeds at `now`; None for none.
@@ -104,7 +104,7 @@ class FailureAttribution:
         """
         if work.phase == Phase.START or not work.since:
             return None
-        for limit, value in self.budgets[work.body_step].items():
+        for limit, value in self._budgets[work.body_step].items():
             if limit.name in self._watched:
                 # Transfer is not time of the pass.
                 is_pass = work.phase == Phase.PASS
@@ -142,9 +142,9 @@ class FailureAttribution:
         error = self._error(work, self._causes.pop(function))
         error.traceback = self.tracebacks.pop(work.owner, "")
         attach_process_traceback(error)
-        names, budget = self._outcomes.names, self.budgets[work.body_step]
+        names, budget = self.outcomes.names, self._budgets[work.body_step]
         body = names[work.body], work.body_step
-        quarantined = self._outcomes.quarantined
+        quarantined = self.outcomes.quarantined
         # A death although the body is not called is one of pickling or unpickling.
         if body not in quarantined:
             self._attempts[body] += 1
@@ -161,14 +161,14 @@ class FailureAttribution:
         if work.step and work.phase == Phase.PICKLE:
             # The result that cannot be pickled may be made of what the pass read.
             failed.dependencies = (ANY_FUNCTION,)
-        self._outcomes.put(work.function, self._held[names[work.function]], failed)
+        self.outcomes.put(work.function, self._held[names[work.function]], failed)
         return FailureResolved(function, again=False, may_truncate=True)
 
     def _error(self, work: Status, cause: str | Limit) -> FunctionFailure:
         pass_name = self._steps[work.body_step].info.name
-        function = self._outcomes.names[work.body]
+        function = self.outcomes.names[work.body]
         if isinstance(cause, Limit):
-            value = self.budgets[work.body_step].limits[cause.name]
+            value = self._budgets[work.body_step].limits[cause.name]
             return cause.error(pass_name, function, value)
         where = Phase(work.phase).name.lower()
         return WorkerDiedError(
@@ -182,7 +182,6 @@ class Watchdog:
     Args:
         failures: Has the time limits, and records which function was overdue.
         in_flight: The current jobs; a live mapping.
-        start_seconds: The time limit for a worker to load the stage.
 
     Attributes:
         due: When the next check is due, by trio's clock.
@@ -193,16 +192,12 @@ class Watchdog:
         executor: Executor,
         board: StatusBoard,
         failures: FailureAttribution,
-        outcomes: StageOutcomes,
         in_flight: Mapping[int, tuple[SubmitJob, Future[bytes]]],
-        start_seconds: float,
     ) -> None:
         self._executor = executor
         self._board = board
         self._failures = failures
-        self._outcomes = outcomes
         self._in_flight = in_flight
-        self._start_seconds = start_seconds
         self._overdue: dict[int, Overrun] = {}  # by job, cancelled for it
         self._superseded: set[int] = set()  # jobs cancelled beyond the end
         self._killed: set[str] = set()  # slots of workers killed here
@@ -236,7 +231,7 @@ class Watchdog:
         hanging = [work for work in works if self._failures.hangs_at_start(work, now)]
         found = [(work, self._failures.overrun(work, now)) for work in works]
         overdue = [Overrun(work, limit) for work, limit in found if limit is not None]
-        end = self._outcomes.cutoff
+        end = self._failures.outcomes.cutoff
         is_cut = any(work.step >= end.steps_on(work.function) for work in works)
         if not overdue and not hanging and not is_cut:
             return
@@ -254,7 +249,7 @@ class Watchdog:
         hung = [work for work in hanging if is_current(work)]
         if hung and not late:
             raise workers_hang_error(
-                self._start_seconds, self._failures.name_loading(hung[0])
+                self._failures.start_seconds, self._failures.name_loading(hung[0])
             )
         await self._cancel_overdue(late, jobs)
 
@@ -262,7 +257,7 @@ class Watchdog:
         self, works: Sequence[Status], jobs: Mapping[int, int]
     ) -> None:
         """Cancel jobs that run beyond the end of a serial run: they may hang."""
-        steps_on = self._outcomes.cutoff.steps_on
+        steps_on = self._failures.outcomes.cutoff.steps_on
         for work in works:
             job = jobs.get(work.function)
             if job is None or work.owner in self._killed or work.phase != Phase.PASS:

@@ -27,11 +27,11 @@ from parpass.runner.pool.failure_attribution import FailureAttribution
 from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
-from parpass.transform import Pass
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT
 from parpass.transform.gc_pause import in_gc_pauses
+from parpass.transform.plan.commands import RunStage
 
 
 class RemoteStage:
@@ -39,8 +39,6 @@ class RemoteStage:
 
     Args:
         outcomes: The outcomes; functions with an outcome are not run.
-        wanted: Whether the functions are read right after the stage.
-        is_last: Whether no later stage of the run is remote.
         local_seconds: The estimated time of the stage in this process; None if that is
             not known, or this process must not run the rest.
         was_warm: Whether there were workers when the stage began.
@@ -51,57 +49,55 @@ class RemoteStage:
         number: Its number in the shared directory; 0 before it is encoded.
         start_seconds: The time limit for a worker to start, and to load the stage.
         total: The number of functions to run.
+        wanted: Whether the functions are read right after the stage.
         written: The attributes of passes that changed: pass name and attribute.
     """
 
     def __init__(
         self,
-        steps: Sequence[Pass],
+        command: RunStage,
         mod: StoredModule,
         snapshot: Snapshot,
         store: ModuleStore,
         outcomes: StageOutcomes,
         *,
-        wanted: bool,
-        is_last: bool,
         workers: int = 1,
         local_seconds: float | None = None,
         was_warm: bool = True,
-        observers: Sequence[RunObserver] = (),
+        observers: RunObserver | None = None,
     ) -> None:
+        self.steps, self.wanted = command.steps, command.wanted
+        self.store, self.adapter = store, store.adapter
+        self.outcomes, self.names = outcomes, outcomes.names
+        self.observers = RunObserver() if observers is None else observers
         self.local_seconds = local_seconds
         self.is_reclaimed = False
-        self.adapter = store.adapter
-        self.observers = observers
-        self.steps = steps
-        self.names = outcomes.names
-        self.outcomes = outcomes
-        self.wanted = wanted
-        retains = store.optimizations.retained_bytes
-        self._keeps_bytes = retains and not (self.wanted and is_last)
         self.written: dict[tuple[str, str], None] = {}
+        self.number = 0
+        self.first_ready: FunctionsReady | None = None
+        self.budgets = budgets_of(self.steps, snapshot.config)
+        self.start_seconds = snapshot.config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
+        self.failures = FailureAttribution(
+            self.steps, mod.handles, outcomes, self.budgets, self.start_seconds
+        )
+        retains = store.optimizations.retained_bytes
+        self._keeps_bytes = retains and not (command.wanted and command.is_last)
         self._workers = workers
         self._mod = mod
         self._snapshot = snapshot
-        self.store = store
         self._to_run = outcomes.missing()
         self.total = len(self._to_run)
-        self.budgets = budgets_of(steps, snapshot.config)
-        self.start_seconds = snapshot.config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
-        self.failures = FailureAttribution(
-            steps, mod.handles, outcomes, self.budgets, self.start_seconds
-        )
         self._bytes = 0  # of the functions with results
-        self._seconds = [0.0] * len(steps)
-        self.number = 0
+        self._seconds = [0.0] * len(self.steps)
         self._spec = b""
         self._writer: StageWriter | None = None
-        self.first_ready: FunctionsReady | None = None
         self._was_warm, self._began = was_warm, time.perf_counter()
         self._first_began: dict[int, float] = {}  # the first job of each worker
-        sent = SentStage(steps, self.names, self.total, workers, was_warm, self._began)
-        for one in observers:
-            one.stage_sent(sent)
+        self.observers.stage_sent(
+            SentStage(
+                self.steps, self.names, self.total, workers, was_warm, self._began
+            )
+        )
 
     def pace(self) -> float | None:
         """Return the seconds of all steps for each byte of a function, if known."""
@@ -125,7 +121,7 @@ class RemoteStage:
             self.budgets,
             call_limits(),
             self.outcomes.unstable_names(),
-            any(one.traces_calls for one in self.observers),
+            self.observers.traces_calls,
             self.outcomes.recording,
         )
         self._spec = encode_payload(self.steps, adapter, spec)
@@ -169,16 +165,14 @@ class RemoteStage:
             self._spec if self.writer.is_one_message else None,
         ).encoded()
         self.store.jobs_out += 1
-        for one in self.observers:
-            one.job_sent(len(message))
+        self.observers.job_sent(len(message))
         return message
 
     def accept_result(self, message: bytes) -> tuple[JobTimes, list[FunctionHandle]]:
         """Add the outcomes of a job; return its times, and functions to decode."""
         result = JobResult.decoded(message)
         self.store.jobs_out -= 1
-        for one in self.observers:
-            one.job_returned(len(message), result)
+        self.observers.job_returned(len(message), result)
         times = result.times
         self._first_began.setdefault(times.process, time.perf_counter() - times.seconds)
         self.written.update(dict.fromkeys(result.findings.written))
@@ -217,7 +211,6 @@ class RemoteStage:
         """Remove the files of the stage, and update the cost model."""
         nodes = self._bytes / BYTES_PER_NODE
         COST_MODEL.update_missing(self.steps, self._seconds, nodes)
-        for one in self.observers:
-            one.stage_returned(self.starting_seconds())
+        self.observers.stage_returned(self.starting_seconds())
         if self._writer is not None:
             self._writer.end()

@@ -66,7 +66,7 @@ class StageWriter:
         held: Mapping[str, FunctionHandle],
         to_run: Sequence[int],
         store: ModuleStore,
-        observers: Sequence[RunObserver],
+        observers: RunObserver,
         *,
         workers: int,
         pace: float | None,
@@ -127,8 +127,7 @@ class StageWriter:
         ready = [function for function, _ in encoded[: max(0, self._to_run - first)]]
         self._slice_seconds = min(2 * self._slice_seconds, _ENCODE_SECONDS)
         span = Span(Activity.ENCODING, "", began, time.perf_counter())
-        for observer in self._observers:
-            observer.span_ended(span)
+        self._observers.span_ended(span)
         if not ready and self._encoded == len(self._to_encode):
             return None
         return FunctionsReady(ready, list(map(self.slots.size, ready)))
@@ -174,8 +173,7 @@ class StageWriter:
         """Write the spec, and create the function file and the index."""
         folder, stage = self._store.folder, self._stage
         folder.publish(spec_file_name(stage), self._spec)
-        for one in self._observers:
-            one.bytes_sent(len(self._spec))
+        self._observers.bytes_sent(len(self._spec))
         self._writer = folder.open_writer(function_file_name(stage))
         self.slots = FunctionIndex.create(
             folder, index_file_name(stage), len(self._held)
@@ -189,8 +187,7 @@ class StageWriter:
             slot = self._written.get(batch)
             if slot is None:
                 slot = self._written[batch] = append_batch(writer, batch)
-                for observer in self._observers:
-                    observer.bytes_sent(slot.length)
+                self._observers.bytes_sent(slot.length)
             for function, (_, at) in members:
                 self.slots[function] = slot._replace(at=at)
 

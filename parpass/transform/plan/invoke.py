@@ -10,7 +10,6 @@ workers, the pass owns its argument (move semantics).
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import time
@@ -65,16 +64,6 @@ def owns(function: Any) -> bool:
     return function is not None and _owned.get() is function
 
 
-@contextlib.contextmanager
-def transferring(function: Any) -> Generator[None]:
-    """Transfer a function to the bodies that are called in the block; None for none."""
-    token = _owned.set(function)
-    try:
-        yield
-    finally:
-        _owned.reset(token)
-
-
 def applies_to(pass_: Pass, function: Any, adapter: ModuleAdapter) -> bool:
     if pass_.function_kind != adapter.kind_of(function):
         return False
@@ -100,7 +89,7 @@ def transform_function(
     It is encoded and decoded if the adapter has `round_trip_between_passes`.
 
     `enforcer` and `on_retry` are those of `budget.run_within`. A function whose
-    ownership is transferred is not read again: see `transferring`.
+    ownership is transferred is not read again: see `owns`.
 
     Raises:
         PassResultError: The pass returned an object that is no function.
@@ -115,10 +104,10 @@ def transform_function(
     analyses = None if recorder is None else recorder.analyses
     check = None if analyses is None else analyses.check(pass_, function, context)
 
-    def call_body() -> Any:
-        owned = function if transfers_ownership else None
-        return _call_body(pass_, name, function, mod, context, adapter, owned)
-
+    owned = function if transfers_ownership else None
+    call_body = functools.partial(
+        _call_body, pass_, name, function, mod, context, adapter, owned
+    )
     begun = begin_body(pass_.info.name, name, context)
     try:
         if budget == UNLIMITED:  # not `is`: it may have been unpickled
@@ -161,8 +150,11 @@ def _call_body(
     body = cast("FunctionPass | FunctionwisePass", pass_).transform_function
     mutability = adapter.mutability
     if adapter.consumes_functions:
-        with transferring(owned):
+        token = _owned.set(owned)
+        try:
             result = body(function, mod, context)
+        finally:
+            _owned.reset(token)
     elif mutability is None:
         result = body(function, mod, context)
     elif isinstance(mutability, FoundMutability):

@@ -101,9 +101,9 @@ def run_stage_serially(
     is_watched = bool(context.instruments) or renderer_is_overridden()
     with function_pass_body(), tagging_log_records, analyses:
         for pass_, budget in zip(steps, budgets, strict=True):
-            run = _run_step_capturing if keeps else _run_step
-            about = pass_, budget, mod, context, adapter, analyses
-            mod, record = run(*about, checkpoint)
+            step = _SerialStep(pass_, budget, mod, context, adapter, analyses)
+            run = step.run_capturing if keeps else step.run
+            mod, record = run(checkpoint)
             records.append(record)
             is_heard = (is_watched or record.diagnostics) and not keeps
             if is_heard or ends_stage(record):
@@ -135,7 +135,7 @@ def ends_stage(record: StepRecord) -> bool:
     return record.failure is not None or (bool(diagnostics) and has_error(diagnostics))
 
 
-class SerialStep:
+class _SerialStep:
     """One function-wise pass on the functions of a module, in this process."""
 
     def __init__(
@@ -147,28 +147,26 @@ class SerialStep:
         adapter: ModuleAdapter,
         analyses: AnalysisManager,
     ) -> None:
+        self._began = time.perf_counter()
         self._pass, self._budget, self._analyses = pass_, budget, analyses
         self._mod, self._context, self._adapter = mod, context, adapter
-        self._recorder: Recorder | None = None
         self._failure: BaseException | None = None
         self._failed_on: str | None = None
         self._changed: dict[str, Any] = {}
         self._recorders: dict[int, Recorder] = {}
 
-    def run(self, checkpoint: Callable[[int, Any], object] | None = None) -> None:
-        """Run the pass on the functions in order.
-
-        `checkpoint` is called before each function, with its index and itself, and may
-        raise to end the run.
-        """
+    def run(
+        self, checkpoint: Callable[[int, Any], object] | None
+    ) -> tuple[Any, StepRecord]:
+        """Run the pass on the functions in order; return the module and the record."""
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
-        view = read_only_view(adapter, self._mod, functions, pass_name)
+        view = _read_only_view(adapter, self._mod, functions, pass_name)
         analyses = self._analyses
         analyses.share(self._mod, view)
         # Of the pass; a body sees its own diagnostics only.
-        self._recorder = recorder = Recorder(view, pass_name)
+        recorder = Recorder(view, pass_name)
         for at, (name, function) in enumerate(functions.items()):
             if checkpoint is not None:
                 checkpoint(at, function)
@@ -199,11 +197,20 @@ class SerialStep:
                 self._failed_on = name
             if result is not function:
                 self._changed[name] = result
+        return self._outcome(recorder)
 
-    def outcome(self, began: float) -> tuple[Any, StepRecord]:
-        """Return the module and the record, after the pass has run on all functions."""
-        assert self._recorder is not None
-        record = StepRecord.of(self._recorder, began, self._failure, self._failed_on)
+    def run_capturing(
+        self, checkpoint: Callable[[int, Any], object] | None
+    ) -> tuple[Any, StepRecord]:
+        """Run the pass; its emissions are left in the record."""
+        with allowing_capture(), capturing() as tape:
+            mod, record = self.run(checkpoint)
+            record.emissions = tape.take()
+        return mod, record
+
+    def _outcome(self, recorder: Recorder) -> tuple[Any, StepRecord]:
+        began, failed_on = self._began, self._failed_on
+        record = StepRecord.of(recorder, began, self._failure, failed_on)
         if record.counters and self._context.function_statistics is not None:
             names = list(self._adapter.functions(self._mod))
             record.function_counters = {
@@ -214,12 +221,12 @@ class SerialStep:
         made = with_members(self._adapter, self._mod, self._changed)
         if len(self._analyses):
             if not self._changed:
-                self._analyses.share(self._recorder.module, made)
+                self._analyses.share(recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
         return made, record
 
 
-def read_only_view(
+def _read_only_view(
     adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
 ) -> Any:
     copies = None if adapter.mutability is None else OwnCopies(adapter)
@@ -228,28 +235,6 @@ def read_only_view(
     if copies is not None:
         copies.mod = view
     return view
-
-
-def _run_step(
-    pass_: Pass,
-    budget: Budget,
-    mod: Any,
-    context: PassContext,
-    adapter: ModuleAdapter,
-    analyses: AnalysisManager,
-    checkpoint: Callable[[int, Any], object] | None,
-) -> tuple[Any, StepRecord]:
-    began = time.perf_counter()
-    step = SerialStep(pass_, budget, mod, context, adapter, analyses)
-    step.run(checkpoint)
-    return step.outcome(began)
-
-
-def _run_step_capturing(*args: Any) -> tuple[Any, StepRecord]:
-    with allowing_capture(), capturing() as tape:
-        mod, record = _run_step(*args)
-        record.emissions = tape.take()
-    return mod, record
 
 
 def run_serial(root: Pass, given: Any) -> Any:

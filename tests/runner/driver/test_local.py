@@ -31,8 +31,12 @@ from parpass.errors import (
 )
 from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
-from parpass.runner.driver.local import run_rest
+from parpass.runner.driver.backends import BlockingBackend
+from parpass.runner.driver.local import run_functions
+from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.observers import RunObservers
+from parpass.runner.placement import Placed, Placement, PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import (
     FunctionPass,
@@ -42,7 +46,9 @@ from parpass.transform import (
     Sequential,
     adapter_of,
 )
+from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.config import ASKING_WORKERS_SECONDS
+from parpass.transform.plan.commands import RunStage
 from tests.runner.driver.retyping import HangOnInt, NoteRuns, Swap, ToInt
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ending import EndAtStart
@@ -195,16 +201,29 @@ class EndsTheProcess(FunctionPass):
 
 
 def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> None:
-    context, steps, mod = PassContext(), [EndsTheProcess()], _module(1)
-    store = ModuleStore(adapter_of(mod, "EndsTheProcess"))
+    context, mod = PassContext(), _module(1)
+    command = RunStage((EndsTheProcess(),), mod, wanted=True)
+    adapter = adapter_of(mod, "EndsTheProcess")
+    store = ModuleStore(adapter)
     held = store.wrap(mod)
-    outcomes = StageOutcomes(list(held.handles), len(steps))
+    outcomes = StageOutcomes(list(held.handles), 1)
     # One that is skipped, and one that fails.
     dead = WorkerDiedError(
         pass_name="EndsTheProcess", function="main", cause="SIGKILL(-9)"
     )
     outcomes.quarantined = {("f0", 0): "it died", ("main", 0): dead}
-    run_rest(steps, held, context, store, outcomes)
+    state = RunState(
+        BlockingBackend(),
+        adapter,
+        context,
+        store,
+        RunObservers(),
+        AnalysisManager(context, adapter),
+        policy=None,
+    )
+    placed = Placed(Placement.LOCAL, PlacementReason.WORKERS_SLOWER, 1)
+    stage = StageInProgress(command, held, outcomes, 0.0, was_warm=True, placed=placed)
+    run_functions(state, stage)
     assert not outcomes.missing()
     assert outcomes.notable[outcomes.names.index("main")].failure is dead
 

@@ -30,6 +30,7 @@ from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import BlobSink, Pass, PassContext, Source, gc_pause
 from parpass.transform.gc_pause import MAX_GC_PAUSE_SECONDS
+from parpass.transform.plan.commands import RunStage
 from tests.support.toy.ir import Fn, Program, RunAdapter, ToyAdapter, program
 from tests.support.toy.passes import Add
 
@@ -71,9 +72,8 @@ def pooled_stage(store: ModuleStore, passes: list[Pass], mod: Program) -> Remote
     held = store.wrap(mod)
     snapshot = Snapshot.take(PassContext())
     outcomes = StageOutcomes(list(held.handles), len(passes))
-    stage = RemoteStage(
-        passes, held, snapshot, store, outcomes, wanted=True, is_last=True
-    )
+    command = RunStage(tuple(passes), mod, wanted=True, is_last=True)
+    stage = RemoteStage(command, held, snapshot, store, outcomes)
     stage.encode_spec()
     return stage
 
@@ -223,16 +223,8 @@ def test_bytes_that_are_kept_from_one_stage_to_the_next_are_written_down_once(
     snapshot = Snapshot.take(PassContext())
     mod = StoredModule(program(0, 0, 0), held)
     counter = ByteCounter()
-    stage = RemoteStage(
-        [Add(1)],
-        mod,
-        snapshot,
-        runs,
-        outcomes,
-        wanted=True,
-        is_last=True,
-        observers=[counter],
-    )
+    command = RunStage((Add(1),), mod, wanted=True, is_last=True)
+    stage = RemoteStage(command, mod, snapshot, runs, outcomes, observers=counter)
     stage.encode_spec()
     stage.writer.encode_some()
     spec = Path(runs.folder.path, spec_file_name(1)).stat().st_size
@@ -255,13 +247,11 @@ def test_a_worker_is_starting_until_its_first_job(
 ):
     held = store.wrap(program(0))
     stage = RemoteStage(
-        [Add(1)],
+        RunStage((Add(1),), held, wanted=True, is_last=True),
         held,
         Snapshot.take(PassContext()),
         store,
         StageOutcomes(list(held.handles), 1),
-        wanted=True,
-        is_last=True,
         workers=3,
         was_warm=was_warm,
     )
