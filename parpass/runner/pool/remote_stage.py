@@ -122,7 +122,6 @@ class RemoteStage:
             adapter,
             shell,
             self.names,
-            self.budgets,
             call_limits(),
             self.outcomes.unstable_names(),
             any(one.traces_calls for one in self.observers),
