@@ -49,11 +49,12 @@ class _Encoded(NamedTuple):
     found: Sequence[Any]
     encoded: bytes
 
-    def is_of(self, names: Sequence[str], values: Sequence[Any]) -> bool:
+    def is_of(self, variables: Mapping[str, Any]) -> bool:
         """Return whether variables have these plain values, and no more."""
+        values = variables.values()
         # Not by equality: 1, True and 1.0 are equal.
         return (
-            names == self.names
+            tuple(variables) == self.names
             and all(map(operator.is_, compress(values, self.may_be_plain), self.found))
             and _KINDS.isdisjoint(map(type, compress(values, self.others)))
         )
@@ -76,17 +77,19 @@ def encode_values(
 
 
 def _encoded_values(name: str, holder: _Holder) -> bytes:
-    # A list first, as other threads may set variables meanwhile.
-    names, values = zip(*list(vars(holder).items()), strict=True)
+    # A copy, as other threads may set variables meanwhile.
+    variables = vars(holder).copy()
     known = _encoded.get(name)
-    if known is None or not known.is_of(names, values):
+    if known is None or not known.is_of(variables):
+        values = variables.values()
         may_be_plain = [type(value) in _KINDS for value in values]
-        pairs = zip(names, values, strict=True)
         plain = {
-            one: value for one, value in pairs if one[:2] != "__" and _is_plain(value)
+            one: value
+            for one, value in variables.items()
+            if one[:2] != "__" and _is_plain(value)
         }
         known = _encoded[name] = _Encoded(
-            names,
+            tuple(variables),
             may_be_plain,
             [not one for one in may_be_plain],
             list(compress(values, may_be_plain)),
