@@ -107,6 +107,7 @@ def _load_cached(part: str, encoded: bytes) -> Any:
     return last[1]
 
 
+@MODULE_TRACKER.pickling()
 def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
     """Return a spec as bytes, with its passes, its adapter and all that they need.
 
@@ -117,12 +118,7 @@ def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> 
         UnsendableError: The state of the process cannot be pickled.
         Exception: A pass, or the spec, cannot be pickled.
     """
-    with MODULE_TRACKER.pickling():
-        return _encode_payload(steps, unchecked(adapter), spec)
-
-
-def _encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
-    names = step_names(steps)
+    adapter, names = unchecked(adapter), step_names(steps)
     code = MODULE_TRACKER.state_for([*steps, adapter])
     try:
         process, logging = ProcessState.take(), LoggingState.take()
