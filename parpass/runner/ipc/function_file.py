@@ -92,10 +92,10 @@ class FunctionIndex:
 
     def __setitem__(self, function: int, entry: IndexEntry) -> None:
         offsets, lengths, numbers, counts, blobs = self._fields
-        offsets[function], counts[function] = entry.offset, entry.functions
+        offsets[function], lengths[function] = entry.offset, entry.length
         numbers[function] = _ALONE if entry.at is None else entry.at
         blobs[function] = entry.blob_bytes
-        lengths[function] = entry.length  # last: it marks the entry as filled
+        counts[function] = entry.functions  # last: it marks the entry as filled
 
     def __getitem__(self, function: int) -> IndexEntry:
         offset, length, at, count, blobs = (field[function] for field in self._fields)
@@ -111,7 +111,7 @@ class FunctionIndex:
 
     def is_written(self, function: int) -> bool:
         """Return whether the entry of a function is filled."""
-        return self._fields[1][function] > 0
+        return self._fields[3][function] > 0  # its bytes may be none
 
     def wait_for(self, function: int) -> IndexEntry:
         """Return the entry of a function; block until it is filled."""
@@ -121,10 +121,10 @@ class FunctionIndex:
 
     def function_at(self, offset: int, number: int) -> int:
         """Return the function at an index in the batch at an offset."""
-        offsets, lengths, numbers, _, _ = self._fields
-        entries = enumerate(zip(offsets, lengths, numbers, strict=True))
+        offsets, _, numbers, counts, _ = self._fields
+        entries = enumerate(zip(offsets, numbers, counts, strict=True))
         wanted = offset, number
-        return next(at for at, (o, n, m) in entries if n and (o, m) == wanted)
+        return next(at for at, (o, n, c) in entries if c and (o, n) == wanted)
 
 
 def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
@@ -158,11 +158,12 @@ class BatchFile:
 
     def read(self, entry: IndexEntry) -> EncodedFunction:
         """Return the encoded function at an entry of the index."""
+        if entry.functions == 1:
+            return EncodedFunction(self._read_batch(entry), entry.at)
         batch = self._batches.get(entry.offset)
         if batch is None:
             batch = self._read_batch(entry)
-            if entry.functions > 1:
-                self._cache(entry.offset, batch)
+            self._cache(entry.offset, batch)
         return EncodedFunction(batch, entry.at)
 
     def close(self) -> None:

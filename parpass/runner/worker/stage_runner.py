@@ -236,6 +236,10 @@ class StageRunner:
             self._slot.leave(outer)
         return self._index[index]
 
+    def _size(self, index: int) -> int:
+        attached = self._attached.get(index)
+        return self._index.size(index) if attached is None else attached.size
+
     def _batches(self, functions: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the functions in batches: small ones together, large ones alone.
 
@@ -245,10 +249,11 @@ class StageRunner:
         """
         begin, size = 0, 0
         for at, index in enumerate(functions):
-            size += self._encoded(index).size
+            own = self._size(index)
+            size += own
             if size > _BATCH_BYTES and at > begin:
                 yield functions[begin:at]
-                begin, size = at, self._encoded(index).size
+                begin, size = at, own
         yield functions[begin:]
 
     def _begin_all(self, batch: Sequence[int]) -> list[FunctionCursor]:

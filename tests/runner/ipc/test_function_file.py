@@ -131,6 +131,26 @@ def test_waiting_for_a_function_ends_when_it_is_written(
         assert waiting.result(60) == IndexEntry(0, 8, None, 8)
 
 
+def test_a_function_without_any_bytes_is_not_waited_for(folder: SharedDirectory):
+    index = FunctionIndex.create(folder, "slots", 1)
+    index[0] = IndexEntry(0, 0, None, 1)
+    assert index.is_written(0)
+    assert index.wait_for(0).size == index.size(0) == 0
+
+
+def test_nor_is_it_taken_for_the_batch_that_begins_where_it_is(
+    folder: SharedDirectory, write: Write
+):
+    encoder = FunctionEncoder(ADAPTER, keep_inline)
+    encoded = [encoder.encode(Fn((at,))) for at in range(2)]
+    encoder.close()
+    first, _ = write(encoded)
+    file = BatchFile(folder, "functions")
+    assert file.read(first).batch.payload
+    assert not file.read(IndexEntry(first.offset, 0, None, 1)).batch.payload
+    file.close()
+
+
 def test_an_index_can_be_read_after_its_file_is_discarded(folder: SharedDirectory):
     ours = FunctionIndex.create(folder, "slots", 1)
     theirs = FunctionIndex.open(folder, "slots")
