@@ -1,4 +1,4 @@
-"""The modules that are loaded and are of the program, by where their files are.
+"""The loaded modules of the program, which are known by the place of their files.
 
 All others are of the standard library, of what is installed, or of parpass.
 """

@@ -286,12 +286,12 @@ def unload_foreign() -> None:
 
 
 def record_missing(what: str, why: str) -> None:
-    """Record what a pass asks for and this process, a worker, cannot give."""
+    """Record that this process, a worker, lacks something that a pass asks for."""
     _missing.append((what, why))
 
 
 def take_missing() -> tuple[str, str] | None:
-    """Return and clear what a pass asked for first and did not get, and why."""
+    """Return the first thing recorded as missing, with the reason, and forget all."""
     found = _missing[0] if _missing else None
     _missing.clear()
     return found

@@ -1,4 +1,4 @@
-"""The names that code has, and what they stand for."""
+"""The names in code, and the values that they stand for."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def names_in(code: CodeType) -> list[str]:
 
 
 def load_lazy_imports(function: FunctionType) -> bool:
-    """Import what a function names and `lazy` statements delay, as its first use does.
+    """Import the names of a function that `lazy` statements delay, as their use does.
 
-    What cannot be imported stays as it is: the error is of its use.
+    A name that cannot be imported stays lazy, and fails when it is used.
 
     Returns:
         Whether something was imported.
@@ -68,7 +68,7 @@ def _used_submodules(values: Sequence[Any], names: Sequence[str]) -> set[str]:
 
 
 def named_submodules(function: FunctionType) -> list[ModuleType]:
-    """Return the submodules that code names as attributes of what a function has.
+    """Return the submodules that a function names as attributes of modules that it has.
 
     A process that imports the packages alone does not have them.
     """
@@ -101,7 +101,7 @@ def closure_of(function: FunctionType) -> dict[str, Any]:
 
 
 def named_globals(function: FunctionType) -> dict[str, Any]:
-    """Return the globals that a function names, with what lazy statements delay."""
+    """Return the globals that a function names; lazy ones are imported."""
     load_lazy_imports(function)
     variables = function.__globals__
     names = names_in(function.__code__)

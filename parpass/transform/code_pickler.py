@@ -193,11 +193,11 @@ class _ReducingPickler(CodePickler):
 
 
 class ClassSharingPickler(_ReducingPickler):
-    """A pickler that has what to do with classes decided elsewhere.
+    """A pickler with a persistent ID for some classes.
 
     Args:
-        file: What is written to.
-        reducers: What instances of classes are pickled as, as in `copyreg`.
+        file: The file that it writes to.
+        reducers: Reducers of classes, as in `copyreg`.
         share: Returns the persistent ID of a class; None if it is pickled as usual.
     """
 

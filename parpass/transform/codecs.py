@@ -1,4 +1,4 @@
-"""The codecs that an adapter may have, and what stays out of a function's bytes."""
+"""The codecs that an adapter may have, and the values that they leave out of band."""
 
 from __future__ import annotations
 

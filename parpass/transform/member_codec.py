@@ -105,7 +105,7 @@ class MemberCodec:
         return BatchEncoder(self, self._reducers())
 
     def open_decoder(self, encoded: bytes | memoryview, mod: Any) -> Callable[[], Any]:
-        """Return what decodes the functions of a batch one by one."""
+        """Return a decoder of the functions of a batch, one by one."""
         file, classes = io.BytesIO(encoded), list[Any]()
         has_code = by_value.has_code(encoded)
 
@@ -160,11 +160,11 @@ class MemberCodec:
         return _code_of_member, (number,)
 
     def _reducers(self) -> Mapping[type, Callable[[Any], Any]]:
-        """Return what objects of the classes of modules are pickled by."""
+        """Return reducers of the classes of modules."""
         return dict.fromkeys(self._types, self._reduce)
 
     def _reduce(self, value: Any) -> Any:
-        """Return what an object of the class of a module is pickled as."""
+        """Reduce an object of the class of a module, as in `copyreg`."""
         if self.knows(value):
             self.cuts = True
             return _module_of_member, ()
@@ -182,7 +182,7 @@ class BatchEncoder:
 
     Args:
         codec: The codec.
-        reducers: What objects of the classes of modules are pickled as.
+        reducers: Reducers of the classes of modules.
 
     Attributes:
         shared_bytes: The bytes of classes so far.
@@ -225,7 +225,7 @@ class BatchEncoder:
 
 
 class _BatchUnpickler(by_value.CodeUnpickler):
-    """Unpickles what `BatchEncoder` has pickled; `classes` are those so far."""
+    """Unpickles functions of `BatchEncoder`; `classes` are those so far."""
 
     def __init__(self, file: io.BytesIO, classes: list[Any]) -> None:
         super().__init__(file)

@@ -229,7 +229,7 @@ def test_the_clock_of_another_machine_is_moved_onto_that_of_the_run(tmp_path: Pa
     tracer.stage_sent(SentStage([Add(1)], ["f0"], 1, 2, was_warm=True, began=began))
     for behind in (-1e6, 1e6):
         recorder = CallRecorder()
-        recorder.add_step(0, [0.0])
+        recorder.add_steps(0, [0.0], 0)
         entries = memoryview(recorder.encoded()).cast("d").tolist()
         moved = [one + behind for one in entries[:2]] + entries[2:]
         began, ended = moved[:2]

@@ -221,8 +221,7 @@ class _ClientStage:
                 raise FileNotFoundError(spec_file_name(number))
             self.slots = FunctionIndex.open(folder, index_file_name(number))
         self.spec, self.spec_digest = spec, digest_of(spec)
-        open_file = functools.partial(folder.open_reader, function_file_name(number))
-        self._file = BatchFile(open_file)
+        self._file = BatchFile(folder, function_file_name(number))
 
     def encoded(self, functions: Sequence[int]) -> dict[int, EncodedFunction]:
         return {at: self._file.read(self.slots[at]) for at in functions}

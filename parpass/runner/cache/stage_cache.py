@@ -186,8 +186,8 @@ class StageCache:
         if result is None:
             return before
         if not self._run.is_frozen:
-            batch = FunctionBatch(result, (len(result),))
-            return FunctionHandle(encoded=EncodedFunction(batch, None))
+            encoded = EncodedFunction(FunctionBatch(result, 1), None)
+            return FunctionHandle(encoded=encoded)
         if not self._digests.has_all(entry.bound):
             with gc_paused:
                 result = round_trip(self._adapter, result, self._base)

@@ -1,4 +1,4 @@
-"""The environment in which workers are started, and what of it they keep."""
+"""The environment of new workers, and the variables of it that they keep."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from parpass.program_modules import is_of_program
-from parpass.runner.follow.pickling import KeptEncoding
 from parpass.transform.capture.intercept import active_filters, unwrap_patched
 
 
@@ -69,14 +68,6 @@ class LoggingState(msgspec.Struct, frozen=True):
             logging.disable(self.disabled_level)
         warnings.resetwarnings()
         warnings.filters = list(self.filters)
-
-
-_encoding = KeptEncoding()
-
-
-def encode_logging_state() -> bytes:
-    """Return the state of this process as bytes; those of the last call, if equal."""
-    return _encoding.encode(LoggingState.take())
 
 
 def _loggers() -> dict[str, logging.Logger]:

@@ -1,11 +1,8 @@
-"""Workers have the modules of the program as the program has them (hot reload).
+"""The modules of the program in the process of the coordinator: versions and values.
 
-A worker imports a module when it is first asked for, and keeps it. Whenever it imports
-one that the program has loaded, it is the same version, or an error: the file may have
-changed since. It then sets the plain values of the module, which the program may have
-set since (`plain_values`). What the program reloads, or removes and imports again, a
-worker that has loaded it before does, too: a new process would have new modules
-throughout, where the program still has old ones beside them.
+A worker imports a module when it is first asked for (`module_finder`). It needs to know
+which version of the file is loaded here, the plain values that the program may have set
+since (`plain_values`), and the modules that were loaded again (hot reload).
 
 A module that no worker can import, such as one that was loaded by its path, is pickled
 by value, as `__main__` is.
@@ -15,14 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import os
 import sys
 import threading
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -36,12 +30,7 @@ from cloudpickle import (
 
 from parpass.fork_safety import forks_wait
 from parpass.program_modules import is_found_by_name, is_of_program
-from parpass.replicated_tables import record_missing
-from parpass.runner.follow.plain_values import (
-    PlainValues,
-    encode_values,
-    sync_values,
-)
+from parpass.runner.follow.plain_values import PlainValues, encode_values
 from parpass.transform.passes import holders_of
 
 _CHANGED = b"?"  # in place of the digest of a file that has changed since, or is gone
@@ -61,12 +50,30 @@ class SourceStamp(NamedTuple):
     size: int
     digest: bytes = b""
 
+    @classmethod
+    def take(cls, path: str | None) -> SourceStamp | None:
+        """Return the present version of a file, without its digest; None without it."""
+        if path is None:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return cls(found.st_mtime_ns, found.st_size)
+
+    def is_of(self, path: str | None) -> bool:
+        """Return whether a file is in this version."""
+        found = SourceStamp.take(path)
+        if found is None or found.size != self.size:
+            return False
+        return found.changed == self.changed or _digest(path) == self.digest
+
 
 class Reload(NamedTuple):
     """The reloads of a module.
 
     Attributes:
-        times: How many times it was loaded again.
+        times: The number of times that it was loaded again.
         anew: Whether the last time made a new module object.
     """
 
@@ -96,14 +103,14 @@ class _TrackedModule:
     def update(self, module: ModuleType) -> None:
         self.module = module
         self.spec = module.__spec__
-        self.source = _source(getattr(module, "__file__", None))
+        self.source = SourceStamp.take(getattr(module, "__file__", None))
 
     def digested_source(self) -> SourceStamp | None:
         source = self.source
         if source is not None and not source.digest:
             path = getattr(self.module, "__file__", None)
             # If it has changed since, no file has the content that was loaded.
-            digest = _digest(path) if _source(path) == source else _CHANGED
+            digest = _digest(path) if SourceStamp.take(path) == source else _CHANGED
             self.source = source._replace(digest=digest)
         return self.source
 
@@ -200,110 +207,6 @@ class ModuleTracker:
 MODULE_TRACKER = ModuleTracker()
 
 
-class ChangedSourceError(Exception):
-    def __str__(self) -> str:
-        return (
-            f"the file of module '{self.args[0]}' has changed since it was loaded; "
-            "reload it"
-        )
-
-
-class _ProgramFinder:
-    """Finds modules of the program in a worker, as other finders do, and checks them.
-
-    It comes first in `sys.meta_path`.
-    """
-
-    state = ModuleState({}, {}, {})
-
-    def __init__(self) -> None:
-        self._executing = _Executing()
-
-    def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,
-    ) -> ModuleSpec | None:
-        if name not in self.state.values:
-            return None
-        others = [one for one in sys.meta_path if one is not self]
-        finders = [one for one in others if hasattr(one, "find_spec")]
-        specs = (one.find_spec(name, path, target) for one in finders)
-        spec = next((one for one in specs if one is not None), None)
-        if spec is None:
-            return None
-        source = self.state.sources.get(name)
-        if source is not None and not _is_from(spec.origin, source):
-            error = ChangedSourceError(name)
-            record_missing(f"the module '{name}'", str(error))  # a body may catch it
-            raise error
-        if hasattr(spec.loader, "exec_module"):
-            spec.loader = _FollowingLoader(
-                spec.loader, self.state.values, self._executing
-            )
-        return spec
-
-
-class _Executing(threading.local):
-    """The modules that a thread is executing, and those that these have imported."""
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.names: list[str] = []
-
-
-class _FollowingLoader(Loader):
-    """Executes a module with its own loader, and then sets its plain values.
-
-    That waits for the end of the outermost import: a module that computes values from
-    those of a module that it imports gets those that the import gave.
-    """
-
-    def __init__(self, loader: Any, values: PlainValues, executing: _Executing) -> None:
-        self._loader, self._values, self._executing = loader, values, executing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)  # such as `get_data`
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: Any) -> None:
-        module.__spec__.loader = module.__loader__ = self._loader
-        executing = self._executing
-        executing.depth += 1
-        executing.names.append(module.__name__)
-        try:
-            self._loader.exec_module(module)
-        finally:
-            executing.depth -= 1
-            if not executing.depth:
-                sync_values(self._values, executing.names)
-                executing.names = []
-
-
-_FINDER = _ProgramFinder()
-_synced_reloads: dict[str, int] = {}  # reloads that this worker has repeated
-
-
-def follow_modules(state: ModuleState) -> None:
-    """Set the modules of this process, a worker, to those of the coordinator."""
-    _FINDER.state = state
-    if _FINDER not in sys.meta_path:
-        sys.meta_path.insert(0, _FINDER)
-    for name, reload in state.reloads.items():
-        if _synced_reloads.get(name, 0) < reload.times:
-            module = sys.modules.get(name)
-            if module is not None and reload.anew:
-                del sys.modules[name]
-                importlib.import_module(name)
-            elif module is not None:
-                importlib.reload(module)
-            _synced_reloads[name] = reload.times
-    sync_values(state.values)
-
-
 def _classes_of(one: Any) -> list[type]:
     return [kind for holder in holders_of(one) for kind in type(holder).__mro__]
 
@@ -313,24 +216,6 @@ def _last(modules: dict[str, ModuleType]) -> str:
         return next(reversed(modules))
     except RuntimeError:  # another thread imports a module at this moment
         return ""
-
-
-def _source(path: str | None) -> SourceStamp | None:
-    if path is None:
-        return None
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return SourceStamp(found.st_mtime_ns, found.st_size)
-
-
-def _is_from(path: str | None, source: SourceStamp) -> bool:
-    """Return whether a file is the version that a module was loaded from."""
-    found = _source(path)
-    if found is None or found.size != source.size:
-        return False
-    return found.changed == source.changed or _digest(path) == source.digest
 
 
 def _digest(path: str | None) -> bytes:

@@ -27,14 +27,11 @@ from parpass.replicated_tables import (
     take_missing,
     unload_foreign,
 )
-from parpass.runner.follow.logging_state import LoggingState, encode_logging_state
-from parpass.runner.follow.modules import (
-    MODULE_TRACKER,
-    ModuleState,
-    follow_modules,
-)
-from parpass.runner.follow.pickling import Pickler, find_unpicklable, pickle_by_value
-from parpass.runner.follow.process_state import ProcessState, encode_process_state
+from parpass.runner.follow.logging_state import LoggingState
+from parpass.runner.follow.module_finder import follow_modules
+from parpass.runner.follow.modules import MODULE_TRACKER, ModuleState
+from parpass.runner.follow.pickling import KeptEncoding, Pickler, find_unpicklable
+from parpass.runner.follow.process_state import ProcessState
 from parpass.transform import ModuleAdapter, Pass
 from parpass.transform.checked_adapter import unchecked
 from parpass.transform.passes import step_names
@@ -45,7 +42,7 @@ _SETTINGS = "what this process is set to, or has imported or registered"
 # Errors of loading; a module may exit as it is imported.
 _LOAD_ERRORS = (Exception, SystemExit)
 
-_last_entries: tuple[Sequence[Entry], bytes] | None = None  # those encoded last
+_process, _logging, _entries = KeptEncoding(), KeptEncoding(), KeptEncoding()
 _last_decoded: dict[str, tuple[bytes, Any]] = {}  # by the name of the part
 _active: StagePayload | None = None  # the one whose entries are declared here
 
@@ -91,14 +88,6 @@ class _Head(msgspec.Struct, frozen=True):
     steps: Sequence[str]  # their names
 
 
-def _encode_entries(entries: Sequence[Entry]) -> bytes:
-    global _last_entries
-    last = _last_entries
-    if last is None or last[0] is not entries:
-        last = _last_entries = entries, pickle_by_value(entries)
-    return last[1]
-
-
 @contextlib.contextmanager
 def _loading(
     what: str, step: int | None = None, entry: str | None = None
@@ -118,6 +107,7 @@ def _load_cached(part: str, encoded: bytes) -> Any:
     return last[1]
 
 
+@MODULE_TRACKER.pickling()
 def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
     """Return a spec as bytes, with its passes, its adapter and all that they need.
 
@@ -128,20 +118,18 @@ def encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> 
         UnsendableError: The state of the process cannot be pickled.
         Exception: A pass, or the spec, cannot be pickled.
     """
-    with MODULE_TRACKER.pickling():
-        return _encode_payload(steps, unchecked(adapter), spec)
-
-
-def _encode_payload(steps: Sequence[Pass], adapter: ModuleAdapter, spec: Any) -> bytes:
-    names = step_names(steps)
+    adapter, names = unchecked(adapter), step_names(steps)
     code = MODULE_TRACKER.state_for([*steps, adapter])
     try:
-        process_state, logging = encode_process_state(), encode_logging_state()
+        process, logging = ProcessState.take(), LoggingState.take()
+        process_bytes = _process.encode(process, is_plain=process.is_plain)
+        logging_bytes = _logging.encode(logging, is_plain=logging.is_plain)
     except Exception as error:
         raise UnsendableError(f"what this process is set to: {error}") from error
     while True:
         entries = program_entries()
-        head = _Head(process_state, code, logging, _encode_entries(entries), names)
+        entry_bytes = _entries.encode(entries)
+        head = _Head(process_bytes, code, logging_bytes, entry_bytes, names)
         encoded = io.BytesIO()
         # A pickle of its own: it seldom changes, and workers compare its bytes.
         encoded.write(pickle.dumps(pickle.dumps(head, protocol=5), protocol=5))
@@ -254,7 +242,7 @@ class StagePayload:
         follow_modules(self._head.code)
 
     def _follow_rest(self) -> None:
-        """Put in force what refers to modules, but for the states of entries."""
+        """Put in force the parts that refer to modules; not the states of entries."""
         global _active
         self._logging.apply()
         declare_all(self._entries)

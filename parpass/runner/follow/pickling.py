@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from types import FunctionType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import cloudpickle
 
@@ -56,7 +56,7 @@ class Pickler(CodePickler):
 def _has_name(one: Any) -> bool:
     """Return whether other processes surely find a class or function by its name.
 
-    Cloudpickle takes ten times as long to check that.
+    Cloudpickle's check takes ten times as long.
     """
     module = one.__module__
     if module == "__main__" or cloudpickle.list_registry_pickle_by_value():
@@ -80,25 +80,24 @@ def pickle_briefly(value: Any) -> bytes:
         return pickle_by_value(value)
 
 
-class TakenState(Protocol):
-    @property
-    def is_plain(self) -> bool:
-        """Whether no part of it can change while the whole stays equal."""
-        ...
-
-
 class KeptEncoding:
     """Encodes states of one kind; one that equals the last has the same bytes."""
 
     def __init__(self) -> None:
-        self._last: tuple[TakenState, bytes] | None = None
+        self._last: tuple[Any, bytes] | None = None
 
-    def encode(self, state: TakenState) -> bytes:
+    def encode(self, state: Any, *, is_plain: bool = True) -> bytes:
+        """Return a state as bytes.
+
+        Args:
+            state: The state.
+            is_plain: Whether no part of it can change while the whole stays equal.
+        """
         last = self._last
         if last is not None and last[0] == state:
             return last[1]
         encoded = pickle_by_value(state)
-        if state.is_plain:
+        if is_plain:
             self._last = state, encoded
         return encoded
 

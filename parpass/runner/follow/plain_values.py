@@ -12,12 +12,13 @@ import operator
 import pickle
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _COMPOUND = frozenset({tuple, frozenset})
-_PLAIN_OR_COMPOUND = _PLAIN | _COMPOUND
+_KINDS = _PLAIN | _COMPOUND
 _COMPARED_BY_REPR = _COMPOUND | {float, complex}  # (1,) or (True,), 0.0 or -0.0
 _missing = object()
 _Holder = type | ModuleType
@@ -31,14 +32,32 @@ _added: dict[str, set[str]] = {}  # what this worker did not have before
 
 
 class _Encoded(NamedTuple):
-    """The plain values of a module or class, encoded, and what they were found among.
+    """The plain values of a module or class, encoded.
 
-    In place of values of other kinds, `found` has `_missing`.
+    Attributes:
+        names: The names of all variables.
+        may_be_plain: For each of them, whether its value may be plain, by its type.
+        others: The opposite.
+        found: The values of such kinds. They are not freed, so no other value has their
+            identity.
+        encoded: Those that are plain, by name.
     """
 
-    names: list[str]
-    found: list[Any]
-    values: bytes
+    names: Sequence[str]
+    may_be_plain: Sequence[bool]
+    others: Sequence[bool]
+    found: Sequence[Any]
+    encoded: bytes
+
+    def is_of(self, variables: Mapping[str, Any]) -> bool:
+        """Return whether variables have these plain values, and no more."""
+        values = variables.values()
+        # Not by equality: 1, True and 1.0 are equal.
+        return (
+            tuple(variables) == self.names
+            and all(map(operator.is_, compress(values, self.may_be_plain), self.found))
+            and _KINDS.isdisjoint(map(type, compress(values, self.others)))
+        )
 
 
 def encode_values(
@@ -58,25 +77,25 @@ def encode_values(
 
 
 def _encoded_values(name: str, holder: _Holder) -> bytes:
-    # A list first, as other threads may set variables meanwhile.
-    items = list(vars(holder).items())
-    kinds, other = _PLAIN_OR_COMPOUND, _missing
-    found = [value if type(value) in kinds else other for _, value in items]
-    names = [one for one, _ in items]
+    # A copy, as other threads may set variables meanwhile.
+    variables = vars(holder).copy()
     known = _encoded.get(name)
-    if (
-        known is None
-        or names != known.names
-        # Not by equality: 1, True and 1.0 are equal. What is known is not freed, so no
-        # other value has its identity.
-        or not all(map(operator.is_, found, known.found))
-    ):
+    if known is None or not known.is_of(variables):
+        values = variables.values()
+        may_be_plain = [type(value) in _KINDS for value in values]
         plain = {
-            one: value for one, value in items if one[:2] != "__" and _is_plain(value)
+            one: value
+            for one, value in variables.items()
+            if one[:2] != "__" and _is_plain(value)
         }
-        known = _Encoded(names, found, pickle.dumps(plain, protocol=5))
-        _encoded[name] = known
-    return known.values
+        known = _encoded[name] = _Encoded(
+            tuple(variables),
+            may_be_plain,
+            [not one for one in may_be_plain],
+            list(compress(values, may_be_plain)),
+            pickle.dumps(plain, protocol=5),
+        )
+    return known.encoded
 
 
 def sync_values(values: PlainValues, modules: Iterable[str] | None = None) -> None:
@@ -153,6 +172,4 @@ def _is_plain(value: Any) -> bool:
         return type(value) in _PLAIN
     parts = cast("Sequence[Any]", value)
     kinds = set(map(type, parts))
-    return kinds <= _PLAIN or (
-        kinds <= _PLAIN_OR_COMPOUND and all(map(_is_plain, parts))
-    )
+    return kinds <= _PLAIN or (kinds <= _KINDS and all(map(_is_plain, parts)))

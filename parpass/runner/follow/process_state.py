@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from parpass.runner.follow.environment import WORKER_VARIABLES
-from parpass.runner.follow.pickling import KeptEncoding
 
 _applied: ProcessState | None = None
 
@@ -103,7 +102,7 @@ class ProcessState(msgspec.Struct, frozen=True):
         )
 
     def apply(self, *, other_machine: bool = False) -> None:
-        """Set this process, a worker, to the state, but for what is per context.
+        """Set this process, a worker, to the state, except settings per context.
 
         With `other_machine`, this machine has its files at other paths than that of the
         coordinator.
@@ -196,14 +195,6 @@ def _apply_environ(environ: Mapping[bytes, bytes]) -> None:
             now[name] = value
     if now.get(b"TZ") != zone and hasattr(time, "tzset"):
         time.tzset()
-
-
-_encoding = KeptEncoding()
-
-
-def encode_process_state() -> bytes:
-    """Return the state of this process as bytes; those of the last call, if equal."""
-    return _encoding.encode(ProcessState.take())
 
 
 def _environ() -> dict[bytes, bytes]:

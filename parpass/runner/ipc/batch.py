@@ -9,11 +9,9 @@ if the function cannot be encoded along with others.
 from __future__ import annotations
 
 import functools
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.runner.ipc.blobs import BlobStore
 from parpass.runner.ipc.shared_dir import Extent
 from parpass.transform import BatchCodec, LargeValue, ModuleAdapter, Source
 
@@ -26,24 +24,22 @@ class FunctionBatch:
 
     Attributes:
         payload: The bytes; empty until the batch is complete.
-        ends: The offset in the payload at which each function ends; decoding does not
-            need them.
+        length: The number of bytes so far.
+        count: The number of functions so far.
         blobs: The extents of the large values.
         decoder: The decoder of functions that are not decoded yet; None if there is no
             need for one.
     """
 
-    __slots__ = ("__weakref__", "blobs", "decoder", "ends", "payload")
+    __slots__ = ("__weakref__", "blobs", "count", "decoder", "length", "payload")
 
     def __init__(
-        self,
-        payload: bytes = b"",
-        ends: Sequence[int] = (),
-        blobs: Sequence[Extent] = (),
+        self, payload: bytes = b"", count: int = 0, blobs: Iterable[Extent] = ()
     ) -> None:
         self.payload = payload
-        self.ends = ends
-        self.blobs = blobs
+        self.length = len(payload)
+        self.count = count
+        self.blobs = list(blobs)
         self.decoder: _BatchDecoder | None = None
 
 
@@ -61,11 +57,11 @@ class EncodedFunction(NamedTuple):
     @property
     def size(self) -> int:
         """The approximate size of the function in bytes: its share of the batch."""
-        return self.batch.ends[-1] // len(self.batch.ends)
+        return self.batch.length // self.batch.count
 
 
 # A batch in a message, and a function there: the number of its batch, and its own.
-_PackedBatch = tuple[bytes, Sequence[int], Sequence[Extent]]
+_PackedBatch = tuple[bytes, int, Sequence[Extent]]
 _PackedPlace = tuple[int, int | None]
 
 
@@ -93,8 +89,7 @@ class EncodedFunctions(Mapping[int, EncodedFunction]):
             index: (numbers.setdefault(one.batch, len(numbers)), one.at)
             for index, one in self._functions.items()
         }
-        batches = [(one.payload, list(one.ends), one.blobs) for one in numbers]
-        return batches, places
+        return [(one.payload, one.count, one.blobs) for one in numbers], places
 
     @classmethod
     def unpacked(
@@ -102,8 +97,8 @@ class EncodedFunctions(Mapping[int, EncodedFunction]):
     ) -> EncodedFunctions:
         """Return the functions from the plain values that `packed` returned."""
         made = [
-            FunctionBatch(payload, ends, [Extent(*one) for one in blobs])
-            for payload, ends, blobs in batches
+            FunctionBatch(payload, count, [Extent(*one) for one in blobs])
+            for payload, count, blobs in batches
         ]
         return cls(
             {
@@ -119,24 +114,29 @@ NO_FUNCTIONS = EncodedFunctions({})
 class FunctionEncoder:
     """Encodes functions, small ones in batches if they may be `together`.
 
-    Attributes:
-        encoded_bytes: The bytes of all functions so far, large values aside.
+    Args:
+        adapter: The adapter of the functions.
+        put: Stores a large value and returns its extent; None if the function is to
+            hold it.
+        together: Whether functions may share a batch.
     """
 
     def __init__(
-        self, adapter: ModuleAdapter, blobs: BlobStore, *, together: bool = True
+        self,
+        adapter: ModuleAdapter,
+        put: Callable[[LargeValue], Extent | None],
+        *,
+        together: bool = True,
     ) -> None:
-        self.encoded_bytes = 0
         self._adapter = adapter
-        self._blobs = blobs
+        self._put = put
         has_batches = together and _is_batch_codec(type(adapter))
         self._codec = cast("BatchCodec", adapter) if has_batches else None
+        # Of the batch that is not complete; there is none without an encoder.
         self._encode: Callable[[Any], bytes | None] | None = None
         self._batch = FunctionBatch()
         self._chunks: list[bytes] = []
-        self._ends = array("q")
-        self._extents: list[Extent] = []
-        self._shared = 0  # bytes of the batch that its encoder wrote for all of it
+        self._shared = 0  # bytes that its encoder wrote for all of it
 
     def encode(self, function: Any) -> EncodedFunction:
         """Encode a function; its batch has a payload only after `close`.
@@ -147,9 +147,10 @@ class FunctionEncoder:
         if self._codec is None:
             return self.encode_alone(function)
         if self._encode is None:
-            self._begin(self._codec)
-            assert self._encode is not None
-        extents = len(self._extents)
+            self._batch, self._chunks, self._shared = FunctionBatch(), [], 0
+            self._encode = self._codec.open_encoder(self._blob_sink(self._batch.blobs))
+        batch = self._batch
+        blobs = len(batch.blobs)
         try:
             chunk = self._encode(function)
         except Exception:  # noqa: BLE001 -- `encode_function` raises it if it must
@@ -158,20 +159,18 @@ class FunctionEncoder:
             return self.encode_alone(function)
         # What later functions share does not make a function large, nor a batch full.
         shared = getattr(self._encode, "shared_bytes", 0)
-        own = len(chunk or b"") - (shared - self._shared)
+        own = len(chunk) - (shared - self._shared)
         self._shared = shared
-        if not chunk or (own > _ALONE_BYTES and self._ends):
-            del self._extents[extents:]
+        if not chunk or (own > _ALONE_BYTES and batch.count):
+            del batch.blobs[blobs:]
             self.close()
             return self.encode_alone(function)
-        end = len(chunk) + (self._ends[-1] if self._ends else 0)
         self._chunks.append(chunk)
-        self._ends.append(end)
-        self.encoded_bytes += len(chunk)
-        encoded = EncodedFunction(self._batch, len(self._ends) - 1)
-        if end - shared > _FULL_BATCH_BYTES or own > _ALONE_BYTES:
+        batch.length += len(chunk)
+        batch.count += 1
+        if batch.length - shared > _FULL_BATCH_BYTES or own > _ALONE_BYTES:
             self.close()
-        return encoded
+        return EncodedFunction(batch, batch.count - 1)
 
     def encode_alone(self, function: Any) -> EncodedFunction:
         """Encode a function in a complete batch of its own.
@@ -181,8 +180,7 @@ class FunctionEncoder:
         """
         extents: list[Extent] = []
         payload = self._adapter.encode_function(function, self._blob_sink(extents))
-        self.encoded_bytes += len(payload)
-        return EncodedFunction(FunctionBatch(payload, (len(payload),), extents), None)
+        return EncodedFunction(FunctionBatch(payload, 1, extents), None)
 
     def close(self) -> None:
         """Complete the current batch; the next function begins a new one."""
@@ -190,14 +188,8 @@ class FunctionEncoder:
             self._batch.payload = b"".join(self._chunks)
             self._encode = None
 
-    def _begin(self, codec: BatchCodec) -> None:
-        self._chunks, self._ends, self._extents = [], array("q"), []
-        self._shared = 0
-        self._batch = FunctionBatch(b"", self._ends, self._extents)
-        self._encode = codec.open_encoder(self._blob_sink(self._extents))
-
     def _blob_sink(self, extents: list[Extent]) -> Callable[[LargeValue], int | None]:
-        put = self._blobs.put
+        put = self._put  # not `self`, which has the encoder that has this
 
         def blob_sink(value: LargeValue) -> int | None:
             extent = put(value)
@@ -215,27 +207,36 @@ def _is_batch_codec(kind: type) -> bool:
 
 
 def decode(
-    encoded: EncodedFunction, adapter: ModuleAdapter, blobs: BlobStore, mod: Any
+    encoded: EncodedFunction,
+    adapter: ModuleAdapter,
+    source_of: Callable[[Extent], Source],
+    mod: Any,
 ) -> Any:
     """Return a function as an object, a member of `mod`.
+
+    Args:
+        encoded: The function.
+        adapter: The adapter of `mod`.
+        source_of: Returns the source of a large value.
+        mod: A module.
 
     Raises:
         BatchDecodeError: A function before it in its batch cannot be decoded.
     """
     batch, at = encoded
     if at is None:
-        sources = [blobs.source(extent) for extent in batch.blobs]
+        sources = list(map(source_of, batch.blobs))
         return adapter.decode_function(batch.payload, sources, mod)
     decoder = batch.decoder
     if decoder is None or not decoder.can_decode(at, mod):
-        sources = [blobs.source(extent) for extent in batch.blobs]
+        sources = list(map(source_of, batch.blobs))
         decoder = batch.decoder = _BatchDecoder(batch, adapter, sources, mod)
     try:
         function = decoder.decode(at)
     except BaseException:
         batch.decoder = None
         raise
-    if decoder.is_exhausted(len(batch.ends)):
+    if decoder.is_exhausted(batch.count):
         batch.decoder = None  # it refers to all that it has decoded
     return function
 
@@ -245,7 +246,7 @@ class BatchDecodeError(Exception):
 
     Attributes:
         at: The number in the batch of the function that cannot be decoded.
-        error: Why it cannot be.
+        error: The reason.
     """
 
     def __init__(self, at: int, error: Exception) -> None:

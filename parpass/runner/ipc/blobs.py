@@ -9,9 +9,7 @@ Others map the value when a pass reads it; what passes leave alone is not read a
 from __future__ import annotations
 
 import threading
-from typing import Protocol
 
-from parpass.errors import InternalError
 from parpass.runner.ipc.shared_dir import (
     Extent,
     FileWriter,
@@ -62,53 +60,27 @@ class MappedBlob:
         return self._bytes
 
 
-class BlobStore(Protocol):
-    """Stores the values that are too large to be encoded in their function."""
-
-    def put(self, value: LargeValue) -> Extent | None:
-        """Store a value and return its extent; None if the function is to hold it."""
-        ...
-
-    def source(self, extent: Extent) -> Source:
-        """Return the source of the value at an extent."""
-        ...
-
-
-class NullBlobStore:
-    """A store that stores nothing: functions hold all of their values."""
-
-    def put(self, value: LargeValue) -> None:
-        """Leave a value to its function."""
-
-    def source(self, extent: Extent) -> Source:
-        raise InternalError(f"a reference to a large value: {extent}")
-
-
 class SharedBlobStore:
     """The large values of a run in one process; owns the file of those it stores.
 
     Args:
         folder: The shared directory of the run.
         name: A file name that no other process of the run uses.
-
-    Attributes:
         min_bytes: The bytes from which on a value is stored out of band.
     """
 
-    def __init__(self, folder: SharedDirectory, name: str) -> None:
+    def __init__(
+        self,
+        folder: SharedDirectory,
+        name: str,
+        min_bytes: float = DEFAULT_LARGE_BYTES,
+    ) -> None:
         self._folder = folder
         self._name = name
-        self.min_bytes: float = DEFAULT_LARGE_BYTES
+        self.min_bytes = min_bytes
         self._writer: FileWriter | None = None
         self._maps: dict[str, memoryview] = {}
         self._fetching = threading.Lock()  # a pass may have threads
-
-    @property
-    def writer(self) -> FileWriter:
-        """The file of this process, created on first use."""
-        if self._writer is None:
-            self._writer = self._folder.open_writer(self._name)
-        return self._writer
 
     def put(self, value: LargeValue) -> Extent | None:
         """Store a value and return its extent; None if it is small or empty."""
@@ -141,7 +113,9 @@ class SharedBlobStore:
             self._writer = None
 
     def _store_blob(self, value: LargeValue) -> Extent:
-        return self.writer.append(value.raw(), _ALIGNMENT)
+        if self._writer is None:
+            self._writer = self._folder.open_writer(self._name)
+        return self._writer.append(value.raw(), _ALIGNMENT)
 
 
 class WorkerBlobStore(SharedBlobStore):
@@ -173,11 +147,9 @@ class CoordinatorBlobStore(SharedBlobStore):
     """The store of the coordinator: the values of the program, each written once."""
 
     def __init__(
-        self, folder: SharedDirectory, optimizations: Optimizations | None = None
+        self, folder: SharedDirectory, min_bytes: float = DEFAULT_LARGE_BYTES
     ) -> None:
-        super().__init__(folder, _COORDINATOR)
-        optimizations = optimizations or Optimizations()
-        self.min_bytes = optimizations.large_value_bytes
+        super().__init__(folder, _COORDINATOR, min_bytes)
         # By identity; the value is kept alive, so that its identity is not reused.
         self._known: dict[int, tuple[LargeValue, Extent]] = {}
         self._values: dict[Extent, LargeValue] = {}

@@ -7,17 +7,16 @@ is written. So a worker that needs another function waits for that function only
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import time
 from array import array
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch, decode
-from parpass.runner.ipc.blobs import BlobStore
+from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
 from parpass.runner.ipc.shared_dir import Extent, FileWriter, SharedDirectory
-from parpass.transform import ModuleAdapter
 
 _CACHE_BYTES = 1 << 20  # bytes of batches that a worker caches
 _ALONE = -1  # instead of a number in a batch
@@ -31,7 +30,7 @@ class IndexEntry(NamedTuple):
         offset: The offset of its batch in the file.
         length: The length of the batch's payload, in bytes.
         at: The index of the function in the batch; None if it was encoded alone.
-        size: The approximate size of the function, in bytes.
+        functions: The number of functions in the batch.
         blob_bytes: The length of the bytes right after the payload; they hold the
             pickled extents of its large values.
     """
@@ -39,13 +38,13 @@ class IndexEntry(NamedTuple):
     offset: int
     length: int
     at: int | None
-    size: int
+    functions: int
     blob_bytes: int = 0
 
     @property
-    def shares_batch(self) -> bool:
-        """Whether its batch contains other functions."""
-        return self.size < self.length
+    def size(self) -> int:
+        """The approximate size of the function, in bytes: its share of the batch."""
+        return self.length // self.functions
 
 
 _ENTRY_BYTES = 8 * len(IndexEntry._fields)
@@ -92,26 +91,27 @@ class FunctionIndex:
         return FunctionIndex(memoryview(folder.mapped(name)).cast("q"))
 
     def __setitem__(self, function: int, entry: IndexEntry) -> None:
-        offsets, lengths, numbers, sizes, blobs = self._fields
-        offsets[function], sizes[function] = entry.offset, entry.size
+        offsets, lengths, numbers, counts, blobs = self._fields
+        offsets[function], lengths[function] = entry.offset, entry.length
         numbers[function] = _ALONE if entry.at is None else entry.at
         blobs[function] = entry.blob_bytes
-        lengths[function] = entry.length  # last: it marks the entry as filled
+        counts[function] = entry.functions  # last: it marks the entry as filled
 
     def __getitem__(self, function: int) -> IndexEntry:
-        offset, length, at, size, blobs = (field[function] for field in self._fields)
-        return IndexEntry(offset, length, None if at == _ALONE else at, size, blobs)
+        offset, length, at, count, blobs = (field[function] for field in self._fields)
+        return IndexEntry(offset, length, None if at == _ALONE else at, count, blobs)
 
     def __len__(self) -> int:
         return len(self._fields[0])
 
     def size(self, function: int) -> int:
         """Return the approximate size of a function, in bytes."""
-        return self._fields[3][function]
+        _, lengths, _, counts, _ = self._fields
+        return lengths[function] // counts[function]
 
     def is_written(self, function: int) -> bool:
         """Return whether the entry of a function is filled."""
-        return self._fields[1][function] > 0
+        return self._fields[3][function] > 0  # its bytes may be none
 
     def wait_for(self, function: int) -> IndexEntry:
         """Return the entry of a function; block until it is filled."""
@@ -121,10 +121,10 @@ class FunctionIndex:
 
     def function_at(self, offset: int, number: int) -> int:
         """Return the function at an index in the batch at an offset."""
-        offsets, lengths, numbers, _, _ = self._fields
-        entries = enumerate(zip(offsets, lengths, numbers, strict=True))
+        offsets, _, numbers, counts, _ = self._fields
+        entries = enumerate(zip(offsets, numbers, counts, strict=True))
         wanted = offset, number
-        return next(at for at, (o, n, m) in entries if n and (o, m) == wanted)
+        return next(at for at, (o, n, c) in entries if c and (o, n) == wanted)
 
 
 def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
@@ -139,30 +139,31 @@ def append_batch(writer: FileWriter, batch: FunctionBatch) -> IndexEntry:
     payload = batch.payload
     blobs = pickle.dumps(list(map(tuple, batch.blobs))) if batch.blobs else b""
     offset = writer.append(payload + blobs if blobs else payload).offset
-    size = len(payload) // len(batch.ends)
-    return IndexEntry(offset, len(payload), None, size, len(blobs))
+    return IndexEntry(offset, len(payload), None, batch.count, len(blobs))
 
 
 class BatchFile:
     """Reads the encoded functions of a stage; owns the descriptor of their file.
 
     Args:
-        open_file: Returns the descriptor; called on the first read.
+        folder: The shared directory.
+        name: The name of the file, which is opened on the first read.
     """
 
-    def __init__(self, open_file: Callable[[], int]) -> None:
-        self._open = open_file
+    def __init__(self, folder: SharedDirectory, name: str) -> None:
+        self._folder, self._name = folder, name
         self._file: int | None = None
         self._batches: dict[int, FunctionBatch] = {}  # by offset; the oldest ones first
         self._cached_bytes = 0
 
     def read(self, entry: IndexEntry) -> EncodedFunction:
         """Return the encoded function at an entry of the index."""
+        if entry.functions == 1:
+            return EncodedFunction(self._read_batch(entry), entry.at)
         batch = self._batches.get(entry.offset)
         if batch is None:
             batch = self._read_batch(entry)
-            if entry.shares_batch:
-                self._cache(entry.offset, batch)
+            self._cache(entry.offset, batch)
         return EncodedFunction(batch, entry.at)
 
     def close(self) -> None:
@@ -172,14 +173,13 @@ class BatchFile:
 
     def _read_batch(self, entry: IndexEntry) -> FunctionBatch:
         if self._file is None:
-            self._file = self._open()
+            self._file = self._folder.open_reader(self._name)
         content = os.pread(self._file, entry.length + entry.blob_bytes, entry.offset)
-        blobs: Sequence[Extent] = ()
+        blobs: Iterable[Extent] = ()
         if entry.blob_bytes:
-            blobs = [Extent(*one) for one in pickle.loads(content[entry.length :])]
+            blobs = itertools.starmap(Extent, pickle.loads(content[entry.length :]))
             content = content[: entry.length]
-        # The size of a function is read again from a batch that is sent on.
-        return FunctionBatch(content, (entry.size,), blobs)
+        return FunctionBatch(content, entry.functions, blobs)
 
     def _cache(self, offset: int, batch: FunctionBatch) -> None:
         self._batches[offset] = batch
@@ -187,24 +187,3 @@ class BatchFile:
         while self._cached_bytes > _CACHE_BYTES:
             oldest = self._batches.pop(next(iter(self._batches)))
             self._cached_bytes -= len(oldest.payload)
-
-
-class FunctionFile(BatchFile):
-    """Reads and decodes the functions of a stage, as members of `mod`, in a worker."""
-
-    def __init__(
-        self,
-        open_file: Callable[[], int],
-        adapter: ModuleAdapter,
-        blobs: BlobStore,
-        mod: Any,
-    ) -> None:
-        super().__init__(open_file)
-        self._adapter = adapter
-        self._blobs = blobs
-        self._mod = mod
-
-    def function(self, source: IndexEntry | EncodedFunction) -> Any:
-        """Return a function as an object; errors are those of `decode`."""
-        encoded = self.read(source) if isinstance(source, IndexEntry) else source
-        return decode(encoded, self._adapter, self._blobs, self._mod)

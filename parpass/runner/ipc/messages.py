@@ -28,7 +28,7 @@ from parpass.runner.follow.snapshot import Snapshot
 from parpass.runner.ipc.batch import NO_FUNCTIONS, EncodedFunctions
 from parpass.runner.ipc.pickled_errors import decode_error, encode_error
 from parpass.transform import ModuleAdapter, Pass
-from parpass.transform.budget import UNSET, Budget, Settings
+from parpass.transform.budget import UNSET, Settings
 from parpass.transform.by_value import unpickle
 from parpass.transform.capture.change import FunctionChange
 from parpass.transform.capture.emission import Emission
@@ -77,7 +77,7 @@ _MAX_READS = 64  # of one function that are listed
 
 
 def listed_reads(reads: Collection[Read]) -> tuple[Read, ...]:
-    """Return what was read, in an order of its own; everything if it is much."""
+    """Return reads in a fixed order; `READ_EVERYTHING` alone if there are many."""
     if len(reads) > _MAX_READS or READ_EVERYTHING in reads:
         return (READ_EVERYTHING,)
     return tuple(sorted(reads))
@@ -103,7 +103,7 @@ class Cutoff(NamedTuple):
     function: int = sys.maxsize
 
     def steps_on(self, function: int) -> int:
-        """Return how many passes are run on a function, given by its index."""
+        """Return the number of passes that run on a function, given by its index."""
         return self.step + (function <= self.function)
 
 
@@ -134,7 +134,7 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
         dependencies: The functions, by index, whose signatures were assumed to be those
             at the start of the stage; `ANY_FUNCTION` if they are too many to list.
         signature_changed: Whether the signature of the function changed.
-        reads: What passes read of the rest of the module, where that is recorded.
+        reads: The reads of the rest of the module; empty if they are not recorded.
     """
 
     function: Any
@@ -147,7 +147,7 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
 
     @property
     def ended_early(self) -> bool:
-        """Whether the last step failed or reported an error, which ends the run."""
+        """Whether the last step failed, or reported an error."""
         return self.failure is not None or self._reported_error
 
     @property
@@ -163,7 +163,7 @@ class FunctionOutcome(msgspec.Struct, array_like=True):
 
 
 def unsendable_error(name: str, function: Any, error: Exception) -> UnsendableError:
-    """Return the error that names the part of a function that cannot be pickled."""
+    """Return an error that names the part that cannot be pickled."""
     # A deep function can be sent, though not by pickle alone.
     found = find_unpicklable(function, f"function '{name}'")
     if found is None or RecursionError.__name__ in found:
@@ -177,10 +177,10 @@ class StageSpec(msgspec.Struct, frozen=True):
     Attributes:
         shell: The module without functions, encoded.
         names: The names of all functions, in module order.
-        limits: Limits and policy of the call, for passes that the steps run themselves.
+        limits: Limits and policy of the call.
         unstable: The functions that are not assumed to keep their signatures.
         traced: Whether results are to have a timeline of their job.
-        recording: What outcomes are to have for a function cache.
+        recording: The parts of outcomes for a function cache.
     """
 
     steps: Sequence[Pass]
@@ -188,7 +188,6 @@ class StageSpec(msgspec.Struct, frozen=True):
     adapter: ModuleAdapter
     shell: bytes
     names: Sequence[str]
-    budgets: Sequence[Budget] | None = None
     limits: Settings = UNSET
     unstable: Collection[str] = ()
     traced: bool = False
@@ -274,7 +273,8 @@ _OutcomeParts = tuple[Mapping[int, Effects], Collection[Read], bytes | None]
 class Findings:
     """The findings of a worker on a job besides outcomes; empty, mostly.
 
-    It has objects of users, and names, which may be no text: a message has it pickled.
+    In a message they are pickled: they hold objects of users, and names that may not be
+    valid text.
 
     Attributes:
         written: The attributes that passes changed: pass name and attribute.
@@ -297,7 +297,7 @@ class Findings:
         self.parts = parts or {}
 
     def pickled(self) -> bytes:
-        """Return it as bytes; none if there is nothing."""
+        """Return them as bytes; no bytes if there are none."""
         found = self.written, self.violations, self.memory, self.parts
         return pickle_briefly(found) if any(found) else b""
 
@@ -313,8 +313,8 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
         outcomes: The outcomes of its functions, by index; they have no functions.
         times: The times that it took.
         functions: Those of its functions that changed, by index.
-        findings: What there is besides.
-        timeline: What the worker did when; None unless the stage is traced.
+        findings: The other findings.
+        timeline: The activities of the worker; None unless the stage is traced.
     """
 
     outcomes: Mapping[int, FunctionOutcome]
@@ -324,7 +324,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
     timeline: JobTimeline | None = None
 
     def encoded(self) -> bytes:
-        """Return the result as a message; what is pickled leaves its outcomes."""
+        """Return the result as a message; outcomes lose the parts that are pickled."""
         parts: dict[int, _OutcomeParts] = {}
         for at, outcome in self.outcomes.items():
             effects, reads, failure = outcome.effects, outcome.reads, outcome.failure

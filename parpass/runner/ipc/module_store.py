@@ -15,16 +15,14 @@ from typing import Any
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
 from parpass.runner.ipc.batch import EncodedFunction, FunctionEncoder, decode
-from parpass.runner.ipc.blobs import BlobStore, CoordinatorBlobStore, NullBlobStore
+from parpass.runner.ipc.blobs import CoordinatorBlobStore
 from parpass.runner.ipc.messages import AbandonedError
-from parpass.runner.ipc.shared_dir import KeptDirectories, SharedDirectory
-from parpass.transform import ModuleAdapter
-from parpass.transform.adapter import FoundMutability, own_copy
+from parpass.runner.ipc.shared_dir import Extent, KeptDirectories, SharedDirectory
+from parpass.transform import ModuleAdapter, Source
+from parpass.transform.adapter import FoundMutability, keep_inline, own_copy
 from parpass.transform.config import Optimizations
 from parpass.transform.function_copies import assemble, cuts_modules
 from parpass.transform.gc_pause import gc_paused
-
-_NO_BLOBS: BlobStore = NullBlobStore()  # of batches without large values
 
 
 class FunctionHandle:
@@ -60,10 +58,12 @@ class StoredModule:
         built: The module as an object; None until it is first read.
     """
 
-    def __init__(self, base: Any, handles: Mapping[str, FunctionHandle]) -> None:
+    def __init__(
+        self, base: Any, handles: Mapping[str, FunctionHandle], built: Any = None
+    ) -> None:
         self.base = base
         self.handles = handles
-        self.built: Any = None
+        self.built = built
 
 
 class ModuleStore:
@@ -73,7 +73,7 @@ class ModuleStore:
         directories: Those that the run takes one of; by default it creates its own.
 
     Attributes:
-        jobs_out: How many jobs have no result so far.
+        jobs_out: The number of jobs without a result.
         has_ended: Whether the run is over, and `check_open` raises.
     """
 
@@ -104,29 +104,36 @@ class ModuleStore:
     def blobs(self) -> CoordinatorBlobStore:
         """The large values of the run, created on first use."""
         if self._blobs is None:
-            self._blobs = CoordinatorBlobStore(self.folder, self.optimizations)
+            large_bytes = self.optimizations.large_value_bytes
+            self._blobs = CoordinatorBlobStore(self.folder, large_bytes)
         return self._blobs
 
     def wrap(self, mod: Any) -> StoredModule:
         """Return a module as function handles; known encoded forms are kept."""
+        stored: Mapping[str, FunctionHandle] = {}
+        built = None
         if isinstance(mod, StoredModule):
-            return mod if mod.built is None else self._rewrap(mod, mod.built)
+            if mod.built is None:
+                return mod
+            # It was read, and may have been changed since.
+            stored, mod = mod.handles, mod.built
+            built = mod
         handles: dict[str, FunctionHandle] = {}
         for name, function in self.adapter.functions(mod).items():
-            known = self._known.get(id(function))
+            known = stored.get(name) or self._known.get(id(function))
             if known is None or known.function is not function:
                 known = FunctionHandle(function)
             handles[name] = known
-        return StoredModule(mod, handles)
+        return StoredModule(mod, handles, built)
 
     def encode_all(self, mod: Any) -> StoredModule:
         """Return a module of which all functions are encoded, and none is an object."""
-        encoder = FunctionEncoder(self.adapter, NullBlobStore(), together=False)
+        encoder = FunctionEncoder(self.adapter, keep_inline)
         handles: dict[str, FunctionHandle] = {}
         with gc_paused:
             for name, function in self.adapter.functions(mod).items():
                 try:
-                    encoded = encoder.encode(function)
+                    encoded = encoder.encode_alone(function)
                 except Exception as error:
                     add_note(error, function_note(name))
                     raise
@@ -142,7 +149,7 @@ class ModuleStore:
         mutability = adapter.mutability
         assert isinstance(mutability, FoundMutability)
         given = self.wrap(mod)
-        encoder = FunctionEncoder(adapter, NullBlobStore(), together=False)
+        encoder = FunctionEncoder(adapter, keep_inline)
         handles: dict[str, FunctionHandle] = {}
         with gc_paused:
             for name, handle in given.handles.items():
@@ -151,7 +158,7 @@ class ModuleStore:
                 if function is not None and mutability.is_frozen(function):
                     continue
                 try:
-                    encoded = handle.encoded or encoder.encode(handle.function)
+                    encoded = handle.encoded or encoder.encode_alone(function)
                     handles[name] = FunctionHandle(encoded=encoded)
                 except Exception:  # noqa: BLE001 -- the run has said so
                     continue
@@ -159,21 +166,6 @@ class ModuleStore:
         if all(handles[name] is one for name, one in given.handles.items()):
             return mod
         return StoredModule(given.base, handles)
-
-    def _rewrap(self, mod: StoredModule, built: Any) -> StoredModule:
-        """Return a module that was read, and may have been changed since."""
-        known = mod.handles
-        again = StoredModule(
-            built,
-            {
-                name: known[name]
-                if name in known and known[name].function is function
-                else FunctionHandle(function)
-                for name, function in self.adapter.functions(built).items()
-            },
-        )
-        again.built = built
-        return again
 
     def module(self, mod: Any) -> Any:
         """Return a module as an object; one that is not stored is returned as it is."""
@@ -221,15 +213,17 @@ class ModuleStore:
             self.check_open()  # the shared directory may be gone
             encoded = handle.encoded
             assert encoded is not None
-            # Without blobs the shared directory is not needed, nor created.
-            blobs = self.blobs if encoded.batch.blobs else _NO_BLOBS
             with gc_paused:
-                handle.function = decode(encoded, self.adapter, blobs, base)
+                handle.function = decode(encoded, self.adapter, self._source, base)
         return handle.function
+
+    def _source(self, extent: Extent) -> Source:
+        # Without large values the shared directory is not needed, nor created.
+        return self.blobs.source(extent)
 
     def encoder(self) -> FunctionEncoder:
         together = self.optimizations.batches
-        return FunctionEncoder(self.adapter, self.blobs, together=together)
+        return FunctionEncoder(self.adapter, self.blobs.put, together=together)
 
     def encode(
         self, handle: FunctionHandle, encoder: FunctionEncoder, *, keep: bool = True
@@ -257,7 +251,7 @@ class ModuleStore:
 
     @property
     def has_directory(self) -> bool:
-        """Whether the shared directory was created, and `close` has work to do."""
+        """Whether the shared directory was created."""
         return self._folder is not None
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from typing import Any, cast
 from parpass.errors import FunctionFailure, WorkerError
 from parpass.errors.core import add_note, safe_getattr
 from parpass.errors.pickling import reduce_exception, set_attributes
+from parpass.runner.follow.module_finder import FOLLOWING_FILE
 from parpass.runner.follow.pickling import Pickler
 from parpass.transform.by_value import unpickle
 
@@ -70,7 +71,7 @@ def _encode_picklable(error: BaseException) -> bytes | None:
 
 
 def _is_picklable(error: BaseException) -> bool:
-    """Return whether an exception can be pickled with all that it has but its links."""
+    """Return whether an exception can be pickled without its links."""
     try:
         encoded = _dumps(error, has_links=False)
         return type(unpickle(encoded)) is type(error)
@@ -132,8 +133,7 @@ class _Pickler(Pickler):
 
     Attributes:
         has_links: Whether causes and contexts are pickled, too.
-        use_custom: Whether the `__reduce__` of their classes is used, of those alone
-            that cannot be pickled without.
+        use_custom: Whether classes that need it are pickled by their own `__reduce__`.
     """
 
     has_links = True
@@ -172,7 +172,8 @@ def _set_state(error: Any, state: Any) -> None:
 
 def _frames(tb: TracebackType | None) -> Iterator[_Frame]:
     whole = traceback.TracebackException(Exception, Exception(), tb, lookup_lines=False)
-    frames = list(whole.stack)
+    # What a worker imports is followed, in frames that a serial run has not.
+    frames = [one for one in whole.stack if one.filename != FOLLOWING_FILE]
     if len(frames) > 2 * _MAX_FRAMES:
         frames[_MAX_FRAMES:-_MAX_FRAMES] = []
     for one in frames:

@@ -22,7 +22,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakSet
@@ -137,15 +137,9 @@ def _remove_unlocked(folder: Path) -> None:
 
 
 def _is_locked(path: Path) -> bool:
-    with _opened(path) as file:
-        return is_locked(file)
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Generator[int]:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        yield file
+        return is_locked(file)
     finally:
         os.close(file)
 
@@ -168,8 +162,10 @@ class SharedDirectory:
         if path is None:
             with forks_wait():  # `tempfile` holds a lock while it makes a name
                 self.path = _create_directory()
+        elif is_private_folder(path):  # files in it are unpickled
+            self.path = path
         else:
-            self.path = _checked_private(path)
+            raise StorageError(f"{path}: not a folder that this user alone can enter")
         self._lock = lock_directory(self.path) if path is None else None
         if self._lock is not None:
             _locked.add(self)
@@ -380,19 +376,6 @@ def _make_directory(prefix: str, place: Path | None = None) -> str:
     except UntrustedPathError as error:
         os.rmdir(path)
         raise StorageError(str(error)) from error
-    return path
-
-
-def _checked_private(path: str) -> str:
-    """Return the path if the folder can be entered by this user only.
-
-    Files in it are unpickled, so no other user may be able to write them.
-
-    Raises:
-        StorageError: Other users can enter it.
-    """
-    if not is_private_folder(path):
-        raise StorageError(f"{path}: not a folder that this user alone can enter")
     return path
 
 

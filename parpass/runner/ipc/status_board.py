@@ -51,8 +51,8 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         stage: The number of its job's stage in the run; negative while it is idle.
         function: The index of the function of its job that it works on; negative while
             it is idle.
-        step: The pass that the function has reached; at the start, how many passes of
-            the stage the worker has begun to load.
+        step: The pass that the function has reached; at the start, the number of passes
+            that the worker has begun to load.
         body: The function that a pass runs on: `function`, or a function that a pass
             reads and that is made on demand.
         body_step: The pass that runs on `body`.

@@ -118,7 +118,6 @@ class RemoteStage:
             adapter,
             shell,
             self.names,
-            self.budgets,
             call_limits(),
             self.outcomes.unstable_names(),
             self.observers.traces_calls,

@@ -166,8 +166,7 @@ class StageWriter:
         """Set the functions to be sent in each job, of which there mostly is one."""
         self._attached = dict(encoded)
         for function, (batch, at) in encoded:
-            length, size = len(batch.payload), len(batch.payload) // len(batch.ends)
-            self.slots[function] = IndexEntry(0, length, at, size)
+            self.slots[function] = IndexEntry(0, batch.length, at, batch.count)
 
     def _create_files(self) -> FileWriter:
         """Write the spec, and create the function file and the index."""
@@ -245,7 +244,7 @@ class StageWriter:
         found: dict[int, EncodedFunction] = {}
         for at in functions:
             function = self._held[self._names[at]].function
-            if function is not None and self.slots[at].shares_batch:
+            if function is not None and self.slots[at].functions > 1:
                 found[at] = self._encoder.encode_alone(function)
         return found
 

@@ -1,7 +1,7 @@
-"""Recording of what a process does when, in a traced stage: compact, and cheap to add.
+"""The timeline of a process in a traced stage: compact, and cheap to record.
 
-Each entry is four numbers in one array: start, end, what, and the function by index. So
-a pass on a function takes 32 bytes, in a message as in memory.
+Each entry is four numbers in one array: start, end, kind of work, and the function by
+index. So a pass on a function takes 32 bytes, in a message as in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ENCODING = -3
 
 NO_FUNCTION = -1
 
-# Start and end by `time.perf_counter()`, what, function.
+# Start and end by `time.perf_counter()`, kind of work, function.
 Call = tuple[float, float, int, int]
 
 
@@ -33,14 +33,8 @@ class CallRecorder:
         self._entries = array("d")
 
     def add(self, began: float, what: int, function: int = NO_FUNCTION) -> None:
-        """Record what ends now: a pass by its index, or one of the constants."""
+        """Record work that ends now: a pass by its index, or one of the constants."""
         self._entries.extend((began, time.perf_counter(), what, function))
-
-    def add_step(self, function: int, seconds: Sequence[float]) -> None:
-        """Record a pass that has just run on a function; the last of these times."""
-        now = time.perf_counter()
-        step = len(seconds) - 1
-        self._entries.extend((now - seconds[step], now, step, function))
 
     def add_steps(self, function: int, seconds: Sequence[float], first: int) -> None:
         """Record the passes from `first` on, which have just run on a function."""

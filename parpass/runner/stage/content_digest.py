@@ -1,4 +1,4 @@
-"""A digest of what a pass made of a function, by which two runs of it are compared."""
+"""Digests of the functions that passes return, by which two runs are compared."""
 
 from __future__ import annotations
 

@@ -46,7 +46,6 @@ from parpass.runner.stage.module_view import FunctionView
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
-    Budget,
     Enforcer,
     budgets_of,
     report_skipped,
@@ -94,7 +93,6 @@ class StageInterpreter:
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
         enforcer: Returns the block around each body that has a budget.
-        budgets: The budgets of the steps; by default those of passes and context.
         unstable: The names of functions that are not assumed to keep their signatures.
 
     Attributes:
@@ -113,7 +111,6 @@ class StageInterpreter:
         slot: StatusSlot | None = None,
         enforcer: Enforcer | None = None,
         *,
-        budgets: Sequence[Budget] | None = None,
         unstable: Collection[str] = (),
         recording: Recording = Recording.NOTHING,
     ) -> None:
@@ -123,9 +120,7 @@ class StageInterpreter:
         self._load = load
         self._slot = slot
         self._enforcer = enforcer
-        self._budgets = (
-            budgets_of(steps, context.config) if budgets is None else budgets
-        )
+        self._budgets = budgets_of(steps, context.config)
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).stable_signatures
         self._unstable = frozenset(unstable if kept else names)
@@ -264,7 +259,7 @@ class StageInterpreter:
             _imported.update(name for name in new if is_of_program(name))
 
     def _result(self, at: int, function: Any) -> Read:
-        """Return what is recorded of the function that a step made."""
+        """Return the record of the function that a step made."""
         if self._digests is None:
             self._digests = ContentDigests(self.adapter, self._module)
         return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
@@ -304,9 +299,9 @@ class StageInterpreter:
         return self._index
 
     def note(self, kind: ReadKind, name: str = "") -> bool:
-        """Note that a pass read something; return whether such reads are recorded.
+        """Note a read of a pass; return whether reads are recorded.
 
-        A look for the name of the function that it runs on is none: InferType looks.
+        To look up the name of the function that it runs on is no read: InferType does.
         """
         is_own = kind is ReadKind.NAME and name == self._running_on
         is_own = is_own and not self._analyses.is_of_module  # others get that, too
@@ -444,7 +439,7 @@ class StageInterpreter:
                 del self._versions[key]
 
     def _is_wanted(self, at: int, name: str, function: Any) -> bool:
-        """Return whether a function may be read after a step has consumed it.
+        """Return whether another pass may read a function that a step consumes.
 
         In a worker only the interpreter refers to it. A pass that reads the function
         that it runs on gets a new object, decoded again.

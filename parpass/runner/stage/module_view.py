@@ -24,25 +24,17 @@ _MAX_DEPENDENCIES = 64  # that are listed; if there are more, it is `ANY_FUNCTIO
 class VersionProvider(Protocol):
     """The part of `StageInterpreter` that makes versions of functions."""
 
-    def names(self) -> Mapping[str, int]:
-        """Return the names of all functions, in module order, with their indices."""
-        ...
+    def names(self) -> Mapping[str, int]: ...
 
-    def version(self, name: str, at: int) -> Any:
-        """Return a function at the start of step `at`."""
-        ...
+    def version(self, name: str, at: int) -> Any: ...
 
-    def signature(self, name: str, at: int) -> Any | None:
-        """Return the signature of a function at the start of a step, if it has one."""
-        ...
+    def signature(self, name: str, at: int) -> Any | None: ...
 
-    def note(self, kind: ReadKind, name: str = "") -> bool:
-        """Note that a pass read something; return whether such reads are recorded."""
-        ...
+    def note(self, kind: ReadKind, name: str = "") -> bool: ...
 
 
 class Reads:
-    """The record of what a pass has read of the functions of a module.
+    """The reads of a pass from the functions of a module.
 
     Attributes:
         names: The functions that were read.
@@ -50,7 +42,7 @@ class Reads:
         was_scanned: Whether all names were iterated, or many functions read. Then an
             analysis that the pass caches with the module is expensive, and valid for
             other functions.
-        dependencies: The dependencies of that analysis, and what it read; see
+        dependencies: The dependencies and reads of that analysis; see
             `FunctionOutcome`.
     """
 
@@ -110,17 +102,16 @@ class FunctionView(RefusesWrites):
         return self._provider.signature(name, self._at)
 
     def note_name(self, name: str) -> None:
-        """Note that the pass reads what a reference to a function shows of it."""
+        """Note that the pass reads a reference to a function."""
         self._note(ReadKind.NAME, name)
 
     def note_names(self) -> None:
-        """Note that the pass reads the names of all functions, in order."""
         self._note(ReadKind.NAMES)
 
     def note_shell(self) -> None:
-        """Note that the pass reads what a module has besides, and passes seldom read.
+        """Note a read of the rest of the module, such as texts of sources.
 
-        A module calls it, for texts of sources, say.
+        A module calls it.
         """
         self._note(ReadKind.SHELL)
 

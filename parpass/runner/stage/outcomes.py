@@ -55,8 +55,8 @@ class StageOutcomes:
         unstable: The functions that are not assumed to keep their signatures.
         quarantined: The calls, by function and step, that killed a worker or hung.
         cutoff: The end of the stage, as far as it is known.
-        done: How many functions have an outcome.
-        reads: What passes on a function read of the rest of the module, by index.
+        done: The number of functions that have an outcome.
+        reads: The reads of the rest of the module by passes, by index of the function.
         recalled: The functions whose outcomes are of an earlier run, from a cache.
     """
 
@@ -96,7 +96,7 @@ class StageOutcomes:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no outcome, and no quarantined call."""
+        """Whether there is neither an outcome nor a quarantined call."""
         return not (self.quarantined or any(self.handles))
 
     def put(
@@ -173,7 +173,7 @@ class StageOutcomes:
 
     @property
     def needs_worker_recheck(self) -> bool:
-        """Whether calls that killed a worker, or hung, have to be made again in one."""
+        """Whether some quarantined calls have to be made again, in a worker."""
         return bool(self._unconfirmed)
 
     def mark_rechecked(self) -> None:

@@ -1,4 +1,4 @@
-"""Programs that are frozen: how one is known, and how it starts its own workers.
+"""Frozen programs, which start themselves again as workers.
 
 PyInstaller, cx_Freeze and Nuitka make one program of a script, its modules and Python.
 There `sys.executable` is no interpreter. Started with an interpreter's options, such a

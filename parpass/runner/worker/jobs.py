@@ -19,7 +19,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator
 
 import msgspec
 
@@ -49,41 +49,28 @@ _job_lock = threading.Lock()  # held while a job runs
 _is_own_process = False  # False in a thread that acts as a worker
 
 
-def watch_parent(
-    parent: int,
-    folders: Callable[[], Iterable[SharedDirectory]],
-    meanwhile: Callable[[], None],
-) -> None:
-    """Start a thread that ends this process soon after its parent has ended.
+def _end_with_parent(parent: int) -> None:
+    """End this process soon after its parent has ended; runs in a thread.
 
     Before, it removes the directories of runs, also those that no worker has had a job
     of, and kills workers that did not end: a coordinator that was killed has done
     neither.
-
-    Args:
-        parent: The process ID of the coordinator.
-        folders: Returns the directories of the runs of this process.
-        meanwhile: Called in the thread at each check, every 0.4 s.
     """
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_POLL_SECONDS)
-            meanwhile()
-        left = list(folders())
-        others = [other for folder in left for other in _live_workers(folder)]
-        for folder in left:
-            folder.remove()
-        with contextlib.suppress(OSError):
-            remove_all_stale()
-        time.sleep(_GRACE_SECONDS)
-        for process, file in others:
-            if is_locked(file):
-                with contextlib.suppress(OSError):
-                    os.kill(process, signal.SIGKILL)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parpass-end-with-parent", daemon=True).start()
+    while os.getppid() == parent:
+        time.sleep(_POLL_SECONDS)
+        _release_ended()
+    left = [run.folder for run in list(_runs.values())]
+    others = [other for folder in left for other in _live_workers(folder)]
+    for folder in left:
+        folder.remove()
+    with contextlib.suppress(OSError):
+        remove_all_stale()
+    time.sleep(_GRACE_SECONDS)
+    for process, file in others:
+        if is_locked(file):
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+    os._exit(1)
 
 
 def _live_workers(folder: SharedDirectory) -> list[tuple[int, int]]:
@@ -108,11 +95,9 @@ def begin_worker(coordinator: int) -> None:
     global _is_own_process
     _is_own_process = True
     gc.freeze()  # modules are never garbage; traversing them takes a pass
-    watch_parent(
-        coordinator,
-        lambda: [run.folder for run in list(_runs.values())],
-        _release_ended,
-    )
+    name = "parpass-end-with-parent"
+    args = (coordinator,)
+    threading.Thread(target=_end_with_parent, args=args, name=name, daemon=True).start()
 
 
 def run_job(packed_job: bytes) -> bytes:
@@ -131,8 +116,11 @@ def load_payload(message: bytes) -> bytes:
     The message has a limit of seconds, after which the worker exits, and a payload. An
     error of loading is raised by the stage, not here.
     """
-    with _running_job():
-        return contextvars.copy_context().run(_load_payload, message)
+    seconds, payload = msgspec.msgpack.decode(message)
+    follows, context = _is_own_process, contextvars.copy_context()
+    with _running_job(), exit_after(seconds if follows else math.inf):
+        context.run(StagePayload, payload, follows=follows).close()
+    return b""
 
 
 @contextlib.contextmanager
@@ -170,13 +158,6 @@ def _run_in(folder: str) -> _WorkerRun:
         _close_ended_runs()
         _runs[folder] = _WorkerRun(folder)
     return _runs[folder]
-
-
-def _load_payload(message: bytes) -> bytes:
-    seconds, payload = msgspec.msgpack.decode(message)
-    with exit_after(seconds if _is_own_process else math.inf):
-        StagePayload(payload, follows=_is_own_process).close()
-    return b""
 
 
 def _close_ended_runs() -> None:

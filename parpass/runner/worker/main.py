@@ -81,7 +81,7 @@ def serve(parent: int | None, connection: Connection) -> None:
 
 
 def _wait_for_parent_watch(parent: int) -> None:
-    """Wait until `watch_parent` ends this process, if the parent has ended."""
+    """Wait until this process is ended, if its parent has."""
     until = time.monotonic() + _PARENT_EXIT_SECONDS
     while os.getppid() != parent or time.monotonic() < until:
         time.sleep(0.01)
@@ -97,14 +97,10 @@ def _run_call(message: bytes) -> bytes:
         run, job = pickle.loads(message)
         return _DONE + run(job)
     except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
-        return _FAILED + _encode_error(error)
+        # Imported late: loading what it imports may kill the worker.
+        from parpass.runner.ipc.pickled_errors import encode_error
 
-
-def _encode_error(error: BaseException) -> bytes:
-    # Imported late: loading what it imports may kill the worker.
-    from parpass.runner.ipc.pickled_errors import encode_error
-
-    return encode_error(error)
+        return _FAILED + encode_error(error)
 
 
 def decode_result(answer: bytes) -> bytes | BaseException:

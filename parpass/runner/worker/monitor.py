@@ -33,9 +33,10 @@ class JobTimer:
     def __init__(self, *, is_own_process: bool, is_short: bool = False) -> None:
         self._cpu_clock = time.process_time if is_own_process else time.thread_time
         self._is_short = is_short
+        self._waiting = _voluntary_switches if is_short else _run_queue_seconds
         self._began = time.perf_counter()
         self._cpu_before = self._cpu_clock()
-        self._before = _voluntary_switches() if is_short else _run_queue_seconds()
+        self._before = self._waiting()
 
     def times(self, copying: float = 0.0) -> JobTimes:
         """Return the times until now; of copies, the given one.
@@ -46,10 +47,7 @@ class JobTimer:
         """
         seconds = time.perf_counter() - self._began
         processor = self._cpu_clock() - self._cpu_before
-        before, now = (
-            self._before,
-            _voluntary_switches() if self._is_short else _run_queue_seconds(),
-        )
+        before, now = self._before, self._waiting()
         queued = seconds - processor
         if before is not None and now is not None:
             if not self._is_short:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import pickle
 import platform
@@ -22,9 +21,10 @@ from parpass.runner.ipc.batch import (
     EncodedFunction,
     EncodedFunctions,
     FunctionEncoder,
+    decode,
 )
 from parpass.runner.ipc.blobs import WorkerBlobStore
-from parpass.runner.ipc.function_file import FunctionFile, FunctionIndex, IndexEntry
+from parpass.runner.ipc.function_file import BatchFile, FunctionIndex, IndexEntry
 from parpass.runner.ipc.messages import (
     Findings,
     FunctionOutcome,
@@ -48,7 +48,7 @@ from parpass.runner.stage.call_recorder import (
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.runner.worker.monitor import JobTimer, PassStateMonitor
 from parpass.transform.adapter import copying_seconds
-from parpass.transform.budget import in_worker
+from parpass.transform.budget import in_worker, setting_limits
 from parpass.transform.checked_adapter import overrides, take_violations
 from parpass.transform.config import optimizations_in
 
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from parpass.transform.capture.pass_memory import PassMemory
 
 _BATCH_BYTES = 131_072  # of small functions that go through a step together
-
-_Entries = Sequence[tuple[int, IndexEntry | EncodedFunction]]
 
 
 class StageRunner:
@@ -97,39 +95,35 @@ class StageRunner:
             other_machine=self._on_other_machine,
             on_step=slot.load,
         )
-        self._spec: StageSpec = self._payload.spec
-        self._context = self._spec.snapshot.context()
+        spec: StageSpec = self._payload.spec
+        self._spec, self._adapter = spec, spec.adapter
+        self._context = spec.snapshot.context()
         self._optimizations = optimizations_in(self._context.config)
         values.min_bytes = self._optimizations.large_value_bytes
         try:
-            self._module = self._spec.adapter.decode_shell(self._spec.shell)
-            self._environment = self._spec.adapter.worker_environment(self._module)
+            self._module = self._adapter.decode_shell(spec.shell)
+            self._environment = self._adapter.worker_environment(self._module)
         except Exception as error:
             raise UnloadableError.of("the module", error) from error
-        self._given: dict[str, IndexEntry | EncodedFunction] = {}  # of jobs run here
+        self._attached: dict[int, EncodedFunction] = {}  # to jobs so far, by index
         self._loaded: dict[str, Any] = {}
-        self._work = StageInterpreter(
-            self._spec.steps,
-            self._context,
-            self._spec.adapter,
-            self._module,
-            self._spec.names,
-            self._load,
-            slot,
-            in_worker if is_own_process else None,
-            budgets=self._spec.budgets,
-            unstable=self._spec.unstable,
-            recording=self._spec.recording,
-        )
-        self._file = FunctionFile(
-            functools.partial(folder.open_reader, function_file_name(number)),
-            self._spec.adapter,
-            values,
-            self._module,
-        )
+        with setting_limits(spec.limits):
+            self._work = StageInterpreter(
+                spec.steps,
+                self._context,
+                self._adapter,
+                self._module,
+                spec.names,
+                self._load,
+                slot,
+                in_worker if is_own_process else None,
+                unstable=spec.unstable,
+                recording=spec.recording,
+            )
+        self._file = BatchFile(folder, function_file_name(number))
         self._unloadable: UnloadableError | None = None
         self._recorder: CallRecorder | None = None  # of the job that runs
-        self._discards = overrides(self._spec.adapter, "discard")
+        self._discards = overrides(self._adapter, "discard")
 
     def close(self) -> None:
         self._work.close()
@@ -151,18 +145,21 @@ class StageRunner:
         timer = JobTimer(
             is_own_process=self._is_own_process, is_short=job.spec is not None
         )
-        copied = copying_seconds(self._spec.adapter)
+        copied = copying_seconds(self._adapter)
         recorder = self._recorder = self._begin_recording()
         self._payload.activate()
         state = PassStateMonitor(self._spec.steps)
         outcomes: dict[int, FunctionOutcome] = {}
         changed: dict[int, EncodedFunction] = {}
         together = self._optimizations.batches
-        encoder = FunctionEncoder(self._spec.adapter, self._values, together=together)
-        self._accept(job)
+        encoder = FunctionEncoder(self._adapter, self._values.put, together=together)
+        self._attached.update(job.attached)
+        verdicts: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
+        self._work.quarantined = verdicts
+        self._work.cutoff = min(self._work.cutoff, job.cutoff)
         in_force = self._spec.snapshot.activated(self._context, self._spec.limits)
         with in_force, self._measuring_memory() as memory:
-            for batch in _batches(self._entries(job)):
+            for batch in self._batches(job.functions):
                 cursors = self._begin_all(batch)
                 # On the first function passes may set attributes lazily. If there are
                 # others to compare with, the state is sampled after it, too.
@@ -179,12 +176,12 @@ class StageRunner:
                     if cursor is first:
                         state.sample()
                 changed |= self._encode_changed(batch, cursors, encoder)
-                for (index, _), cursor in zip(batch, cursors, strict=True):
+                for index, cursor in zip(batch, cursors, strict=True):
                     outcomes[index] = cursor.outcome
         encoder.close()
-        wrong = take_violations(self._spec.adapter)
+        wrong = take_violations(self._adapter)
         timeline = None if recorder is None else self._timeline(recorder)
-        times = timer.times(copying_seconds(self._spec.adapter) - copied)
+        times = timer.times(copying_seconds(self._adapter) - copied)
         return JobResult(
             outcomes,
             times,
@@ -211,8 +208,8 @@ class StageRunner:
         return recorder
 
     def _record_step(self, cursor: FunctionCursor, recorder: CallRecorder) -> None:
-        index = self._work.names()[cursor.name]
-        recorder.add_step(index, cursor.outcome.seconds)
+        index, seconds = self._work.names()[cursor.name], cursor.outcome.seconds
+        recorder.add_steps(index, seconds, len(seconds) - 1)
 
     def _timeline(self, recorder: CallRecorder) -> JobTimeline:
         return JobTimeline(
@@ -224,38 +221,58 @@ class StageRunner:
             recorder.encoded(),
         )
 
-    def _accept(self, job: Job) -> None:
-        """Note what a job says of the stage: functions, quarantined calls, the end."""
-        names = self._spec.names
-        self._given.update({names[at]: one for at, one in job.attached.items()})
-        quarantined: Verdicts = pickle.loads(job.quarantined) if job.quarantined else {}
-        self._work.quarantined = quarantined
-        self._work.cutoff = min(self._work.cutoff, job.cutoff)
-
     @cached_property
     def _index(self) -> FunctionIndex:
         return FunctionIndex.open(self._folder, index_file_name(self.number))
 
-    def _entries(self, job: Job) -> _Entries:
-        return [(at, job.attached.get(at) or self._index[at]) for at in job.functions]
+    def _encoded(self, index: int) -> EncodedFunction | IndexEntry:
+        """Return an encoded function, or its entry in the index, once it is written."""
+        attached = self._attached.get(index)
+        if attached is not None:
+            return attached
+        if not self._index.is_written(index):
+            outer = self._slot.wait()
+            self._index.wait_for(index)
+            self._slot.leave(outer)
+        return self._index[index]
 
-    def _begin_all(self, batch: _Entries) -> list[FunctionCursor]:
+    def _size(self, index: int) -> int:
+        attached = self._attached.get(index)
+        return self._index.size(index) if attached is None else attached.size
+
+    def _batches(self, functions: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Yield the functions in batches: small ones together, large ones alone.
+
+        Batches keep the caches warm: unpickling is twice as fast directly after
+        unpickling as after a pass, and a pass is faster by a twentieth directly after
+        itself.
+        """
+        begin, size = 0, 0
+        for at, index in enumerate(functions):
+            own = self._size(index)
+            size += own
+            if size > _BATCH_BYTES and at > begin:
+                yield functions[begin:at]
+                begin, size = at, own
+        yield functions[begin:]
+
+    def _begin_all(self, batch: Sequence[int]) -> list[FunctionCursor]:
         began = time.perf_counter()
-        cursors = [self._begin(index, given) for index, given in batch]
+        cursors = list(map(self._begin, batch))
         if self._recorder is not None:
             self._recorder.add(began, DECODING)
         return cursors
 
     def _encode_changed(
         self,
-        batch: _Entries,
+        batch: Sequence[int],
         cursors: Sequence[FunctionCursor],
         encoder: FunctionEncoder,
     ) -> dict[int, EncodedFunction]:
         """Return the functions that passes changed, by index; outcomes lose theirs."""
         began = time.perf_counter()
         changed: dict[int, EncodedFunction] = {}
-        for (index, _), cursor in zip(batch, cursors, strict=True):
+        for index, cursor in zip(batch, cursors, strict=True):
             encoded = self._encode_if_changed(index, cursor, encoder)
             if encoded is not None:
                 changed[index] = encoded
@@ -264,10 +281,9 @@ class StageRunner:
             self._recorder.add(began, ENCODING)
         return changed
 
-    def _begin(self, index: int, given: IndexEntry | EncodedFunction) -> FunctionCursor:
+    def _begin(self, index: int) -> FunctionCursor:
         """Decode a function, if a step is run on it; return its cursor."""
         name = self._spec.names[index]
-        self._given[name] = given
         if self._work.steps_on(name):
             self._slot.write(index, 0, Phase.UNPICKLE)
             known = self._work.read_original(name)
@@ -307,47 +323,35 @@ class StageRunner:
     def _discard(self, name: str, *functions: Any) -> None:
         for one in {id(one): one for one in functions if one is not None}.values():
             if not self._work.is_cached(name, one):
-                self._spec.adapter.discard(one)
+                self._adapter.discard(one)
 
     def _load(self, name: str) -> Any:
         if name in self._loaded:
             # A pass that consumes its argument owns it: it is given to no other.
-            boxes = self._spec.adapter.consumes_functions
+            boxes = self._adapter.consumes_functions
             return self._loaded.pop(name) if boxes else self._loaded[name]
-        given = self._given[name] if name in self._given else self._awaited_entry(name)
+        found = self._encoded(self._work.names()[name])
         try:
-            return self._file.function(given)
+            encoded = self._file.read(found) if isinstance(found, IndexEntry) else found
+            return decode(encoded, self._adapter, self._values.source, self._module)
         except StorageError:
             raise
         except BatchDecodeError as failed:  # an earlier function of the same batch
-            assert isinstance(given, IndexEntry)
-            index = self._index.function_at(given.offset, failed.at)
-            name, error = self._spec.names[index], failed.error
+            name, error = self._member(found, failed.at) or name, failed.error
         except Exception as raised:  # noqa: BLE001 -- raised again
             error = raised
         self._unloadable = UnloadableError.of(f"function '{name}'", error)
         raise self._unloadable from error
 
-    def _awaited_entry(self, name: str) -> IndexEntry:
-        index = self._work.names()[name]
-        if self._index.is_written(index):
-            return self._index[index]
-        outer = self._slot.wait()
-        entry = self._index.wait_for(index)
-        self._slot.leave(outer)
-        return entry
+    def _member(self, one: EncodedFunction | IndexEntry, at: int) -> str | None:
+        """Return the name of the function at an index of the batch of a function.
 
-
-def _batches(functions: _Entries) -> Iterator[_Entries]:
-    """Yield the functions in batches: small ones together, large ones alone.
-
-    Batches keep the caches warm: unpickling is twice as fast directly after unpickling
-    as after a pass, and a pass is faster by a twentieth directly after itself.
-    """
-    begin, size = 0, 0
-    for at, (_, given) in enumerate(functions):
-        size += given.size
-        if size > _BATCH_BYTES and at > begin:
-            yield functions[begin:at]
-            begin, size = at, given.size
-    yield functions[begin:]
+        None if it is not known, as of a batch that was sent for one function of it.
+        """
+        if isinstance(one, IndexEntry):
+            return self._spec.names[self._index.function_at(one.offset, at)]
+        wanted = EncodedFunction(one.batch, at)
+        names = self._spec.names
+        return next(
+            (names[i] for i, it in self._attached.items() if it == wanted), None
+        )

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from parpass.runner import Runner
-from parpass.runner.follow.logging_state import LoggingState, encode_logging_state
+from parpass.runner.follow.logging_state import LoggingState
+from parpass.runner.follow.pickling import KeptEncoding
 from parpass.transform import FunctionPass, PassContext, PassInfo
 from parpass.transform.capture.intercept import tagging_log_records
 from tests.conftest import RunnerOf
@@ -65,13 +66,19 @@ def test_a_filter_of_a_class_that_is_found_late_follows(runner: Runner, late: An
         assert seen_in_workers(runner, read) == ["Late"]
 
 
+def encode(states: KeptEncoding) -> bytes:
+    state = LoggingState.take()
+    return states.encode(state, is_plain=state.is_plain)
+
+
 def test_what_has_not_changed_is_not_packed_again(monkeypatch: pytest.MonkeyPatch):
     # Methods may change while they stay equal, and Bokeh, for one, adds one.
     for name in LoggingState.take().added_methods:
         monkeypatch.delattr(logging.Logger, name)
     with warnings.catch_warnings():
         warnings.resetwarnings()
-        assert encode_logging_state() is encode_logging_state()
+        states = KeptEncoding()
+        assert encode(states) is encode(states)
 
 
 class OwnWarning(UserWarning):
@@ -79,15 +86,17 @@ class OwnWarning(UserWarning):
 
 
 def test_levels_and_filters_are_packed(monkeypatch: pytest.MonkeyPatch):
+    states = KeptEncoding()
+
     def packed() -> LoggingState:
-        return pickle.loads(encode_logging_state())
+        return pickle.loads(encode(states))
 
     monkeypatch.setattr(logging.getLogger("tests.packed_once"), "level", 17)
     assert packed().levels["tests.packed_once"] == 17
     with warnings.catch_warnings():
         warnings.simplefilter("error", OwnWarning)
         assert packed().filters[0][2] is OwnWarning
-        assert encode_logging_state() is not encode_logging_state()
+        assert encode(states) is not encode(states)
 
 
 class Loud(FunctionPass):

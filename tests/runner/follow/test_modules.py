@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
+import operator
 import os
 import pickle
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,10 +54,11 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
     def write(name: str, text: str = TEXT, **given: Any) -> Path:
         path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text.format(**{"step": 1, "seen": "STEP", **given}))
         # Each is written at another time, by the clock of the file system.
         os.utime(path, (len(written), len(written)))
-        written.append(name)
+        written.append(name.removesuffix("/__init__").replace("/", "."))
         importlib.invalidate_caches()
         return path
 
@@ -398,3 +402,95 @@ def test_only_modules_of_the_program_are_looked_at(write: Write):
     assert {"looked_seven", __name__} <= code.sources.keys()
     for names in (code.sources, code.values):
         assert not {one.partition(".")[0] for one in names} & {"parpass", "pytest"}
+
+
+@pytest.fixture
+def import_package(write: Write) -> Callable[..., Any]:
+    """Give a function that imports a package with a submodule, which it does not."""
+
+    def import_package(name: str, text: str = "") -> Any:
+        write(f"{name}/__init__", text)
+        write(f"{name}/inner", "VALUE = {step}", step=7)
+        return importlib.import_module(name)
+
+    return import_package
+
+
+def test_a_package_has_a_submodule_from_when_any_module_has_imported_it(
+    runner: Runner, write: Write, import_package: Callable[..., Any]
+):
+    import_package("package_one")
+    seen = "package_one.inner.VALUE if hasattr(package_one, 'inner') else None"
+    write("naming_one", "import package_one\n" + TEXT, seen=seen)
+    module: Any = importlib.import_module("naming_one")
+    assert seen_in_workers(runner, module.Mine()) is None
+    importlib.import_module("package_one.inner")
+    assert seen_in_workers(runner, module.Mine()) == 7
+
+
+@pytest.mark.parametrize(
+    "text", ["", "def __getattr__(name): raise AttributeError(name)"]
+)
+def test_so_has_one_that_a_pass_keeps_and_one_with_attributes_of_its_own(
+    text: str, runner: Runner, import_package: Callable[..., Any]
+):
+    package = import_package(f"package_two_{len(text)}", text)
+    importlib.import_module(f"{package.__name__}.inner")
+    inner, no_such = map(operator.attrgetter, ("inner.VALUE", "no_such"))
+    assert seen_in_workers(runner, functools.partial(inner, package)) == 7
+    assert "no_such" in seen_in_workers(runner, functools.partial(no_such, package))
+
+
+LAZY = """
+def __getattr__(name):
+    if name != "inner":
+        raise AttributeError(name)
+    import importlib
+    found = importlib.import_module("package_three.inner").VALUE
+    globals()["inner"] = found
+    return found
+"""
+
+
+def test_what_a_package_makes_of_the_name_of_a_submodule_is_that_in_workers(
+    runner: Runner, write: Write, import_package: Callable[..., Any]
+):
+    import_package("package_three", LAZY)
+    write("naming_three", "import package_three\n" + TEXT, seen="package_three.inner")
+    module: Any = importlib.import_module("naming_three")
+    assert module.package_three.inner == 7  # and the submodule is loaded
+    assert seen_in_workers(runner, module.Mine()) == 7
+
+
+def test_a_submodule_that_workers_cannot_import_keeps_the_run_here(
+    runner: Runner, write: Write, import_package: Callable[..., Any]
+):
+    import_package("package_four")
+    seen = "getattr(package_four, 'inner', None) and package_four.inner.VALUE"
+    write("naming_four", "import package_four\n" + TEXT, seen=seen)
+    module: Any = importlib.import_module("naming_four")
+    importlib.import_module("package_four.inner")
+    MODULE_TRACKER.state_for()  # sees it
+    write("package_four/inner", "VALUE = {step}", step=4444)
+    told = "'package_four.inner' has changed since it was loaded; reload it"
+    with pytest.warns(SlowerRunWarning, match=told):
+        mod = run_pooled(runner, module.Mine(), program(1, 2))
+    assert values_of(mod) == {"f0": (1, 7), "f1": (2, 7)}
+
+
+def test_an_error_of_a_name_that_a_package_lacks_is_printed_as_here(
+    runner: Runner, write: Write, import_package: Callable[..., Any]
+):
+    import_package("package_five")
+    write("naming_five", "import package_five\n" + TEXT, seen="package_five.no_such")
+    module: Any = importlib.import_module("naming_five")
+
+    def printed(run: Callable[..., Any], *args: Any) -> str:
+        with pytest.raises(AttributeError) as caught:
+            run(*args)
+        text = "".join(traceback.format_exception(caught.value))
+        return text[text.index("in transform_function") :]
+
+    mod = program(1, 2)
+    parallel = printed(run_pooled, runner, module.Mine(), mod)
+    assert parallel == printed(module.Mine(), mod)

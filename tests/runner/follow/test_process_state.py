@@ -17,7 +17,8 @@ import pytest
 
 from parpass.runner import Runner
 from parpass.runner.follow.environment import WORKER_VARIABLES
-from parpass.runner.follow.process_state import ProcessState, encode_process_state
+from parpass.runner.follow.pickling import KeptEncoding
+from parpass.runner.follow.process_state import ProcessState
 from tests.support.toy.probing import seen_in_workers
 
 
@@ -158,7 +159,9 @@ def test_modules_are_found_where_the_coordinator_finds_them(
 
 
 def test_what_has_not_changed_is_not_packed_again():
-    assert encode_process_state() is encode_process_state()
+    states, first, again = KeptEncoding(), ProcessState.take(), ProcessState.take()
+    assert first.is_plain
+    assert states.encode(first) is states.encode(again)
 
 
 def test_what_has_not_changed_is_equal():

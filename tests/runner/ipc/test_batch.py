@@ -45,7 +45,7 @@ Pack = Callable[..., list[EncodedFunction]]
 @pytest.fixture
 def pack(values: CoordinatorBlobStore) -> Pack:
     def pack(functions: Sequence[Any], adapter: Any = ADAPTER) -> list[EncodedFunction]:
-        encoder = FunctionEncoder(adapter, values)
+        encoder = FunctionEncoder(adapter, values.put)
         encoded = [encoder.encode(function) for function in functions]
         encoder.close()
         sent = EncodedFunctions(dict(enumerate(encoded)))
@@ -73,7 +73,7 @@ def test_small_functions_share_a_batch(pack: Pack):
 def test_each_can_be_had_first_and_again(pack: Pack, values: CoordinatorBlobStore):
     encoded = pack(numbered(5))
     for at in (3, 1, 4, 4, 0, 1, 2):
-        assert decode(encoded[at], ADAPTER, values, None) == Fn((at,))
+        assert decode(encoded[at], ADAPTER, values.source, None) == Fn((at,))
 
 
 def test_a_full_batch_is_followed_by_another(pack: Pack):
@@ -89,8 +89,8 @@ def test_a_large_function_has_a_batch_of_its_own(
     large = Fn(tuple(range(10_000)))
     functions = [large, *numbered(2), large, *numbered(2)]
     encoded = pack(functions)
-    assert [len(one.batch.ends) for one in encoded] == [1, 2, 2, 1, 2, 2]
-    assert [decode(one, ADAPTER, values, None) for one in encoded] == functions
+    assert [one.batch.count for one in encoded] == [1, 2, 2, 1, 2, 2]
+    assert [decode(one, ADAPTER, values.source, None) for one in encoded] == functions
 
 
 def test_without_a_batch_codec_each_function_has_a_batch_of_its_own(
@@ -99,7 +99,7 @@ def test_without_a_batch_codec_each_function_has_a_batch_of_its_own(
     adapter = ToyAdapter()
     encoded = pack(numbered(3), adapter)
     assert [one.at for one in encoded] == [None] * 3
-    assert [decode(one, adapter, values, None) for one in encoded] == numbered(3)
+    assert [decode(one, adapter, values.source, None) for one in encoded] == numbered(3)
 
 
 def test_functions_of_an_adapter_without_a_codec_share_batches_and_their_classes(
@@ -110,10 +110,10 @@ def test_functions_of_an_adapter_without_a_codec_share_batches_and_their_classes
     adapter = for_run(ToyAdapter())
     small, large = kind((1,)), kind(tuple(range(10_000)))
     encoded = pack([*[small] * 100, large, small], adapter)
-    assert [len(one.batch.ends) for one in encoded] == [*[100] * 100, 1, 1]
+    assert [one.batch.count for one in encoded] == [*[100] * 100, 1, 1]
     assert encoded[0].size < 2000
     for one, function in zip(encoded, [*[small] * 100, large, small], strict=True):
-        assert decode(one, adapter, values, None) == function
+        assert decode(one, adapter, values.source, None) == function
 
 
 def test_a_function_that_is_too_deep_for_a_run_leaves_the_others_in_theirs(
@@ -125,21 +125,21 @@ def test_a_function_that_is_too_deep_for_a_run_leaves_the_others_in_theirs(
     assert [one.at for one in encoded] == [0, 1, None, 0]
     mod = IRModule()
     for one, function in zip(encoded, functions, strict=True):
-        made = decode(one, IRModuleAdapter(), values, mod)
+        made = decode(one, IRModuleAdapter(), values.source, mod)
         assert len(post_order(made)) == len(post_order(function))
 
 
 def test_a_function_that_cannot_be_packed_leaves_the_others_as_they_are(
     values: CoordinatorBlobStore,
 ):
-    encoder = FunctionEncoder(ADAPTER, values)
+    encoder = FunctionEncoder(ADAPTER, values.put)
     odd: Any = lambda: 1  # noqa: E731 -- what cannot be pickled
     first = encoder.encode(Fn((1,)))
     with pytest.raises(Exception, match="lambda"):
         encoder.encode(Fn((odd,)))
     last = encoder.encode(Fn((2,)))
     encoder.close()
-    made = [decode(one, ADAPTER, values, None) for one in (first, last)]
+    made = [decode(one, ADAPTER, values.source, None) for one in (first, last)]
     assert made == [Fn((1,)), Fn((2,))]
 
 
@@ -156,11 +156,11 @@ def test_the_error_names_the_function_that_cannot_be_decoded(
     odd: Any = Unloadable()
     encoded = pack([Fn((1,)), Fn((odd,)), Fn((3,))])
     with pytest.raises(BatchDecodeError) as caught:
-        decode(encoded[2], ADAPTER, values, None)
+        decode(encoded[2], ADAPTER, values.source, None)
     assert (caught.value.at, str(caught.value.error)[:15]) == (1, "invalid literal")
     with pytest.raises(ValueError, match="no number"):
-        decode(encoded[1], ADAPTER, values, None)
-    assert decode(encoded[0], ADAPTER, values, None) == Fn((1,))
+        decode(encoded[1], ADAPTER, values.source, None)
+    assert decode(encoded[0], ADAPTER, values.source, None) == Fn((1,))
 
 
 def constants(function: relay.Function) -> list[int]:
@@ -177,7 +177,7 @@ def test_large_values_of_a_batch_stay_out_of_band(
     assert len(batch.blobs) == 4
     assert len(batch.payload) < 4_000
     for one, function in zip(encoded, mod.functions_by_name.values(), strict=True):
-        made = decode(one, IRModuleAdapter(), values, mod)
+        made = decode(one, IRModuleAdapter(), values.source, mod)
         assert constants(made) == constants(function)
 
 
@@ -187,7 +187,7 @@ def test_what_is_known_of_functions_is_sent_in_a_batch(
     mod = relay.transform.InferType()(weighted(2))
     encoded = pack(list(mod.functions_by_name.values()), IRModuleAdapter())
     for one, function in zip(encoded, mod.functions_by_name.values(), strict=True):
-        made = decode(one, IRModuleAdapter(), values, mod)
+        made = decode(one, IRModuleAdapter(), values.source, mod)
         assert cached_inference(made) == cached_inference(function)
 
 
@@ -203,7 +203,7 @@ def test_what_was_packed_or_unpacked_is_freed_without_the_collector(
         ]
         encoded = pack(functions, IRModuleAdapter())
         mod = IRModule()
-        made = [decode(one, IRModuleAdapter(), values, mod) for one in encoded]
+        made = [decode(one, IRModuleAdapter(), values.source, mod) for one in encoded]
         alive = list(map(weakref.ref, [*functions, *made]))
         del functions, made
         assert not any(one() for one in alive)

@@ -145,7 +145,7 @@ def test_a_function_that_is_run_alone_goes_without_its_bundle(runs: ModuleStore)
     stage = pooled_stage(runs, [Add(1)], program(1, 2, 3))
     stage.writer.encode_some()
     alone = apart(stage, 1)[1]
-    assert decode(alone, RunAdapter(), runs.blobs, None) == Fn((2,))
+    assert decode(alone, RunAdapter(), runs.blobs.source, None) == Fn((2,))
 
 
 def test_others_go_with_their_bundles_until_one_is_run_alone_again(runs: ModuleStore):

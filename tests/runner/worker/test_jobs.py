@@ -17,7 +17,12 @@ from parpass.runner.follow.payload import (
     encode_payload,
 )
 from parpass.runner.follow.snapshot import Snapshot
-from parpass.runner.ipc.batch import EncodedFunctions, FunctionEncoder, decode
+from parpass.runner.ipc.batch import (
+    EncodedFunction,
+    EncodedFunctions,
+    FunctionEncoder,
+    decode,
+)
 from parpass.runner.ipc.function_file import FunctionIndex, append_batch
 from parpass.runner.ipc.messages import (
     Cutoff,
@@ -63,7 +68,7 @@ class Run:
         self.slots = FunctionIndex.create(
             self.folder, index_file_name(stage), len(mod.functions)
         )
-        encoder = FunctionEncoder(self.adapter, self.store.blobs)
+        encoder = FunctionEncoder(self.adapter, self.store.blobs.put)
         packed = [encoder.encode(function) for function in mod.functions.values()]
         encoder.close()
         batches = dict.fromkeys(one.batch for one in packed)
@@ -79,7 +84,7 @@ class Run:
         shell = self.adapter.encode_shell(mod)
         snapshot = Snapshot.take(PassContext())
         spec = StageSpec(steps, snapshot, self.adapter, shell, list(mod.functions))
-        encoder = FunctionEncoder(self.adapter, self.store.blobs)
+        encoder = FunctionEncoder(self.adapter, self.store.blobs.put)
         packed = [encoder.encode(function) for function in mod.functions.values()]
         encoder.close()
         encoded = encode_payload(steps, spec.adapter, spec)
@@ -101,9 +106,12 @@ class Run:
         job = Job(os.fsencode(self.folder.path), stage, functions, cutoff)
         return JobResult.decoded(worker.run_job(job.encoded()))
 
+    def _decoded(self, function: EncodedFunction) -> Fn:
+        return decode(function, self.adapter, self.store.blobs.source, None)
+
     def values(self, result: JobResult) -> list[Any]:
         return [
-            decode(made, self.adapter, self.store.blobs, None).values if made else None
+            None if made is None else self._decoded(made).values
             for made in map(result.functions.get, result.outcomes)
         ]
 
@@ -264,6 +272,15 @@ def test_of_a_bundle_the_function_that_cannot_be_unpickled_is_named():
     for function in (3, 1):
         with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
             run.work(1, function)
+    run.store.close()
+
+
+def test_so_is_that_of_a_job_which_has_all_of_its_stage():
+    odd: Any = Unloadable()
+    run = Run(RunAdapter())
+    mod = Program({"f0": Fn((1,)), "f1": Fn((odd,)), "f2": Fn((3,))})
+    with pytest.raises(UnloadableError, match=r"^function 'f1' .*no number"):
+        run.send_whole(1, [AddFrom("f2")], mod, 0)
     run.store.close()
 
 
