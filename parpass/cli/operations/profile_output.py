@@ -1,4 +1,4 @@
-"""The options `--profile`, `--profile-memory` and `--repeat`: numbers in a file."""
+"""The options `--profile`, `--profile-memory` and `--repeat`: figures in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProfileOutput:
         self._runs = [RunProfile() for _ in contexts]
 
     def run(self, once: Callable[[PassContext], Any]) -> Any:
-        """Run on a program as often as is wanted; return the first result."""
+        """Run on a program under each context; return the first result."""
         results: list[Any] = []
         for at, context in enumerate(self._contexts):
             measured = RunProfile()
@@ -50,7 +50,7 @@ class ProfileOutput:
         return results[0]
 
     def write(self, pipeline: str, jobs: int | None) -> None:
-        """Write the file; one that cannot be written is a warning."""
+        """Write the file; warn if it cannot be written."""
         profile = Profile(
             parpass=__version__, pipeline=pipeline, jobs=jobs, runs=self._runs
         )
@@ -67,7 +67,7 @@ def writing_profile(
     *,
     memory: bool = False,
 ) -> Generator[ProfileOutput | None]:
-    """Give what measures runs, and write what it measured, however the block ends.
+    """Measure the runs of the block, and write the file, even if the block fails.
 
     Without a path nothing is measured.
     """
