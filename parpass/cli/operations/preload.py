@@ -25,7 +25,7 @@ _COMMANDS = "opt", "mlir-opt", "codemod"
 _EXECUTORS = "--dask", "--executor"
 _CACHES = "--cache", "--cache-from", "--cache-to"
 _JOBS = *JOBS, "--workers"  # the last one is of `mlir-opt`
-_CODEMOD_MODULES = ("parpass.integrations.codemod.libcst_codemod",)
+_CODEMOD_MODULES = ("libcst.codemod",)
 _ENTRY = "parpass.cli.entry"  # each worker loads it: the program begins with it
 
 
