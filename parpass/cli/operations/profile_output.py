@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass import __version__
@@ -55,27 +54,3 @@ class ProfileOutput:
             parpass=__version__, pipeline=pipeline, jobs=jobs, runs=self._runs
         )
         write_or_warn(profile.encoded(), self._path)
-
-
-@contextlib.contextmanager
-def writing_profile(
-    path: str | None,
-    runner: Runner,
-    contexts: Sequence[PassContext],
-    pipeline: str,
-    jobs: int | None,
-    *,
-    memory: bool = False,
-) -> Generator[ProfileOutput | None]:
-    """Measure the runs of the block, and write the file, even if the block fails.
-
-    Without a path nothing is measured.
-    """
-    if path is None:
-        yield None
-        return
-    output = ProfileOutput(path, runner, contexts, memory=memory)
-    try:
-        yield output
-    finally:
-        output.write(pipeline, jobs)

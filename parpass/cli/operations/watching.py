@@ -23,7 +23,7 @@ from parpass.cli.operations.pass_globs import (
 )
 from parpass.cli.operations.pipeline import RunContexts
 from parpass.cli.operations.printed_ir import PrintAroundPasses
-from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
+from parpass.cli.operations.profile_output import ProfileOutput
 from parpass.cli.operations.remark_output import RemarkOutput
 from parpass.cli.options.watching import WatchOptions
 from parpass.cli.output.progress_display import showing_progress
@@ -112,16 +112,14 @@ class Watching:
             )
             if options.trace is not None:
                 stack.enter_context(runner.trace(options.trace))
-            self._numbers = stack.enter_context(
-                writing_profile(
+            if options.profile is not None:
+                self._numbers = ProfileOutput(
                     options.profile,
                     runner,
                     [contexts.first, *contexts.repetitions],
-                    pipeline,
-                    jobs,
                     memory=options.profile_memory,
                 )
-            )
+                stack.callback(self._numbers.write, pipeline, jobs)
             is_quiet = options.quiet or not shows_progress
             self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
             yield recording
