@@ -1,13 +1,14 @@
-"""IRs, executors and layers of caches that distributions declare as entry points.
+"""IRs, executors and cache layers that distributions declare as entry points.
 
-`parpass.irs` has an `IR` record for each IR whose adapter is loaded on demand, and
-`parpass.executors`, for each scheme of an executor's URL, a function from the URL to
-a context manager that opens the executor. `parpass.cache_layers` has the same for URLs
-of layers of a function cache. The groups are looked up when a name is asked
-for that parpass does not ship: `importlib.metadata` takes a tenth of a second to load,
-and milliseconds to look. The shipped ones are in `SHIPPED`, which `pyproject.toml`
-repeats for other tools, so that they are known in a source tree without metadata. A
-shipped name is not replaced; of several installed ones the first on `sys.path` counts.
+The groups are `parpass.irs`, with an `IR` record for each IR whose adapter is loaded on
+demand; `parpass.executors`, with a function for each scheme of an executor's URL, which
+returns a context manager that opens the executor; and `parpass.cache_layers`, with the
+same for layers of a function cache.
+
+Installed distributions are searched only for names that parpass does not ship, because
+loading `importlib.metadata` takes a tenth of a second. The shipped names are in
+`SHIPPED`; `pyproject.toml` repeats them for other tools. A shipped name cannot be
+replaced; of several installed ones, the first on `sys.path` counts.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class IR(NamedTuple):
         requirement: The requirement that installs everything it imports, such as
             `parpass[xdsl]`.
         preload: Returns the modules that workers preload for a program's text.
-        preload_characters: The minimum size of a program, in characters, for preloading
-            to pay off.
+        preload_bytes: The minimum size of a program, in bytes, for preloading to pay
+            off.
     """
 
     name: str
@@ -68,7 +69,7 @@ class IR(NamedTuple):
     suffixes: Sequence[str] = ()
     requirement: str = ""
     preload: Callable[[str], Sequence[str]] | None = None
-    preload_characters: int = 0
+    preload_bytes: int = 0
 
     def load_adapter(self) -> None:
         """Import the adapter's module.
@@ -203,7 +204,7 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 @functools.cache
 def _installed_on(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     del path
-    # Most programs name nothing that is not shipped, and do without.
+    # Most programs use shipped names only, and do not need it.
     import importlib.metadata as metadata
 
     found: dict[str, EntryPoint] = {}

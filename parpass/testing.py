@@ -94,6 +94,8 @@ def assert_allclose(
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
+_Result = tuple[Any, Exception | None]  # a module, and the error of its pass
+
 
 def check_adapter(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
     """Run all checks: methods, codec, copies, passes, and a parallel run.
@@ -365,13 +367,11 @@ def check_passes(mod: Any, pipeline: Pass | Sequence[Pass] | str) -> None:
         decoded = round_trip_all(adapter, decoded)
         direct, error = _result(one, direct)
         decoded, other = _result(one, decoded)
-        name = one.info.name
-        if _text(error) != _text(other):
-            found = f"{_text(error)} and {_text(other)}"
-            raise codec_visible_error(adapter, name, None, found) from (error or other)
+        for function, found in _differences(adapter, (direct, error), (decoded, other)):
+            fault = codec_visible_error(adapter, one.info.name, function, found)
+            raise fault from (error or other)
         if error is not None:
             raise error
-        _compare(adapter, name, direct, decoded)
 
 
 def _passes(root: Pass) -> Iterator[Sequential]:
@@ -387,7 +387,8 @@ def _passes(root: Pass) -> Iterator[Sequential]:
         yield Sequential([root], name=root.info.name)
 
 
-def _result(one: Pass, mod: Any) -> tuple[Any, Exception | None]:
+def _result(one: Pass, mod: Any) -> _Result:
+    """Run a pass; return its module and its error, one of which counts."""
     try:
         return one(mod), None
     except Exception as error:  # noqa: BLE001 -- it is compared, and raised
@@ -400,15 +401,23 @@ def _text(error: Exception | None) -> str:
     return _ADDRESS.sub("0x", f"{type(error).__name__}: {error}")
 
 
-def _compare(adapter: ModuleAdapter, name: str, one: Any, other: Any) -> None:
-    mine, others = adapter.functions(one), adapter.functions(other)
+def _differences(
+    adapter: ModuleAdapter, one: _Result, other: _Result
+) -> Iterator[tuple[str | None, str]]:
+    """Yield the differences of two results, each with its function, if it has one."""
+    texts = _text(one[1]), _text(other[1])
+    if texts[0] != texts[1]:
+        yield None, f"{texts[0]} and {texts[1]}"
+    if one[1] is not None or other[1] is not None:
+        return
+    mine, others = adapter.functions(one[0]), adapter.functions(other[0])
     if list(mine) != list(others):
-        found = f"functions {list(mine)} and {list(others)}"
-        raise codec_visible_error(adapter, name, None, found)
-    for function in mine:
-        found = difference_of(adapter, mine[function], others[function])
+        yield None, f"functions {list(mine)} and {list(others)}"
+        return
+    for name in mine:
+        found = difference_of(adapter, mine[name], others[name])
         if found is not None:
-            raise codec_visible_error(adapter, name, function, found)
+            yield name, found
 
 
 def check_parallel(
@@ -427,16 +436,15 @@ def check_parallel(
     """
     adapter, root = adapter_of(mod, "check_parallel"), as_pass(pipeline)
     with PassContext() as serial_context:
-        serial, error = _result(root, mod)
+        serial = _result(root, mod)
     parallel_context = PassContext(config={ASKING_WORKERS_SECONDS: 0.0})
     try:
         with contextlib.ExitStack() as opened:
             runner = runner or opened.enter_context(open_runner(workers=2))
-            parallel = runner.run_sync(mod, root, context=parallel_context)
-            other = None
+            parallel = runner.run_sync(mod, root, context=parallel_context), None
     except Exception as raised:  # noqa: BLE001 -- it is compared, and raised
-        parallel, other = mod, raised
-    differences = _differences(adapter, (serial, parallel), (error, other))
+        parallel = mod, raised
+    differences = [*_differences(adapter, serial, parallel)]
     counts, other_counts = serial_context.statistics, parallel_context.statistics
     if counts != other_counts:
         differences.append((None, f"{counts} and {other_counts}"))
@@ -452,20 +460,5 @@ def check_parallel(
             function=function,
             difference=found,
         )
-    if error is not None:
-        raise error
-
-
-def _differences(
-    adapter: ModuleAdapter,
-    mods: tuple[Any, Any],
-    errors: tuple[Exception | None, Exception | None],
-) -> list[tuple[str | None, str]]:
-    texts = [_text(error) for error in errors]
-    if texts[0] != texts[1]:
-        return [(None, f"{texts[0]} and {texts[1]}")]
-    mine, others = map(adapter.functions, mods)
-    if list(mine) != list(others):
-        return [(None, f"functions {list(mine)} and {list(others)}")]
-    pairs = [(name, difference_of(adapter, mine[name], others[name])) for name in mine]
-    return [(name, found) for name, found in pairs if found is not None]
+    if serial[1] is not None:
+        raise serial[1]

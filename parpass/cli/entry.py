@@ -16,9 +16,9 @@ import sys
 
 from parpass.cli.interrupts import INTERRUPTED, ignore_interrupts
 
-# The process is the command's own; what it loads, 100,000 objects, stays to its end.
+# The process is the command's own; the 100,000 objects that it loads live to its end.
 _GC_THRESHOLDS = 200_000, 5, 100
-# In which passes run in this process that may crash it; who replays a crash wants it.
+# Subcommands whose passes may crash this process; `replay` is meant to crash.
 _SUPERVISED = ("opt", "bisect", "codemod")
 _NAMES_AS_BYTES = "parpass.names_as_bytes"  # how standard error encodes
 
@@ -26,7 +26,7 @@ _NAMES_AS_BYTES = "parpass.names_as_bytes"  # how standard error encodes
 def run() -> None:
     """Run the command line; a supervisor process reports a crash in a pass.
 
-    Garbage collection at exit is avoided: it takes a tenth of a second and more.
+    There is no garbage collection at exit: it takes a tenth of a second or more.
     """
     gc.set_threshold(*_GC_THRESHOLDS)
     atexit.register(ignore_interrupts)
@@ -40,7 +40,7 @@ def run() -> None:
 
 def _run() -> None:
     try:
-        if sys.argv[1:2] == ["mlir-opt"]:  # which has no part in what click would load
+        if sys.argv[1:2] == ["mlir-opt"]:  # it needs nothing that click would load
             from parpass.cli.mlir_opt import run_mlir_opt
 
             run_mlir_opt(sys.argv[2:])
@@ -59,9 +59,9 @@ def _run() -> None:
 
 
 def _write_names_as_bytes() -> None:
-    """Write names of files as the bytes they are, where they are no text.
+    """Write file names as their bytes, also if these are no valid text.
 
-    Python reads such bytes as lone surrogates. It refuses to write these to standard
+    Python decodes such bytes as lone surrogates. It refuses to write these to standard
     output, and writes their numbers to standard error.
     """
     codecs.register_error(_NAMES_AS_BYTES, _escaped)
@@ -74,7 +74,7 @@ def _write_names_as_bytes() -> None:
 
 
 def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write one character that has no encoding: the byte that it was, or its number."""
+    """Return a character that has no encoding as its byte, or else as its number."""
     assert isinstance(error, UnicodeEncodeError)
     error.end = error.start + 1
     try:
@@ -84,9 +84,9 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _drop_unwritten() -> None:
-    """Drop what standard output does not take, after an error.
+    """Drop text that standard output does not take, after an error.
 
-    Python would try again as it ends, report that, and exit with a code of its own.
+    Python would try again as it ends, report that, and change the exit code.
     """
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
         return
@@ -100,10 +100,8 @@ def _supervised() -> contextlib.AbstractContextManager[None]:
     from parpass.cli.operations.preload import preload_from_argv
     from parpass.cli.supervisor import can_supervise, fork_supervised
 
-    telling = contextlib.nullcontext()
+    publishing = contextlib.nullcontext()
     if sys.argv[1:2] and sys.argv[1] in _SUPERVISED and can_supervise():
-        telling = fork_supervised(shows_all="--traceback" in sys.argv)
-    preload_from_argv(
-        sys.argv[1:]
-    )  # before click, and all else that this process needs
-    return telling
+        publishing = fork_supervised(shows_all="--traceback" in sys.argv)
+    preload_from_argv(sys.argv[1:])  # before this process loads click and the rest
+    return publishing

@@ -79,9 +79,9 @@ def _occupy_free_fds() -> list[int]:
 
 
 class _Group(click.Group):
-    """Imports a subcommand to run it or to show its help, and no other.
+    """A group that imports only the subcommand that runs or shows its help.
 
-    Ends with the shells' exit code for Ctrl-C, and without a word.
+    Ctrl-C ends it silently, with the exit code of shells.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -132,20 +132,17 @@ class _Group(click.Group):
             formatter.write_dl(sorted(rows.items()))
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command, with standard streams that are there.
-
-        What they do not take is an error of the environment, whatever was written.
-        """
+        """Run the command with all standard streams open; report failed writes."""
         with ensure_std_streams():
             try:
                 return super().main(*args, **kwargs)
             except OSError as error:
                 if not (kwargs.get("standalone_mode", True) and _is_of_output(error)):
                     raise
-                told = InputError(f"cannot write: {error.strerror}")
+                failure = InputError(f"cannot write: {error.strerror}")
                 with contextlib.suppress(OSError):  # of standard error, too
-                    told.show()
-                sys.exit(told.exit_code)
+                    failure.show()
+                sys.exit(failure.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
         if sys.__stderr__ is not None and not faulthandler.is_enabled():
@@ -158,7 +155,7 @@ class _Group(click.Group):
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Return whether an error was raised where text is written to standard streams."""
+    """Return whether an error was raised by writing to a standard stream."""
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename).parent.name in _WRITERS
 

@@ -1,4 +1,4 @@
-"""The end of the command when it is interrupted."""
+"""The end of an interrupted command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ INTERRUPTED = 130  # the exit code of shells for SIGINT
 
 
 def ignore_interrupts() -> None:
-    """Keep the exit code: another SIGINT, as the process ends, would take it away."""
+    """Ignore further SIGINTs, which would change the exit code as the process ends."""
     import signal  # by the command alone, as it ends
 
     with contextlib.suppress(ValueError):  # not the main thread

@@ -1,7 +1,7 @@
 """`parpass mlir-opt` without click, which would take a tenth of a second to load.
 
-A suite of tests starts the command hundreds of times on small programs, which are for
-xDSL alone: nothing else is loaded for them.
+A test suite starts the command hundreds of times on small programs. xDSL alone runs
+those, so nothing else is loaded for them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from parpass.integrations.xdsl.thresholds import LARGE_PROGRAM
 if TYPE_CHECKING:
     from parpass.integrations.xdsl.parallel_run import RunFactory
 
-_IN_THIS_PROCESS = 0, 1  # workers
-
 
 def run_mlir_opt(arguments: Sequence[str]) -> None:
     """Do what `xdsl-opt` does with these arguments, on every core.
@@ -27,7 +25,6 @@ def run_mlir_opt(arguments: Sequence[str]) -> None:
         SystemExit: The arguments are wrong, or ask for help; or xDSL is not installed.
         Exception: Whatever xDSL raises.
     """
-    # Bytes are at least as many as characters.
     sizes = (os.path.getsize(one) for one in arguments if os.path.isfile(one))
     if max(sizes, default=0) >= LARGE_PROGRAM:
         from parpass.cli.operations.preload import preload_from_argv
@@ -48,18 +45,18 @@ def run_mlir_opt(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _opening_workers(jobs: int | None, text: str) -> Generator[RunFactory | None]:
-    """Open the workers that a program is for, and give what begins runs on them."""
+    """Open workers for a program, and yield a factory of runs on them, if any."""
     from parpass.cli.operations.preload import preloaded_workers
     from parpass.integrations.xdsl.xdsl_plugin import worker_modules
     from parpass.runner.cores import usable_cores
     from parpass.runner.pool.fork_server import has_fork_server
 
-    if jobs is None and usable_cores() in _IN_THIS_PROCESS:
+    if jobs is None and usable_cores() == 1:
         yield None
         return
     with contextlib.ExitStack() as stack:
         executor = None
-        if has_fork_server():  # workers load what they need while this process does
+        if has_fork_server():  # workers load while this process does
             starting = preloaded_workers(worker_modules(text), jobs)
             executor, jobs = stack.enter_context(starting), None
         from parpass.integrations.xdsl.parallel_run import runs_on

@@ -44,7 +44,7 @@ _FROM_TERMINAL = 0  # codes above it are of signals that the whole group was sen
 
 
 def can_supervise() -> bool:
-    """Return whether this process can fork, and no other process supervises it."""
+    """Return whether this process can fork, and no debugger traces it."""
     return (
         sys.platform == "linux"
         and threading.active_count() == 1
@@ -53,19 +53,19 @@ def can_supervise() -> bool:
 
 
 def fork_supervised(*, shows_all: bool) -> AbstractContextManager[None]:
-    """Go on in a child of this process, which ends as that ends.
+    """Continue in a child of this process, which ends as the child ends.
 
     Returns:
-        What the child is to run passes in: so it is known which one it crashed in.
+        A block for the child to run passes in, so that a crash names its pass.
     """
     trail = mmap.mmap(-1, mmap.PAGESIZE)
-    heard, told = os.pipe()
-    for end in (heard, told):  # nobody is to wait here, for a reader nor for an end
+    reader, writer = os.pipe()
+    for end in (reader, writer):  # neither process may wait for the other
         os.set_blocking(end, False)
-    passed_on = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
-    passed_on |= {signal.SIGUSR1, signal.SIGUSR2}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed_on, signal.SIGCHLD})
-    # Where it is ignored, as by `trap '' CHLD` in a shell, nobody is told of an end.
+    forwarded = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+    forwarded |= {signal.SIGUSR1, signal.SIGUSR2}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*forwarded, signal.SIGCHLD})
+    # Where it is ignored, as by `trap '' CHLD` in a shell, its end is not reported.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     own = os.getpid()
     try:
@@ -74,19 +74,18 @@ def fork_supervised(*, shows_all: bool) -> AbstractContextManager[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return contextlib.nullcontext()
     if child:
-        status = _wait_for(child, {*passed_on, signal.SIGCHLD})
-        _exit_like(status, read_body(trail), _read_pipe(heard), shows_all=shows_all)
+        status = _wait_for(child, {*forwarded, signal.SIGCHLD})
+        _exit_like(status, read_body(trail), _read_pipe(reader), shows_all=shows_all)
     _kill_with_parent(own)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    faulthandler.enable(told)
+    faulthandler.enable(writer)
     return _publishing_bodies(trail)
 
 
 @contextlib.contextmanager
 def _publishing_bodies(trail: mmap.mmap) -> Generator[None]:
-    from parpass.transform.capture.bodies import (
-        observing_bodies,  # the parent loads little
-    )
+    # Loaded here, because the parent does not need it.
+    from parpass.transform.capture.bodies import observing_bodies
 
     with observing_bodies(lambda place: write_body(trail, place)):
         try:
@@ -97,7 +96,7 @@ def _publishing_bodies(trail: mmap.mmap) -> Generator[None]:
 
 
 def _kill_with_parent(parent: int) -> None:
-    """Set that this process is killed when its parent ends."""
+    """Let this process be killed when its parent ends."""
     import ctypes  # the parent loads little
 
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
@@ -116,7 +115,7 @@ def write_body(trail: mmap.mmap, place: ActiveBody | None) -> None:
 
 
 def read_body(trail: mmap.mmap) -> ActiveBody | None:
-    """Return the body that the child is in, or was when it ended."""
+    """Return the last body that the child published."""
     (length,) = _LENGTH.unpack(trail[: _LENGTH.size])
     content = trail[_LENGTH.size : _LENGTH.size + length]
     try:
@@ -127,15 +126,15 @@ def read_body(trail: mmap.mmap) -> ActiveBody | None:
     return (pass_name, function or None) if pass_name else None
 
 
-def _read_pipe(heard: int) -> str:
+def _read_pipe(reader: int) -> str:
     try:
-        return os.read(heard, _PIPE_CAPACITY).decode(errors="replace")
-    except BlockingIOError:  # nothing was told
+        return os.read(reader, _PIPE_CAPACITY).decode(errors="replace")
+    except BlockingIOError:  # nothing was written
         return ""
 
 
 def _wait_for(child: int, signals: set[signal.Signals]) -> int:
-    """Return how a child ended; pass on what this process is sent meanwhile."""
+    """Wait for a child, forward signals to it, and return its exit code."""
     interrupt_at = math.inf
     while True:
         if interrupt_at == math.inf:
@@ -158,20 +157,20 @@ def _wait_for(child: int, signals: set[signal.Signals]) -> int:
 
 
 def _exit_like(
-    code: int, place: ActiveBody | None, told: str, *, shows_all: bool
+    code: int, place: ActiveBody | None, stacks: str, *, shows_all: bool
 ) -> NoReturn:
-    """End this process as its child ended; say in which body, if it died in one."""
-    is_told = code >= 0 or -code in _CRASH_SIGNALS
+    """End this process as its child ended; report a crash with its body."""
+    is_reported = code >= 0 or -code in _CRASH_SIGNALS
     if place is None and code >= 0:
         os._exit(code)
     import click  # which loads when something is to be said
 
-    if place is not None and is_told:
+    if place is not None and is_reported:
         if shows_all:
-            click.echo(told, err=True)
-        click.echo(f"Error: {crash_message(place, code, told)}", err=True)
+            click.echo(stacks, err=True)
+        click.echo(f"Error: {crash_message(place, code, stacks)}", err=True)
         os._exit(1)
-    click.echo(told, err=True, nl=False)
+    click.echo(stacks, err=True, nl=False)
     with contextlib.suppress(OSError):  # SIGKILL does what it does
         signal.signal(-code, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
@@ -191,11 +190,11 @@ _CRASH_SIGNALS = {
 }
 
 
-def crash_message(place: ActiveBody, code: int, told: str) -> str:
+def crash_message(place: ActiveBody, code: int, stacks: str) -> str:
     """Return the message for a process that died in a body.
 
-    `code` is the exit code, or the number of a signal below 0; `told` is the output of
-    `faulthandler`.
+    `code` is the exit code, or the negated number of a signal; `stacks` is the output
+    of `faulthandler`.
     """
     from parpass.cli.output.failure import innermost_frame  # as rare as crashes
     from parpass.runner.executor import exit_cause  # likewise
@@ -203,7 +202,7 @@ def crash_message(place: ActiveBody, code: int, told: str) -> str:
     pass_name, function = place
     where = "the module" if function is None else f"function '{function}'"
     lines = [f"pass '{pass_name}' on {where} killed the process: {exit_cause(code)}"]
-    if frame := innermost_frame(told):
+    if frame := innermost_frame(stacks):
         lines.append(f"where: {frame}; --traceback shows all")
     has_no_workers = written_value(sys.argv[1:], JOBS) == "0"
     without = ", without -j0," if has_no_workers else ""

@@ -82,7 +82,7 @@ def method_note(adapter: str, method: str) -> str:
 
 
 def function_note(name: str) -> str:
-    """Return the note for an exception of an encoder, which knows no names."""
+    """Return the note for an exception of an encoder, which does not know the name."""
     return f"on function '{name}'"
 
 

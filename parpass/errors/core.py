@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _CUTOFF = 0.5  # least likeness of two names: matching characters as a share of both
-_CUTOFF_SPAN = 0.1  # names are shown besides the nearest if at most so much less like
+_CUTOFF_SPAN = 0.1  # other names are shown if they are at most so much less alike
 
 
 def nearest(
@@ -53,7 +53,7 @@ def nearest(
 ) -> list[str]:
     """Return the known name most like `name` and those nearly as near, best first.
 
-    They are three at most, at least so much alike; case is ignored.
+    They are at most three; case is ignored. `least_alike` is the least likeness.
     """
     by_folded = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=least_alike)
@@ -75,7 +75,10 @@ def quoted(names: Iterable[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message that names the nearest known names."""
-    near = nearest(name, known)
+    return _suggestion(nearest(name, known))
+
+
+def _suggestion(near: Sequence[str]) -> str:
     return f"; did you mean {quoted(near)}?" if near else ""
 
 
@@ -255,16 +258,14 @@ class UnknownPassError(ParpassError, KeyError):
     def __init__(
         self, name: str, known: Iterable[str], *, wanted_by: str = "", has: str = ""
     ) -> None:
-        known = tuple(known)
+        self.name, self.nearest = name, nearest(name, known)
         wanted = f" (required by '{wanted_by}')" if wanted_by else ""
-        near = did_you_mean(name, known)
+        near = _suggestion(self.nearest)
         if has:
             hint = f"{near} {has}" if near else f"; {has}"
         else:
             hint = near or "; see 'parpass opt --list-passes'"
         super().__init__(f"no pass named '{name}'{wanted}{hint}")
-        self.name = name
-        self.nearest = nearest(name, known)
 
 
 class UnknownFunctionError(ParpassError, ValueError):

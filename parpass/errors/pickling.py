@@ -2,8 +2,8 @@
 
 `pickle` keeps an exception's class, `args` and attributes, and calls the class with
 `args`. Constructors may take other arguments, so exceptions are reconstructed here
-without calling their class's own constructor. What a class says of its own pickling may
-lose some of that, so it is for exceptions alone that cannot be pickled otherwise.
+without calling their class's own constructor. A class's own reduction may lose some of
+that state, so it is used only if an exception cannot be pickled otherwise.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from parpass.errors.core import safe_getattr
 def reduce_exception(error: BaseException, *, use_custom: bool) -> Any:
     """Return the reduction of an exception, in the form of `__reduce_ex__`.
 
-    With `use_custom` it is the one that its class defines, or that is registered for it
-    in `copyreg`, which may drop what the exception has. Otherwise it has all arguments
-    and attributes.
+    With `use_custom` it is that of its class, or of `copyreg`, which may lose state.
+    Otherwise it has all arguments and attributes.
     """
     kind = type(error)
     if use_custom:

@@ -34,9 +34,9 @@ def calls_user_code(function: FunctionT) -> FunctionT:
 def fold_traceback(error: BaseException) -> None:
     """Remove parpass's frames from the traceback of an error raised by user code.
 
-    Linked errors (causes and contexts) are folded, too. To be called where the error
-    leaves parpass, in an `except` block that raises it again, so that the frame of that
-    block is removed, too. Errors that parpass itself raises keep all frames.
+    Linked errors (causes and contexts) are folded, too. Call it where the error leaves
+    parpass, in an `except` block that raises it again, so that the frame of that block
+    is removed as well. Errors that parpass itself raises keep all frames.
     """
     if os.environ.get(_SHOW_ALL):
         return
@@ -53,7 +53,7 @@ def fold_traceback(error: BaseException) -> None:
 def traceback_of(error: BaseException) -> TracebackType | None:
     """Return the traceback of an error from the user's first frame on.
 
-    That is all of it where no frame is the user's, or all are to be shown.
+    It is the whole traceback if no frame is the user's, or all are shown.
     """
     whole = error.__traceback__
     return whole if os.environ.get(_SHOW_ALL) else _user_frames(whole) or whole

@@ -75,14 +75,19 @@ class Mutability(Protocol):
 
 
 class FoundMutability:
-    """The mutability of functions of which an adapter states nothing.
+    """The default mutability: each function is checked for parts that can be changed.
 
-    It is found out for each function: one that can be changed is copied by the codec,
-    and compared by its encoded form. Passes are given copies, so a function that a run
-    has got or made stays as it is: it is looked at and encoded once.
+    Such a function is copied by the codec, and compared by its encoded form. Passes
+    receive copies, so the functions of a run stay unchanged: each is checked and
+    encoded once.
 
-    With `is_pickled` equal functions without sets have equal bytes. `seconds` is what
-    looking, copying and comparing took so far.
+    Args:
+        encode: Encodes a function.
+        decode: Decodes a function as a member of a module.
+        is_pickled: Whether equal functions without sets have equal bytes.
+
+    Attributes:
+        seconds: The time of checking, copying and comparing so far.
     """
 
     def __init__(
@@ -96,8 +101,7 @@ class FoundMutability:
     ) -> None:
         self._encode, self._decode = encode, decode
         self._is_pickled = is_pickled
-        # By `id`, with what shows that it is still that function: its bytes, or None if
-        # it is frozen.
+        # By `id`: a reference, as ids are reused, and the bytes; None if it is frozen.
         self._known: dict[int, tuple[weakref.ref[Any], bytes | None]] = {}
         self._expects_change = False  # as of the function before
         self.seconds = 0.0
@@ -112,7 +116,7 @@ class FoundMutability:
         return found
 
     def encoded(self, function: Any) -> bytes:
-        """Return the encoded form of a function of the run, which stays as it is."""
+        """Return the encoded form of a function of the run, which stays unchanged."""
         known = self._known.get(id(function))
         if known is not None and known[1] is not None and known[0]() is function:
             return known[1]
@@ -123,7 +127,7 @@ class FoundMutability:
     def _note(self, function: Any, encoded: bytes | None) -> None:
         number = id(function)
         forget = self._known.pop
-        with contextlib.suppress(TypeError):  # it is looked at again each time
+        with contextlib.suppress(TypeError):  # no weak references: checked each time
             reference = weakref.ref(function, lambda _: forget(number, None))
             self._known[number] = reference, encoded
 
@@ -143,7 +147,7 @@ class FoundMutability:
             self.seconds += time.perf_counter() - began
 
     def to_keep(self, function: Any, mod: Any) -> Any:
-        """Return a copy of a function of the run, for the run, which changes none."""
+        """Return a copy that the run keeps unchanged."""
         kept = self.to_change(function, mod)
         if kept is not function:
             self._note(kept, self.encoded(function))
@@ -157,13 +161,13 @@ class FoundMutability:
         """
         try:
             given = self.to_change(function, mod)
-        except Exception:  # noqa: BLE001 -- of the codec: the run has said so
+        except Exception:  # noqa: BLE001 -- of the codec; the run warned of it
             given = function
         if given is function:
             return body(given)
         began = time.perf_counter()
         encoded = self.encoded(function)
-        # Sets come in another order, in which the bytes of an equal function differ.
+        # Copies of sets may have another order, and then other bytes.
         is_exact = self._is_pickled and not _has_sets(encoded)
         is_exact = is_exact and not self._expects_change  # two copies would be dearer
         before = encoded if is_exact else self._encode(given)
@@ -176,7 +180,7 @@ class FoundMutability:
             after = self._encode(given)
             is_same = after == before
             if not is_same and is_exact:
-                # What is unpickled may be pickled otherwise: it shares other strings.
+                # A copy may share other strings, and then its bytes differ.
                 is_same = after == self._encode(self._decode(encoded, mod))
             self._expects_change = not is_same
             if is_same:
@@ -188,7 +192,7 @@ class FoundMutability:
 
 
 def _has_sets(pickled: bytes) -> bool:
-    """Return whether a pickle may have sets; what it has of text may look like one."""
+    """Return whether a pickle may contain sets; text may look like one."""
     return pickle.EMPTY_SET in pickled or pickle.FROZENSET in pickled
 
 
@@ -481,8 +485,8 @@ class BatchCodec(Protocol):
 def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
     """Return a copy of a function, as a member of `mod`.
 
-    It is the function itself if that cannot be changed, or cannot be copied: a run says
-    so when it begins.
+    It is the function itself if that is frozen, or cannot be copied; a run warns of the
+    latter when it begins.
     """
     mutability = adapter.mutability
     if mutability is None or adapter.consumes_functions:
@@ -496,7 +500,7 @@ def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
 
 
 def copying_seconds(adapter: ModuleAdapter) -> float:
-    """Return what a run has spent on copies, where an adapter states no mutability."""
+    """Return the time that a run spent on copies by `FoundMutability`."""
     mutability = adapter.mutability
     return mutability.seconds if isinstance(mutability, FoundMutability) else 0.0
 
@@ -512,7 +516,7 @@ def round_trip(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
 
 
 def named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> Any:
-    """Encode and decode a function; an error of encoding has a note with its name."""
+    """Encode and decode a function; errors of encoding get a note with its name."""
     try:
         encoded = adapter.encode_function(function, keep_inline)
     except Exception as error:
@@ -522,7 +526,7 @@ def named_trip(adapter: ModuleAdapter, name: str, function: Any, mod: Any) -> An
 
 
 def round_trip_changed(adapter: ModuleAdapter, before: Any, after: Any) -> Any:
-    """Return `after`, the functions that `before` does not have encoded and decoded."""
+    """Return `after`, with a round trip of the functions that are not in `before`."""
     if after is before:
         return after
     known = adapter.functions(before)

@@ -87,9 +87,9 @@ def accepts_passes_of(adapter: ModuleAdapter, factory: Callable[..., Any]) -> bo
 def foreign_pass_message(
     name: str, factory: Callable[..., Any], adapter: ModuleAdapter
 ) -> str | None:
-    """Return what is wrong with a name in pipeline text that has a pass of another IR.
+    """Return the message for a pass of another IR in pipeline text, or None.
 
-    The message offers passes of the IR of `adapter`; it is None if nothing is wrong.
+    It offers passes of the IR of `adapter`.
     """
     wrong = _other_ir(_definitions(factory), adapter)
     if wrong is None:
@@ -107,9 +107,9 @@ def unknown_pass_error(
     also: Iterable[str] = (),
     wanted_by: str = "",
 ) -> UnknownPassError:
-    """Return the error for a name that no pass has; it offers passes of one IR alone.
+    """Return the error for an unknown pass; it offers near names of passes and `also`.
 
-    Near names of `also`, which are no passes, are offered, too.
+    With an adapter it offers passes of that IR alone.
     """
     known, has = (registered_passes(), "") if adapter is None else _passes_of(adapter)
     return UnknownPassError(name, [*known, *also], wanted_by=wanted_by, has=has)
@@ -132,16 +132,16 @@ def _passes_of(adapter: ModuleAdapter) -> tuple[Sequence[str], str]:
 
 
 def _importing(ir_name: str) -> str:
-    """Return how an installed IR has its passes imported, for a message."""
+    """Return the beginning of advice on where an installed IR imports its passes."""
     try:
         found = ir_named(ir_name)
-    except EntryPointError:  # another message tells of it
+    except EntryPointError:  # it has a message of its own
         found = None
     return "" if found is None else f"in '{found.adapter}', which is loaded for it, or "
 
 
 def _definitions(factory: Callable[..., Any]) -> Iterable[Any]:
-    """Return what has the names of the modules that define the passes of a factory."""
+    """Return the objects whose `__module__` tells where a factory's passes are from."""
     if isinstance(factory, ConstantFactory):
         return type(factory.made).__mro__
     return factory.__mro__ if isinstance(factory, type) else (factory,)
@@ -150,7 +150,7 @@ def _definitions(factory: Callable[..., Any]) -> Iterable[Any]:
 def _other_ir(
     definitions: Iterable[Any], adapter: ModuleAdapter
 ) -> tuple[type, type] | None:
-    """Return the module type of a pass, and that of an adapter, if these differ.
+    """Return the module types of a pass and of an adapter, if they differ.
 
     `definitions` are the class of the pass and its bases.
     """
@@ -171,7 +171,7 @@ def _other_ir(
 
 @functools.cache
 def _module_type_of(module: str) -> type | None:
-    """Return the module type of the passes that a Python module defines, if any."""
+    """Return the module type that the passes of a Python module apply to, if any."""
     package = module
     while package:
         if package in _module_types:

@@ -1,20 +1,20 @@
-"""An adapter as a run has it: results are checked where they come in, and copied.
+"""An adapter as a run has it: its results are checked where they come in.
 
-`adapter_of` returns adapters in this form to the pass manager. Three kinds of results
-are checked, on which all others depend, so that a wrong one has one form of error
-everywhere (adapter, method, what was expected, what it returned): the functions of a
-module are a mapping, `is_module` says of a new module that it is one, and a function is
-encoded as bytes and decoded as a function. So are the kind of a function and whether
-it is skipped, as no pass would run on it otherwise, in silence. An exception of these
-methods propagates unchanged, with a note that names the method. What the other methods
-return is checked by the kit, `parpass.testing`.
+`adapter_of` returns adapters in this form to the pass manager. It checks the results on
+which all others depend, so that a wrong one has one form of error everywhere (adapter,
+method, what was expected, what it returned): the functions of a module are a mapping,
+`is_module` accepts a new module, and a function is encoded as bytes and decoded as a
+function. It also checks the kind of a function and whether it is skipped; otherwise no
+pass would run on it, silently. An exception of these methods propagates unchanged, with
+a note that names the method. The results of the other methods are checked by the kit,
+`parpass.testing`.
 
-Some methods are called by parallel runs only, and no result depends on them: `size`,
-`signature`, `keeps_signature`, `discard`. If one of these advisory methods fails, a
-parallel run has the serial run's result nevertheless, and warns at its end of each
-method once. A worker sends the violations that it has recorded to the coordinator.
+Only parallel runs call `size`, `signature`, `keeps_signature` and `discard`, and no
+result depends on them. If one of these advisory methods fails, the run still has the
+serial run's result, and warns of each method once, at its end. Workers send their
+violations to the coordinator.
 
-Where an adapter has no codec, this form has one, which knows the modules of its run.
+An adapter without a codec gets one here, which knows the modules of its run.
 """
 
 from __future__ import annotations
@@ -38,22 +38,16 @@ from parpass.transform.adapter import (
     keep_inline,
     own_copy,
 )
-from parpass.transform.member_codec import BatchEncoder, MemberCodec
+from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
 
 _MAX_CACHED = 64  # adapters
-# The attributes that an adapter has in a worker as in the coordinator.
-_STATED = ("consumes_functions", "round_trip_between_passes", "mutability")
-
-_CODEC = ("encode_function", "decode_function")
 
 # Expected results, for messages.
 FUNCTION = "a function that 'is_function' accepts"
 _MODULE = "a module that 'is_module' accepts"
-_BYTES = "bytes"
-_BYTES_ADVICE = "encode text with text.encode()"
-BOOL = "True or False"
-NO_RETURN = "is a 'return' missing?"
+_BOOL = "True or False"
+_NO_RETURN = "is a 'return' missing?"
 
 _SAME_RESULT = "the result is still that of a serial run, but the run may be slower"
 
@@ -64,49 +58,55 @@ _known: dict[int, CheckedAdapter] = {}
 
 
 class CheckedAdapter:
-    """An adapter, with checks of what others depend on; the rest is as it is.
+    """An adapter with checks of the results that others depend on.
+
+    Args:
+        adapter: The adapter.
+        members: The codec of its functions; None if the adapter has one.
 
     Attributes:
         unchecked: The adapter.
-        stated: What its attributes said when this was made.
+        stated: The values of its attributes when this was made.
         violations: The first error of each advisory method that failed, by method.
 
     Raises:
-        ArgumentError: It is no adapter.
-        AdapterError: An attribute of it is wrong.
+        ArgumentError: `adapter` is not an adapter.
+        AdapterError: An attribute of it is invalid.
     """
 
-    def __init__(self, adapter: ModuleAdapter) -> None:
+    def __init__(self, adapter: ModuleAdapter, members: MemberCodec | None) -> None:
         check_attributes(adapter)
         self.unchecked = adapter
         self.stated = _stated(adapter)
         self.violations: dict[str, AdapterError] = {}
-        # Asked for each function and pass.
+        # Read for each function and pass.
         self.consumes_functions = adapter.consumes_functions
         self.round_trip_between_passes = adapter.round_trip_between_passes
-        has_codec = any(overrides(adapter, method) for method in _CODEC)
-        self._members = None if has_codec else MemberCodec()
-        self.mutability = self._own_mutability(adapter)
+        self._members = members
+        self._codec: Any = adapter if members is None else members
+        self.mutability = self._run_mutability()
         self._attaches: bool | None = None
         self._makes_new_modules = False
 
-    def _own_mutability(self, adapter: ModuleAdapter) -> Mutability | None:
-        given = adapter.mutability
-        if given is None or adapter.consumes_functions:
+    def _run_mutability(self) -> Mutability | None:
+        given = self.unchecked.mutability
+        if given is None or self.consumes_functions:
             return None
         if not isinstance(given, FoundMutability):
             return given
         members = self._members
+        codec: Any = members or self
+
+        def decode(encoded: bytes, mod: Any) -> Any:
+            return codec.decode_function(encoded, (), mod)
+
         if members is not None:
-            return FoundMutability(members.encode_here, members.decode)
-        codec = self._encode_inline, self._decode_inline
-        return FoundMutability(*codec, is_pickled=False)
-
-    def _encode_inline(self, function: Any) -> bytes:
-        return self.encode_function(function, keep_inline)
-
-    def _decode_inline(self, encoded: bytes, mod: Any) -> Any:
-        return self.decode_function(encoded, (), mod)
+            return FoundMutability(members.encode_here, decode)
+        return FoundMutability(
+            lambda function: self.encode_function(function, keep_inline),
+            decode,
+            is_pickled=False,
+        )
 
     def functions(self, mod: Any) -> Mapping[str, Any]:
         if self._members is not None:
@@ -129,26 +129,24 @@ class CheckedAdapter:
         return self._module("read_only", mod, functions, reader)
 
     def encode_shell(self, mod: Any) -> bytes:
-        return self._bytes("encode_shell", mod)
+        method = "encode_shell"
+        return self._bytes(method, self._call(method, mod))
 
     def decode_shell(self, encoded: bytes) -> Any:
         return self._module("decode_shell", encoded)
 
     def encode_function(self, function: Any, blob_sink: Any) -> bytes:
-        self._check_function(function)
-        if self._members is not None:
-            return self._noted("encode_function", self._members.encode, function)
-        return self._bytes("encode_function", function, blob_sink)
+        self.check_function(function)
+        method, encode = "encode_function", self._codec.encode_function
+        return self._bytes(method, self._noted(method, encode, function, blob_sink))
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
     ) -> Any:
-        method = "decode_function"
-        if self._members is not None:
-            found = self._noted(method, self._members.decode, encoded, mod)
-        else:
-            found = self._call(method, encoded, sources, mod)
-        return self._function(method, found)
+        method, decode = "decode_function", self._codec.decode_function
+        return self._function(
+            method, self._noted(method, decode, encoded, sources, mod)
+        )
 
     def is_function(self, value: Any) -> bool:
         return self._bool("is_function", value)
@@ -163,7 +161,7 @@ class CheckedAdapter:
         found = self._of_function("is_skipped", function)
         if found is True or found is False:
             return found
-        raise self._error("is_skipped", BOOL, found, NO_RETURN)
+        raise self._error("is_skipped", _BOOL, found, _NO_RETURN)
 
     def size(self, function: Any, limit: int) -> int:
         expected = "an int of 0 or more"
@@ -173,7 +171,7 @@ class CheckedAdapter:
         return self._advice("signature", None, None, "a comparable value", function)
 
     def keeps_signature(self, before: Any, after: Any) -> bool:
-        return self._advice("keeps_signature", False, is_bool, BOOL, before, after)
+        return self._advice("keeps_signature", False, _is_bool, _BOOL, before, after)
 
     def discard(self, function: Any) -> None:
         self._advice("discard", None, None, "nothing", function)
@@ -209,9 +207,9 @@ class CheckedAdapter:
         return self._members is not None and self._members.knows(value)
 
     def attaches_functions(self, mod: Any) -> bool:
-        """Return whether `with_functions` sets what functions know of their module.
+        """Return whether `with_functions` accesses the functions.
 
-        It looks into the functions then.
+        Then it may set what they know of their module.
         """
         if self._attaches is None:
             try:
@@ -246,6 +244,12 @@ class CheckedAdapter:
             )
         self._makes_new_modules = True
 
+    def check_function(self, function: Any, error: Exception | None = None) -> None:
+        """Raise an error, from `error`, if `functions` returned no function."""
+        fault = function_fault(cast("ModuleAdapter", self), function)
+        if fault is not None:
+            raise fault from error
+
     def _call(self, method: str, *args: Any) -> Any:
         return self._noted(method, getattr(self.unchecked, method), *args)
 
@@ -266,7 +270,7 @@ class CheckedAdapter:
         expected: str,
         *args: Any,
     ) -> Any:
-        """Return what an advisory method returns; the substitute if it fails."""
+        """Return the result of an advisory method; the substitute if it fails."""
         try:
             result: object = getattr(self.unchecked, method)(*args)
         except (MemoryError, ParpassError):
@@ -291,19 +295,19 @@ class CheckedAdapter:
             raise
         if found is True or found is False:
             return found
-        raise self._error(method, BOOL, found, NO_RETURN)
+        raise self._error(method, _BOOL, found, _NO_RETURN)
 
     def _of_function(self, method: str, function: Any) -> Any:
         try:
             return getattr(self.unchecked, method)(function)
         except Exception as error:
-            self._check_function(function, error)
+            self.check_function(function, error)
             note_method(error, self.unchecked, method)
             raise
 
     def _module(self, method: str, *args: Any) -> Any:
         """Return the module that a method makes, or a mapping of functions to read."""
-        # What the base class makes of it is named by what the adapter defines.
+        # The base class implements some methods by another one, which is then named.
         is_own = method == "decode_shell" or overrides(self.unchecked, method)
         reported = method if is_own else "with_functions"
         made: Any = self._noted(reported, getattr(self.unchecked, method), *args)
@@ -316,22 +320,15 @@ class CheckedAdapter:
             self._members.note(made)
         return cast("Any", made)
 
-    def _function(self, method: str, found: Any, expected: str = FUNCTION) -> Any:
+    def _function(self, method: str, found: Any) -> Any:
         if self.is_function(found):
             return found
-        raise self._error(method, expected, found)
+        raise self._error(method, FUNCTION, found)
 
-    def _bytes(self, method: str, *args: Any) -> bytes:
-        found = self._call(method, *args)
+    def _bytes(self, method: str, found: Any) -> bytes:
         if type(found) is bytes:
             return found
-        raise self._error(method, _BYTES, found, _BYTES_ADVICE)
-
-    def _check_function(self, function: Any, error: Exception | None = None) -> None:
-        """Raise an error, from `error`, if what `functions` returned is no function."""
-        fault = function_fault(cast("ModuleAdapter", self), function)
-        if fault is not None:
-            raise fault from error
+        raise self._error(method, "bytes", found, "encode text with text.encode()")
 
     def _error(
         self, method: str, expected: str, got: object, advice: str = ""
@@ -339,7 +336,55 @@ class CheckedAdapter:
         return AdapterError(adapter_name(self.unchecked), method, expected, got, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.unchecked, _stated(self.unchecked))
+        return _restore, (self.unchecked, self.stated)
+
+
+class _BatchAdapter(CheckedAdapter):
+    """The checked form of an adapter whose functions are encoded in batches.
+
+    `batches` is the adapter itself, or the codec that it gets here.
+    """
+
+    def __init__(
+        self,
+        adapter: ModuleAdapter,
+        members: MemberCodec | None,
+        batches: BatchCodec | MemberCodec,
+    ) -> None:
+        super().__init__(adapter, members)
+        self._batches = batches
+
+    def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
+        return _CheckedEncoder(self._batches.open_encoder(blob_sink), self)
+
+    def open_decoder(
+        self, encoded: bytes | memoryview, sources: Sequence[Any], mod: Any
+    ) -> Callable[[], Any]:
+        decode = self._batches.open_decoder(encoded, sources, mod)
+        is_own = self._batches is not self._members
+        method = "open_decoder" if is_own else "decode_function"
+        return lambda: self._function(method, self._noted(method, decode))
+
+
+class _CheckedEncoder:
+    """An encoder of a batch that encodes functions alone, and as bytes."""
+
+    def __init__(
+        self, encode: Callable[[Any], bytes | None], adapter: CheckedAdapter
+    ) -> None:
+        self._encode, self._adapter = encode, adapter
+
+    @property
+    def shared_bytes(self) -> int:
+        return getattr(self._encode, "shared_bytes", 0)
+
+    def __call__(self, function: Any) -> bytes | None:
+        self._adapter.check_function(function)
+        found: object = self._encode(function)
+        if found is None or type(found) is bytes:
+            return found
+        name = adapter_name(self._adapter.unchecked)
+        raise AdapterError(name, "open_encoder", "a callable that returns bytes", found)
 
 
 def _is_size(value: Any) -> bool:
@@ -352,12 +397,12 @@ def _is_size(value: Any) -> bool:
         return False
 
 
-def is_bool(value: Any) -> bool:
+def _is_bool(value: Any) -> bool:
     return value.__class__ is bool
 
 
 class _Untouchable:
-    """A value that stands for a function; any look at it raises."""
+    """A value that stands for a function; any access to it raises."""
 
     __slots__ = ()
 
@@ -366,58 +411,6 @@ class _Untouchable:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(name)
-
-
-class _CheckedBatchAdapter(CheckedAdapter):
-    def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
-        encode = cast("BatchCodec", self.unchecked).open_encoder(blob_sink)
-
-        def encoded(function: Any) -> bytes | None:
-            self._check_function(function)
-            found: object = encode(function)
-            if found is None or type(found) is bytes:
-                return found
-            raise self._error("open_encoder", "a callable that returns bytes", found)
-
-        return encoded
-
-    def open_decoder(
-        self, encoded: Any, sources: Sequence[Any], mod: Any
-    ) -> Callable[[], Any]:
-        open_decoder = cast("BatchCodec", self.unchecked).open_decoder
-        decode = open_decoder(encoded, sources, mod)
-        expected = "a callable that returns functions"
-        return lambda: self._function("open_decoder", decode(), expected)
-
-
-class _MemberBatchEncoder:
-    def __init__(self, encoder: BatchEncoder, check: Callable[[Any], object]) -> None:
-        self._encoder, self._check = encoder, check
-
-    @property
-    def shared_bytes(self) -> int:
-        return self._encoder.shared_bytes
-
-    def __call__(self, function: Any) -> bytes:
-        self._check(function)
-        return self._encoder(function)
-
-
-class _MemberBatchAdapter(CheckedAdapter):
-    """An adapter without a codec, whose functions are pickled in batches."""
-
-    def open_encoder(self, blob_sink: Any) -> Callable[[Any], bytes | None]:
-        del blob_sink
-        assert self._members is not None
-        return _MemberBatchEncoder(self._members.open_encoder(), self._check_function)
-
-    def open_decoder(
-        self, encoded: Any, sources: Sequence[Any], mod: Any
-    ) -> Callable[[], Any]:
-        del sources
-        assert self._members is not None
-        decode, method = self._members.open_decoder(encoded, mod), "decode_function"
-        return lambda: self._function(method, self._noted(method, decode))
 
 
 def adapter_name(adapter: ModuleAdapter) -> str:
@@ -437,8 +430,8 @@ def checked(adapter: ModuleAdapter) -> ModuleAdapter:
 def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
     """Return the checked form of an adapter for one run.
 
-    One that states nothing of how functions are changed gets a new one, which knows the
-    modules of the run, and what it has spent on copies.
+    It is a new one if the adapter does not state its mutability: it then knows the
+    modules of the run, and the time that their copies took.
     """
     known = checked(unchecked(adapter))
     if not isinstance(known.mutability, FoundMutability):
@@ -447,28 +440,37 @@ def for_run(adapter: ModuleAdapter) -> ModuleAdapter:
 
 
 def _create(adapter: ModuleAdapter) -> CheckedAdapter:
-    if isinstance(adapter, BatchCodec):
-        return _CheckedBatchAdapter(adapter)
-    has_codec = any(overrides(adapter, method) for method in _CODEC)
-    return (CheckedAdapter if has_codec else _MemberBatchAdapter)(adapter)
+    has_codec = overrides(adapter, "encode_function")
+    has_codec = has_codec or overrides(adapter, "decode_function")
+    members = None if has_codec else MemberCodec()
+    batches = adapter if isinstance(adapter, BatchCodec) else members
+    if batches is None:
+        return CheckedAdapter(adapter, members)
+    return _BatchAdapter(adapter, members, batches)
 
 
-def _stated(adapter: ModuleAdapter) -> tuple[bool, bool, str | None]:
-    """Return what the attributes of an adapter say, for another process."""
+def _stated(adapter: ModuleAdapter) -> Mapping[str, bool | str | None]:
+    """Return the attributes of an adapter in a form that processes can compare."""
     mutability = adapter.mutability
-    kind = None if mutability is None else type(mutability).__qualname__
-    return adapter.consumes_functions, adapter.round_trip_between_passes, kind
+    return {
+        "consumes_functions": adapter.consumes_functions,
+        "round_trip_between_passes": adapter.round_trip_between_passes,
+        "mutability": None if mutability is None else type(mutability).__qualname__,
+    }
 
 
-def _restore(adapter: ModuleAdapter, stated: Sequence[Any]) -> CheckedAdapter:
+def _restore(
+    adapter: ModuleAdapter, stated: Mapping[str, bool | str | None]
+) -> CheckedAdapter:
     """Return the checked form of an adapter that another process has pickled.
 
     Raises:
         AdapterError: Its attributes differ here. They were set on its class, which
             this process has imported as it is defined.
     """
-    for name, there, here in zip(_STATED, stated, _stated(adapter), strict=True):
-        if here != there:
+    here = _stated(adapter)
+    for name, there in stated.items():
+        if here[name] != there:
             raise AdapterError(
                 adapter_name(adapter),
                 name,
@@ -541,21 +543,24 @@ def check_attributes(adapter: ModuleAdapter) -> None:
         raise AdapterError(name, "mutability", expected, mutability)
 
 
-def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
+def _violations(adapter: ModuleAdapter) -> dict[str, AdapterError]:
     found: object = adapter
+    return found.violations if isinstance(found, CheckedAdapter) else {}
+
+
+def take_violations(adapter: ModuleAdapter) -> list[AdapterError]:
+    violations = _violations(adapter)
     taken: list[AdapterError] = []
-    if isinstance(found, CheckedAdapter):
-        with contextlib.suppress(KeyError):  # another thread takes them, too
-            while found.violations:
-                taken.append(found.violations.popitem()[1])
+    with contextlib.suppress(KeyError):  # another thread takes them, too
+        while violations:
+            taken.append(violations.popitem()[1])
     return taken
 
 
 def add_violations(adapter: ModuleAdapter, violations: Sequence[AdapterError]) -> None:
-    found: object = adapter
-    if isinstance(found, CheckedAdapter):
-        for violation in violations:
-            found.violations.setdefault(violation.method, violation)
+    known = _violations(adapter)
+    for violation in violations:
+        known.setdefault(violation.method, violation)
 
 
 class warning_of_violations:  # noqa: N801 -- used like a function, as contextlib's own

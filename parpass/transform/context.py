@@ -81,7 +81,7 @@ class PassContext:
         self._diag_ctx: DiagnosticContext | None = None
         self._statistics: dict[str, Counter[str]] = {}
         self._function_statistics: dict[str, dict[str, Counter[str]]] | None = None
-        # What instruments are told of; None if that is not found out yet.
+        # What instruments receive; None if that is not known yet.
         self._remarks_enabled: bool | None = None
         self._change_watch: ChangeWatch | None = None
         self.memory: tuple[PassMemory, ...] = ()
@@ -277,7 +277,7 @@ class PassContext:
         return info.name in self._required or self._opt_level >= info.opt_level
 
     def unchecked_names(self) -> list[tuple[str, str]]:
-        """Return the names of passes, each behind its setting; once, and then none."""
+        """Return pairs of a setting and a pass that it names; none the second time."""
         if not self._has_unchecked_names:
             return []
         self._has_unchecked_names = False
@@ -302,13 +302,15 @@ class PassContext:
                 "the body of a function pass cannot override instruments: it may run "
                 "in another process; write a module pass"
             )
-        new = checked_instruments(instruments)
-        old, self._instruments = self._instruments, ()
-        self._remarks_enabled = self._change_watch = None
+        new, old = checked_instruments(instruments), self._instruments
+        self._set_instruments(())
         exit_instruments(old)
-        self._remarks_enabled = self._change_watch = None
-        self._instruments = new
+        self._set_instruments(new)
         enter_instruments(new)
+
+    def _set_instruments(self, instruments: tuple[Any, ...]) -> None:
+        self._instruments = instruments
+        self._remarks_enabled = self._change_watch = None
 
     @contextlib.contextmanager
     def also_watched_by(self, instrument: Any) -> Generator[None]:
@@ -321,14 +323,12 @@ class PassContext:
         """
         (new,) = checked_instruments([instrument])
         enter_instruments([new])
-        self._instruments = (*self._instruments, new)
-        self._remarks_enabled = self._change_watch = None
+        self._set_instruments((*self._instruments, new))
         try:
             yield
         finally:
-            left = tuple(one for one in self._instruments if one is not new)
-            self._instruments = left
-            self._remarks_enabled = self._change_watch = None
+            others = (one for one in self._instruments if one is not new)
+            self._set_instruments(tuple(others))
             exit_instruments([new])
 
     @staticmethod

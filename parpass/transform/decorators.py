@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from types import CodeType
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from parpass.errors import ArgumentError
 from parpass.transform.analysis import Analysis, check_preserved
@@ -184,9 +184,8 @@ def module_pass(
         ValueError: `opt_level` is missing.
         ArgumentError: Another argument is of the wrong type.
     """
-    kinds = ModulePassOfCallable, ModulePassOfClass
-    about = opt_level, name, required, preserves, cacheable, "module"
-    return _make(pass_func, *about, *kinds)
+    form = _Form("module", ModulePassOfCallable, ModulePassOfClass)
+    return form.make(pass_func, opt_level, name, required, preserves, cacheable)
 
 
 @overload
@@ -238,9 +237,8 @@ def function_pass(
     The class must have a method `transform_function(self, func, mod, ctx)`. See
     `module_pass` for the arguments and errors.
     """
-    kinds = FunctionPassOfCallable, FunctionPassOfClass
-    about = opt_level, name, required, preserves, cacheable, "function"
-    return _make(pass_func, *about, *kinds)
+    form = _Form("function", FunctionPassOfCallable, FunctionPassOfClass)
+    return form.make(pass_func, opt_level, name, required, preserves, cacheable)
 
 
 DecoratorT = TypeVar("DecoratorT", bound=Callable[..., Any])
@@ -255,9 +253,10 @@ def decorator_like(
     """Return a decorator like `function_pass` that makes passes of other classes.
 
     An IR makes one for the passes on its kind of functions. `decorator` is
-    `function_pass`, which says what it is called with; `kind` is the word before
-    `_pass` in its name.
+    `function_pass`, whose signature it gets; `kind` is the word before `_pass` in its
+    name.
     """
+    form = _Form(kind, of_callable, of_class)
 
     def decorate(
         pass_func: Any = None,
@@ -267,54 +266,62 @@ def decorator_like(
         preserves: Collection[Analysis] = (),
         cacheable: bool | str = False,
     ) -> Any:
-        about = opt_level, name, required, preserves, cacheable, kind
-        return _make(pass_func, *about, of_callable, of_class)
+        return form.make(pass_func, opt_level, name, required, preserves, cacheable)
 
     decorate.__name__ = decorate.__qualname__ = f"{kind}_pass"
     decorate.__doc__ = decorator.__doc__
     return cast("DecoratorT", decorate)
 
 
-def _make(
-    pass_func: Any,
-    opt_level: int | None,
-    name: str | None,
-    required: Sequence[str] | None,
-    preserves: Collection[Analysis],
-    cacheable: bool | str,
-    kind: str,
-    of_callable: type[ModulePassOfCallable | FunctionPassOfCallable],
-    of_class: type[_OfClass],
-) -> Any:
-    if opt_level is None:
-        raise ValueError(
-            f"please provide opt_level for the {kind} pass: write "
-            f"@{kind}_pass(opt_level=...)"
-        )
-    needs = required_names(required, name or f"of @{kind}_pass") if required else ()
+class _Form(NamedTuple):
+    """The classes of the passes that a decorator makes; `kind` begins its name."""
 
-    def make(pass_arg: Any) -> Any:
-        info = PassInfo(opt_level, name or pass_arg.__name__, needs)
-        if preserves:
-            functionwise = of_callable.is_functionwise
-            check_preserved(preserves, info.name, functionwise=functionwise)
-        check_cacheable(cacheable, info.name)
-        if inspect.isclass(pass_arg):
-            user_class = cast("type[Any]", pass_arg)
-            return _class_form(user_class, info, tuple(preserves), cacheable, of_class)
-        if not callable(pass_arg):
-            raise ArgumentError(
-                f"expected a callable or a class for {kind} pass '{info.name}', got "
-                f"{pass_arg!r}"
+    kind: str
+    of_callable: type[ModulePassOfCallable | FunctionPassOfCallable]
+    of_class: type[_OfClass]
+
+    def make(
+        self,
+        pass_func: Any,
+        opt_level: int | None,
+        name: str | None,
+        required: Sequence[str] | None,
+        preserves: Collection[Analysis],
+        cacheable: bool | str,
+    ) -> Any:
+        """Return a pass, a pass class, or a decorator if there is no `pass_func`."""
+        kind = self.kind
+        if opt_level is None:
+            raise ValueError(
+                f"please provide opt_level for the {kind} pass: write "
+                f"@{kind}_pass(opt_level=...)"
             )
-        made = of_callable(pass_arg, info)
-        if preserves:
-            made.preserves = tuple(preserves)
-        if cacheable:
-            made.cacheable = cacheable
-        return made
+        needs = required_names(required, name or f"of @{kind}_pass") if required else ()
 
-    return make if pass_func is None else make(pass_func)
+        def make(pass_arg: Any) -> Any:
+            info = PassInfo(opt_level, name or pass_arg.__name__, needs)
+            if preserves:
+                functionwise = self.of_callable.is_functionwise
+                check_preserved(preserves, info.name, functionwise=functionwise)
+            check_cacheable(cacheable, info.name)
+            if inspect.isclass(pass_arg):
+                user_class = cast("type[Any]", pass_arg)
+                return _class_form(
+                    user_class, info, tuple(preserves), cacheable, self.of_class
+                )
+            if not callable(pass_arg):
+                raise ArgumentError(
+                    f"expected a callable or a class for {kind} pass '{info.name}', "
+                    f"got {pass_arg!r}"
+                )
+            made = self.of_callable(pass_arg, info)
+            if preserves:
+                made.preserves = tuple(preserves)
+            if cacheable:
+                made.cacheable = cacheable
+            return made
+
+        return make if pass_func is None else make(pass_func)
 
 
 def _class_form(

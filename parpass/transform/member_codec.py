@@ -18,7 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from parpass.source import Source
 from parpass.transform import by_value
+from parpass.transform.codecs import BlobSink
 
 _PROTOCOL = 5  # of pickle
 _MOST_MODULES = 256  # that are known before dead ones are dropped
@@ -87,8 +89,9 @@ class MemberCodec:
         known = self._modules.get(id(value))
         return known is not None and known() is value
 
-    def encode(self, function: Any) -> bytes:
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         """Pickle a function without its module."""
+        del blob_sink
         if not by_value.is_by_value(type(function)):
             return self.encode_by_name(function)
         # It loads cloudpickle, which takes longer than all other imports here.
@@ -100,12 +103,16 @@ class MemberCodec:
         """Pickle a function whose class has a name in an imported module."""
         return self._dump(pickle.Pickler, function)
 
-    def open_encoder(self) -> BatchEncoder:
-        """Return an encoder of a batch, in which classes by value are once."""
+    def open_encoder(self, blob_sink: BlobSink) -> BatchEncoder:
+        """Return an encoder of a batch, which contains a class by value once."""
+        del blob_sink
         return BatchEncoder(self, self._reducers())
 
-    def open_decoder(self, encoded: bytes | memoryview, mod: Any) -> Callable[[], Any]:
+    def open_decoder(
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
+    ) -> Callable[[], Any]:
         """Return a decoder of the functions of a batch, one by one."""
+        del sources
         file, classes = io.BytesIO(encoded), list[Any]()
         has_code = by_value.has_code(encoded)
 
@@ -136,7 +143,10 @@ class MemberCodec:
         pickler.dump(function)
         return file.getvalue()
 
-    def decode(self, encoded: bytes | memoryview, mod: Any) -> Any:
+    def decode_function(
+        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
+    ) -> Any:
+        del sources
         return self._decoding_into(mod, lambda: by_value.unpickle(encoded))
 
     def _decoding_into(self, mod: Any, decode: Callable[[], Any]) -> Any:
@@ -160,11 +170,11 @@ class MemberCodec:
         return _code_of_member, (number,)
 
     def _reducers(self) -> Mapping[type, Callable[[Any], Any]]:
-        """Return reducers of the classes of modules."""
+        """Return the reducers of objects of the classes of modules, for pickle."""
         return dict.fromkeys(self._types, self._reduce)
 
     def _reduce(self, value: Any) -> Any:
-        """Reduce an object of the class of a module, as in `copyreg`."""
+        """Return the reduction of an object of the class of a module."""
         if self.knows(value):
             self.cuts = True
             return _module_of_member, ()
@@ -182,7 +192,7 @@ class BatchEncoder:
 
     Args:
         codec: The codec.
-        reducers: Reducers of the classes of modules.
+        reducers: The reducers of objects of the classes of modules.
 
     Attributes:
         shared_bytes: The bytes of classes so far.
@@ -225,7 +235,7 @@ class BatchEncoder:
 
 
 class _BatchUnpickler(by_value.CodeUnpickler):
-    """Unpickles functions of `BatchEncoder`; `classes` are those so far."""
+    """Unpickles what `BatchEncoder` has pickled; `classes` are those so far."""
 
     def __init__(self, file: io.BytesIO, classes: list[Any]) -> None:
         super().__init__(file)

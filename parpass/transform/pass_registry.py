@@ -106,7 +106,7 @@ def names_in_contexts(
     *,
     declared: bool = True,
 ) -> dict[str, str]:
-    """Return the names of registered passes that contexts know, by short names, too.
+    """Return the names of registered passes in contexts, by those and short names.
 
     A pass that is registered as `Inline` may have a `PassInfo` of another name.
     """
@@ -124,7 +124,7 @@ def names_in_contexts(
 def pass_factory(
     name: str, is_wanted: Callable[[Callable[..., Any]], bool] | None = None
 ) -> Callable[..., Any] | None:
-    """Return what makes a pass, by a name as for `create_pass`; None if none does.
+    """Return the factory of a pass, by a name as for `create_pass`, or None.
 
     Of several passes with that short name, one that is wanted comes first. Modules of
     passes that were declared are imported only if none that is wanted is known yet: of
@@ -149,9 +149,9 @@ def pass_factory(
 def _factories(
     name: str | None = None, *, declared: bool
 ) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the keys of passes, by default all, and what makes them.
+    """Yield the keys and factories of passes, by default all, sorted by short name.
 
-    They are sorted by short name; what counts most of those of one name is last.
+    Of several with one short name, the one that counts is last.
     """
 
     def is_wanted(key: str) -> bool:

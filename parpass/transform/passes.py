@@ -180,11 +180,8 @@ def step_names(steps: Iterable[Pass]) -> list[str]:
 
 def declared(step: object, name: str) -> Any:
     """Return an attribute that is None unless a pass, or what it wraps, sets it."""
-    value = getattr(step, name, None)
-    if value is not None or not isinstance(step, Pass):
-        return value
-    inner = getattr(step, "_inst", None)
-    return None if inner is None else declared(inner, name)
+    values = (getattr(one, name, None) for one in holders_of(step))
+    return next((one for one in values if one is not None), None)
 
 
 class ModulePass(Pass):
@@ -297,9 +294,9 @@ class Sequential(Pass):
 
 
 def _changed_options(pass_: Pass) -> list[tuple[str, Any]]:
-    """Return the constructor arguments of a pass that are not at their defaults.
+    """Return the options of a pass that are not at their defaults, with their values.
 
-    Those that are kept as attributes of the same names are found, as options are.
+    Options are constructor arguments that are kept as attributes of their names.
     """
     if hasattr(pass_, "pass_func"):  # made by a decorator from a plain function
         return []

@@ -1,7 +1,7 @@
-"""The functions of a module as a pass on functions is given them: to read.
+"""The functions of a module, read-only, as a function pass sees them.
 
-What is written to them would be there for later functions in a serial run, and lost in
-a parallel one, so it is refused alike in both.
+Later functions would see a change in a serial run, and not in a parallel one. So every
+run refuses changes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from parpass.transform.function_copies import OwnCopies
 
 
 class RefusesWrites(Mapping[str, Any]):
-    """A mapping that copies as a dict does, and whose methods that write raise.
+    """A mapping that copies as a dict does, and whose writing methods raise.
 
-    It is no dict, and has no attributes but its own, which cannot be set, whatever it
-    is made of: a pass could tell one kind of run from the other by that. `values` are
-    the attributes of a subclass.
+    It is no dict, and takes no other attributes, so that passes cannot tell kinds of
+    runs apart by it. `values` are the attributes of a subclass.
     """
 
     __slots__ = ("reader",)

@@ -1,1 +1,1 @@
-"""The subcommands, a file each, and what they share: options, completion, listings."""
+"""The subcommands, a file each, and the topics of `parpass explain`."""

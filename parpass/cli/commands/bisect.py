@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from parpass.cli.options.shared import (
     limit_flags,
 )
 from parpass.cli.options.structs import command, group, option_struct, running
+from parpass.cli.options.syntax import as_written
 from parpass.cli.output.failure import InputError
 from parpass.errors import EvaluationError
 from parpass.limits import LIMITS
@@ -121,7 +123,7 @@ def _settings(jobs: int | None) -> dict[str, float | None]:
 def _check(
     command: str | None, mod: Any, programs: ProgramFormat, seed: int
 ) -> tuple[Check, str | None]:
-    """Return what tells of a result what is wrong, and why it cannot."""
+    """Return the check of results, and why there is none that compares values."""
     from parpass.cli.operations.bisection import check_by_command, check_by_values
 
     if command is not None:
@@ -143,18 +145,11 @@ def _nothing(why: str) -> None:
 
 
 def _command(given: BisectOptions) -> list[str]:
-    words = ["parpass", "opt", str(given.file), "-p", given.passes]
-    words += [] if given.level == 2 else [f"-O{given.level}"]
-    for setting in given.config:
-        words += ["--config", setting]
-    settings = given.limits.settings()
-    for limit in LIMITS:
-        value = settings[limit.name]
-        words += [] if value is None else [f"{limit.flag}={value}"]
-    words += [] if given.ir is None else ["--ir", given.ir]
-    for name in given.loaded:
-        words += ["--load", name]
-    return [*words, *given.model.as_written()]
+    """Return the command that runs the pipeline."""
+    models = (field.name for field in dataclasses.fields(ModelInputOptions))
+    limits = (limit.name for limit in LIMITS)
+    own = as_written("passes", "level", "config", "loaded", "ir", *models, *limits)
+    return ["parpass", "opt", str(given.file), *own]
 
 
 def _report(culprit: Culprit, command: Sequence[str], suffix: str) -> None:

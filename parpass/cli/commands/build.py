@@ -23,7 +23,12 @@ from parpass.cli.options.structs import (
     writing,
 )
 from parpass.cli.options.watching import WatchOptions
-from parpass.cli.output.failure import InputError, PassFailure, command_text
+from parpass.cli.output.failure import (
+    InputError,
+    PassFailure,
+    command_text,
+    unwritable,
+)
 
 if TYPE_CHECKING:
     from parpass.cli.operations.watching import Watching
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
-_SLOW_SECONDS = 1.0  # seconds
+_SLOW_SECONDS = 1.0  # after which a run of a build is reported
 
 
 @option_struct
@@ -154,7 +159,7 @@ def build(given: BuildOptions) -> None:
         recording = stack.enter_context(
             watching.around(runner, contexts, pipeline=what, jobs=given.jobs)
         )
-        stack.enter_context(contexts[0])
+        stack.enter_context(contexts.first)
         stack.enter_context(machine)
         runs = _runs(
             networks,
@@ -186,7 +191,7 @@ def build(given: BuildOptions) -> None:
 
 
 def _checked(given: BuildOptions) -> dict[str, str]:
-    """Check what can be before anything is read; return what `_outputs` does."""
+    """Check the options before anything is read; return the output files."""
     from parpass.cli.files.writing import check_suffix
     from parpass.cli.operations.pipeline import check_config
 
@@ -202,7 +207,7 @@ def _checked(given: BuildOptions) -> dict[str, str]:
 
 
 def _outputs(given: BuildOptions) -> dict[str, str]:
-    """Return the files of the libraries, by what names each in messages."""
+    """Return the files of the libraries, by their name in messages."""
     if len(given.files) == 1:
         if os.path.isdir(given.output):
             raise click.BadParameter(
@@ -304,7 +309,7 @@ def _runs(
 def _compile(
     runs: Runs, watching: Watching, times: BuildTimes, tell: Tell
 ) -> list[GraphExecutorFactoryModule]:
-    """Return the libraries, whose pipelines are run one after the other."""
+    """Run the pipelines of a build one after the other; return the libraries."""
     from parpass.ir.module import IRModule
     from parpass.relay.backend.lowering import left_to_numpy
     from parpass.target.code_gen import long_kernels
@@ -349,11 +354,11 @@ def _write(lib: GraphExecutorFactoryModule, output: str) -> None:
     try:
         lib.export_library(output)
     except OSError as error:
-        raise InputError(f"cannot write '{output}': {error.strerror}") from None
+        raise unwritable(output, error) from None
 
 
 def _new_map(*wanted: str | None) -> KernelMap | None:
-    """Return a map to be filled in, if a file is wanted that shows it."""
+    """Return a map to be filled, if an output shows it."""
     if not any(wanted):
         return None
     from parpass.relay.backend.kernel_map import KernelMap
@@ -366,9 +371,9 @@ def _origins(
     lib: GraphExecutorFactoryModule,
     recording: Recording | None,
 ) -> dict[str, Any] | None:
-    """Return the map of a build as JSON has it, and add it to the page, if any.
+    """Return the map of a build for JSON, and add it to the page, if any.
 
-    None if it cannot be made, which is a warning.
+    Returns None, with a warning, if there is no map.
     """
     from parpass.cli.output.kernel_chains import chains_of
 
@@ -383,7 +388,7 @@ def _origins(
 
 
 def _write_map(origins: dict[str, Any], path: str) -> None:
-    """Write the map; the library stands where that fails, which is a warning."""
+    """Write the map; warn if that fails."""
     from parpass.cli.files.writing import write_text
 
     try:

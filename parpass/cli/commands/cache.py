@@ -1,4 +1,4 @@
-"""`parpass cache`: what is kept of builds, and whether it is used."""
+"""`parpass cache`: show, verify and shrink the cache."""
 
 from __future__ import annotations
 

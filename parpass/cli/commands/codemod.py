@@ -8,11 +8,11 @@ from parpass.cli.options.codemod import CodemodOptions
 from parpass.cli.options.structs import command
 from parpass.cli.options.syntax import Command
 
-_ARGUMENTS = "parpass.cli.codemod_arguments"  # where what is behind -- is found
+_ARGUMENTS = "parpass.cli.codemod_arguments"  # the key of the arguments after --
 
 
 class _CodemodCommand(Command):
-    """A command that leaves what is behind `--` to the codemod."""
+    """A command that leaves the arguments after `--` to the codemod."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)

@@ -86,7 +86,7 @@ def _differences(
 
 
 def _besides(adapter: ModuleAdapter, one: Any, other: Any) -> Iterator[str]:
-    """Yield where modules differ whose functions are equal."""
+    """Yield other differences of modules whose functions are equal."""
     from parpass.errors import StructuralMismatchError
     from parpass.ir.module import IRModule
     from parpass.ir.structural import assert_structural_equal

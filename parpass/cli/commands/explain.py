@@ -1,4 +1,4 @@
-"""`parpass explain`: what a pass, an option, an error or a variable is."""
+"""`parpass explain`: explain a pass, an option, an error or a variable."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from parpass.cli.files.reading import read_bytes
 from parpass.cli.options.structs import argument, command, option, option_struct
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.kernel_chains import code_text, outline, shown_line
+from parpass.errors.core import did_you_mean
 
 _FORMAT = 2
 _MOST_LOOPS = 20  # of an outline
@@ -120,7 +120,7 @@ def _places_of_node(said: dict[str, Any], wanted: str) -> list[_Place]:
 
 
 def _names(line: str) -> Iterator[str]:
-    """Yield the names that a line defines: of an ONNX node, of results."""
+    """Yield the names that a line defines: those of an ONNX node and of results."""
     before, mark, name = line.partition("  # ")
     if mark:
         yield name
@@ -151,11 +151,8 @@ def _kernel(said: dict[str, Any], wanted: str) -> dict[str, Any]:
 def _unknown(
     wanted: str, option: str, what: str, names: Iterable[str]
 ) -> click.BadParameter:
-    near = difflib.get_close_matches(wanted, names, 3, 0.4)
-    hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
-    return click.BadParameter(
-        f"no {what} named '{wanted}'{hint}", param_hint=f"'{option}'"
-    )
+    message = f"no {what} named '{wanted}'{did_you_mean(wanted, names)}"
+    return click.BadParameter(message, param_hint=f"'{option}'")
 
 
 def _lines(
@@ -200,7 +197,7 @@ def _title(kernel: dict[str, Any]) -> str:
 
 
 def _loops(kernel: dict[str, Any], indent: str, *, as_text: bool) -> Iterator[str]:
-    """Yield the loops of a kernel: their text, or the first of their outline."""
+    """Yield the loops of a kernel: their text, or the beginning of their outline."""
     if as_text and kernel["text"] is not None:
         yield from (f"{indent}{line}" for line in kernel["text"].splitlines())
         return

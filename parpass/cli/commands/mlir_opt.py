@@ -6,7 +6,7 @@ import click
 
 
 class _AsGiven(click.Command):
-    """A command whose arguments are not for click: another parser reads them all."""
+    """A command whose arguments another parser reads."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.args = [*args]

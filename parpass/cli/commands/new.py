@@ -1,4 +1,4 @@
-"""`parpass new`: a small compiler of one's own, which runs, to begin with."""
+"""`parpass new`: create a small working compiler to start from."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _checked_name(name: str) -> str:
 
 
 def _owner(package: str) -> str | None:
-    """Return whose name of a module, of an IR or of a folder this is, in words."""
+    """Return the owner of a name, in words; None if it is free."""
     if keyword.iskeyword(package) or package in sys.stdlib_module_names:
         return "Python"
     if package in ("parpass", *(ir.name for ir in known_irs())):
@@ -106,7 +106,7 @@ def _owner(package: str) -> str | None:
 
 
 def _required() -> set[str]:
-    """Return the names of what parpass requires, with its extras, as modules'."""
+    """Return the names of the packages that parpass and its extras require."""
     try:
         lines = metadata.requires("parpass") or ()
     except metadata.PackageNotFoundError:  # a source tree
@@ -132,7 +132,7 @@ def _checked_suffix(suffix: str) -> str:
 
 
 def _write(folder: Path, words: Mapping[str, str]) -> None:
-    """Make a project, as a whole or not at all."""
+    """Create a project completely, or not at all."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             f"'{folder}' exists and is not empty; choose another by --into"

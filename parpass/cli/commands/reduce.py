@@ -97,7 +97,7 @@ def _trials(
     match: str | None,
     timeout: float,
 ) -> TrialRunner:
-    """Return what tries candidates, after the failure came back."""
+    """Return the runner of trials, after it reproduced the failure."""
     from parpass.cli.operations.reducer import TrialRunner
     from parpass.cli.operations.trial import FailurePredicate, load_passes
 
@@ -120,7 +120,7 @@ def _trials(
 
 
 def _run(reduction: Reducer) -> bool:
-    """Reduce; return whether Ctrl-C ended it before there was nothing to take out."""
+    """Reduce; return whether Ctrl-C ended it early."""
     try:
         reduction.run()
     except KeyboardInterrupt:
@@ -130,7 +130,7 @@ def _run(reduction: Reducer) -> bool:
 
 
 def _seconds_for(reproducer: Reproducer) -> float:
-    """Return how long a candidate may run where that was not given.
+    """Return the default time limit of a candidate.
 
     A pass that hangs in C code, where nothing interrupts it, hangs in each candidate.
     """

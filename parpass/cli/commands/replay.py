@@ -1,4 +1,4 @@
-"""`parpass replay`: run what a reproducer has, in this process."""
+"""`parpass replay`: run a reproducer in this process."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def error_classes() -> Mapping[str, type[BaseException]]:
 
 
 def command_options() -> Mapping[str, Mapping[str, click.Option]]:
-    """Return the options of the shipped subcommands, each by the commands it is of."""
+    """Return the options of the shipped subcommands by flag, then by subcommand."""
     found: dict[str, dict[str, click.Option]] = {}
     context = click.Context(main)
     for name in SHIPPED:
@@ -107,7 +107,7 @@ def _find(name: str) -> Callable[[], str] | None:
 
 
 def option_kind(option: ConfigOption) -> str:
-    """Return the type of an option's values, as it is written."""
+    """Return the type of an option's values as text."""
     kind: Any = option.kind
     if issubclass(kind, enum.Enum):
         return f"one of {', '.join(one.value for one in kind)}"

@@ -59,7 +59,7 @@ def random_value(random: np.random.Generator, kind: Type | None, owner: str) -> 
 
 
 def read_values(given: Sequence[str], files: Sequence[Path]) -> dict[str, Any]:
-    """Return the values of `--input` and `--inputs` by name, as they are written."""
+    """Return the untyped values of `--input` and `--inputs`, by name."""
     found: dict[str, Any] = {}
     for path in files:
         if path.suffix != ".npz":
@@ -85,7 +85,7 @@ def named_value(setting: str, option: click.Parameter | None = None) -> tuple[st
 
 
 def shapes_of(values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of values as they are written, of those that have one."""
+    """Return the shapes of untyped values, of those that have one."""
     found: dict[str, tuple[int, ...]] = {}
     for name, value in values.items():
         with contextlib.suppress(ValueError):  # rows of several lengths
@@ -96,7 +96,7 @@ def shapes_of(values: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 def typed_values(
     params: Sequence[Parameter], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return values as they are written as arrays of their parameters' types."""
+    """Return untyped values as arrays of their parameters' types."""
     kinds = {one.name_hint: one.type_annotation for one in params}
     found: dict[str, Any] = {}
     for name, value in values.items():
@@ -134,9 +134,9 @@ def completed(
     shapes: Mapping[str, Sequence[Any]],
     seed: int,
 ) -> list[Any]:
-    """Return the values of all parameters, random ones of those that have none.
+    """Return the values of all parameters, random ones for those without a value.
 
-    `shapes` are for those whose types leave them open.
+    `shapes` are for parameters whose types leave them open.
 
     Raises:
         InputError: The types of tensors that are not given leave shapes open.
@@ -200,7 +200,7 @@ def flat(value: Any) -> list[Any]:
 
 
 def as_text(outputs: Sequence[Any]) -> str:
-    """Return arrays as text, each below its number, dtype and shape."""
+    """Return arrays as text, each after its number, dtype and shape."""
     return "\n".join(
         f"output_{at}: {array.dtype} {array.shape}\n{array}"
         for at, array in enumerate(outputs)
@@ -208,7 +208,7 @@ def as_text(outputs: Sequence[Any]) -> str:
 
 
 def check_output(path: str) -> None:
-    """Refuse, before anything is run, a name that no arrays can be written to."""
+    """Refuse a path to which no arrays can be written."""
     check_folder(path, "-o")
     if Path(path).suffix not in (".npy", ".npz"):
         raise click.BadParameter(
@@ -218,7 +218,7 @@ def check_output(path: str) -> None:
 
 
 def write(outputs: Sequence[Any], path: str) -> None:
-    """Write arrays to an .npy or .npz file, which `check_output` has accepted."""
+    """Write arrays to an .npy or .npz file that `check_output` accepted."""
     file, suffix = io.BytesIO(), Path(path).suffix
     if suffix == ".npz":
         np.savez(file, **{f"output_{at}": one for at, one in enumerate(outputs)})

@@ -1,7 +1,7 @@
-"""Loading what programs register: passes, IRs, operators.
+"""Loading of modules that register passes, IRs or operators, and the known IRs.
 
-The IRs whose programs the command reads: those of entry points, and those that what
-`--load` names has registered.
+The command reads programs of the IRs that entry points declare, and of those that a
+module of `--load` registers.
 """
 
 from __future__ import annotations
@@ -42,10 +42,7 @@ def load_plugin(name: str) -> None:
 
 
 def _location(error: BaseException) -> str:
-    """Return where it was raised, unless the message shows that.
-
-    That is the user's own line, which may have called something that refused it.
-    """
+    """Return the innermost line of user code, unless the message shows it."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) or not frames:
         return ""
@@ -61,9 +58,9 @@ def known_irs() -> list[str]:
 
 
 def load_irs(ir: str | None, suffixes: Iterable[str]) -> ModuleAdapter | None:
-    """Load the adapters of the IR that is asked for, or of files.
+    """Load the adapter of an IR, and of the IRs of files with these suffixes.
 
-    That makes their passes known, so it comes before a pipeline is read.
+    It registers their passes, so call it before a pipeline is read.
 
     Returns:
         The adapter of the programs; None if they are of several IRs, or their IR shares
@@ -94,7 +91,7 @@ def check_ir(name: str) -> None:
 
 
 def ir_named(name: str) -> ProgramFormat | None:
-    """Return what knows the text of an IR, if there is one of that name."""
+    """Return the program format of an IR, if there is one of that name."""
     found = registered_programs().get(name)
     return found or _loaded(entry_points.ir_named, name)
 
@@ -118,13 +115,13 @@ def unknown_ir_message(name: str) -> str:
 
 
 def ir_of_suffix(suffix: str) -> ProgramFormat | None:
-    """Return what knows the text of the IR whose files have a suffix, with its dot."""
+    """Return the program format of files with a suffix, which begins with a dot."""
     found = [one for one in registered_programs().values() if suffix in one.suffixes]
     return found[-1] if found else _loaded(entry_points.ir_with_suffix, suffix)
 
 
 def _loaded(find: Callable[[str], IR | None], key: str) -> ProgramFormat | None:
-    """Return the program format of the entry point that is found by a key, if any."""
+    """Return the program format of the IR that `find` returns, if any."""
     try:
         ir = find(key)
         if ir is None:
@@ -140,10 +137,10 @@ def default_suffix(programs: ProgramFormat) -> str:
 
 
 def parse_program(programs: ProgramFormat, text: str, source_name: str) -> Any:
-    """Return the module of which this is the text.
+    """Return the module of a text.
 
     Raises:
-        ParseError: It cannot be read, whatever was raised.
+        ParseError: It cannot be parsed, whatever exception the IR raised.
     """
     try:
         return programs.parse(text, source_name)

@@ -7,7 +7,6 @@ of a reproducer.
 from __future__ import annotations
 
 import re
-import shlex
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from parpass.cli.output.failure import ARGUMENTS, PHRASES, InputError, unreadable
+from parpass.cli.output.failure import PHRASES, InputError, command_line, unreadable
 from parpass.errors import Hint, render_hints
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Program(NamedTuple):
     """The text of a program, which is not parsed yet.
 
     The text begins with as many empty lines as there are lines above it in its file.
-    `ir` is what knows the text of its IR.
+    `ir` is the program format.
     """
 
     name: str
@@ -45,8 +44,8 @@ class Program(NamedTuple):
 def split_programs(text: str, name: str, kind: str, split: str) -> list[Program]:
     """Return the programs of a text, which may be a reproducer.
 
-    `kind` is the IR that it is in, unless its header says. Lines that begin with
-    `split` part programs.
+    `kind` is the IR, unless a header names it. Lines that begin with `split` separate
+    programs.
     """
     from parpass.cli.files.irs import ir_named, unknown_ir_message
 
@@ -87,7 +86,7 @@ def parse_failure(*errors: str) -> InputError:
 
 
 def _strip_header(text: str, name: str, kind: str) -> tuple[str, str]:
-    """Return a program and its IR; that of a reproducer stands below a header."""
+    """Return a program and its IR, without the header of a reproducer."""
     from parpass.errors import ReproducerError
     from parpass.transform.debug.reproducer import Reproducer
 
@@ -101,7 +100,7 @@ def _strip_header(text: str, name: str, kind: str) -> tuple[str, str]:
 
 
 def _split_text(text: str, line: str) -> list[str]:
-    """Return the programs between lines that part them, with the numbers of lines."""
+    """Return the programs between separator lines, each with its line numbers."""
     parting = re.compile(rf"^{re.escape(line)}[ \t\r]*\n?", re.MULTILINE)
     starts = [0, *(found.end() for found in parting.finditer(text))]
     ends = [*(found.start() for found in parting.finditer(text)), len(text)]
@@ -135,7 +134,7 @@ class ModelOptions(NamedTuple):
     needs_shapes: bool = False
 
     def check_unused(self, *, shapes: bool = True) -> None:
-        """Check that nothing is said, for what is read is no ONNX model."""
+        """Refuse these settings, because the input is no ONNX model."""
         for option, given in (
             ("--shape", self.shapes if shapes else ()),
             ("--dim", self.dims),
@@ -167,8 +166,8 @@ def read_modules(
 ) -> list[Any]:
     """Return the modules of the inputs: one of all ONNX files, or one of each program.
 
-    The path `-` is standard input. Without `ir` suffixes tell the IR, or what is in the
-    files. Lines that begin with `split` part programs.
+    The path `-` is standard input. Without `ir`, the suffix or the content of a file
+    determines its IR. Lines that begin with `split` separate programs.
     """
     found, model = _inputs(inputs, ir), model or ModelOptions()
     if found[0].kind == "onnx":
@@ -276,15 +275,14 @@ def _read_onnx(inputs: Sequence[_Input], model: ModelOptions) -> Any:
 
 
 def _with_command(error: FrontendError) -> str:
-    """Return an error's message; options that it advises stand in a whole command."""
-    given = click.get_current_context().meta.get(ARGUMENTS, ())
-    command = shlex.join(["parpass", *given]).replace("{", "{{").replace("}", "}}")
+    """Return an error's message, with advised options in a complete command line."""
+    command = command_line().replace("{", "{{").replace("}", "}}")
     advice = PHRASES[Hint.OPEN_SHAPES].replace(" {1}", f"\n  {command} {{1}}")
     return render_hints(error, {**PHRASES, Hint.OPEN_SHAPES: advice})
 
 
 def _loaded_models(inputs: Sequence[_Input]) -> dict[str, Any]:
-    """Return models, of which some are not in files, by the names of functions."""
+    """Return models by the names of their functions; some are not in files."""
     from parpass.relay.frontend.onnx.model import model_in
 
     return {

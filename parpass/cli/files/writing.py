@@ -1,4 +1,4 @@
-"""Writing what the command has made: whole, or not at all."""
+"""Writing of outputs: each is written completely, or not at all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 
 from parpass.atomic_files import atomic_write
 from parpass.cli.files.reading import SPLIT
-from parpass.cli.output.failure import InputError
+from parpass.cli.output.failure import InputError, unwritable
 from parpass.errors import IRTypeError, UnreadFunctionError
 
 
 def check_suffix(output: str) -> None:
-    """Refuse, before anything is run, to write a format that is only read."""
+    """Refuse a format that is only read."""
     suffix = _suffix(output)
     if suffix == ".onnx":
         raise click.BadParameter(
@@ -26,7 +26,7 @@ def check_suffix(output: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Refuse, before anything is run, a path that is in no folder."""
+    """Refuse a path whose folder does not exist."""
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
         raise click.BadParameter(
@@ -35,9 +35,9 @@ def check_folder(path: str, option: str) -> None:
 
 
 def check_outputs(outputs: Mapping[str, str | None]) -> None:
-    """Refuse, before anything is run, files of which one could not be written.
+    """Refuse files that cannot be written, and two that are the same.
 
-    `outputs` are the paths by option; None, and `-`, are for no file.
+    `outputs` are the paths by option; None and `-` stand for no file.
     """
     taken: dict[str, str] = {}
     for option, path in outputs.items():
@@ -67,13 +67,13 @@ def write_modules(
 ) -> None:
     """Write modules to a file, or to standard output for `-`.
 
-    JSON is written where the path ends in `.json`, else text. By default that has the
-    values of constants in files, which are to be read again, and not on standard
-    output. With `show_types` it has the types that passes inferred, as comments, where
-    it would be without. Lines `split` part several programs.
+    The format is JSON if the path ends in `.json`, else text. By default the text
+    contains the values of constants in files, which are read again, but not on standard
+    output. With `show_types` it contains inferred types as comments. `split` separates
+    several programs.
 
     Raises:
-        InputError: They cannot be written; the file is as it was then.
+        InputError: They cannot be written; the file is unchanged.
     """
     shows = output != "-" if show_meta_data is None else show_meta_data
     if _suffix(output) == ".json":
@@ -92,10 +92,10 @@ def write_text(text: str, output: str) -> None:
 
 
 def write_bytes(content: bytes, output: str) -> None:
-    """Write to a file, which is replaced, or to standard output for `-`.
+    """Replace a file, or write to standard output for `-`.
 
     Raises:
-        InputError: It cannot be written; the file is as it was then.
+        InputError: It cannot be written; the file is unchanged.
     """
     try:
         _write(content, output)
@@ -104,11 +104,11 @@ def write_bytes(content: bytes, output: str) -> None:
     except RuntimeError:  # click's word for a stream that is not there
         raise InputError("cannot write: standard output is closed") from None
     except OSError as error:
-        raise InputError(f"cannot write '{output}': {error.strerror}") from None
+        raise unwritable(output, error) from None
 
 
 def write_or_warn(content: bytes, output: str) -> None:
-    """Write to a file; one that cannot be written is a warning, and no error."""
+    """Write to a file; warn if it cannot be written."""
     try:
         write_bytes(content, output)
     except InputError as error:

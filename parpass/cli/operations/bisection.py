@@ -1,4 +1,4 @@
-"""Bisection of a pipeline: runs of it with its first pairs of pass and function."""
+"""Bisection of a pipeline, by runs of its first pairs of pass and function."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from parpass.transform.debug.bisect import (
     listener,
 )
 
-# Returns what is wrong with a module, None if nothing is.
+# Returns the fault of a module; None if it is good.
 Check = Callable[[Any], str | None]
 
 
 class InconclusiveError(Exception):
-    """The check said that it cannot tell."""
+    """The check could not decide."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One run, and what was wrong with it.
+    """One run.
 
-    `verdicts` are the pairs that it came to. It `is_misdirected` if there was a pass of
-    another IR.
+    Attributes:
+        wrong: Its fault; None if it is good.
+        verdicts: The pairs that it reached.
+        is_misdirected: Whether it had a pass of another IR.
     """
 
     wrong: str | None
@@ -44,7 +46,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The first pair with which it goes wrong; `alone` if it does so by itself, too."""
+    """The first pair that breaks the result; `alone` if it does so by itself."""
 
     verdict: BisectVerdict
     wrong: str
@@ -52,10 +54,10 @@ class Culprit:
 
 
 class Bisection:
-    """Runs a pipeline again and again, with some of its pairs.
+    """Runs a pipeline repeatedly, with some of its pairs.
 
-    `context` has the settings, bisection aside. `check` returns what is wrong with the
-    result of a run that did not fail; `tell` is called with a line about each run.
+    `context` has the other settings. `check` judges the result of a run that did not
+    fail; `tell` is called with a line about each run.
     """
 
     def __init__(
@@ -75,14 +77,14 @@ class Bisection:
         self._tell = tell
 
     def limited(self, limit: int) -> Probe:
-        """Run the first pairs, all for -1."""
+        """Run the first pairs; -1 runs all."""
         probe = self._probe({OPT_BISECT_LIMIT: limit})
         what = "all pairs" if limit < 0 else f"the first {limit}"
         self._tell(f"{what}: {probe.wrong or 'good'}")
         return probe
 
     def culprit(self, whole: Probe) -> Culprit:
-        """Return the pair that makes it wrong; all are wrong, none are good."""
+        """Return the culprit: running all pairs is wrong, running none is good."""
         good, bad, found = 0, len(whole.verdicts), whole
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -117,7 +119,7 @@ class Bisection:
 
 
 def check_by_values(mod: Any, seed: int) -> Check:
-    """Return a check that compares what functions compute with what they did.
+    """Return a check that compares the values of functions with those in `mod`.
 
     Raises:
         EvaluationError: They cannot be evaluated.
@@ -132,10 +134,10 @@ def check_by_values(mod: Any, seed: int) -> Check:
 
 
 def check_by_command(command: str, programs: ProgramFormat) -> Check:
-    """Return a check by a shell command, which is given the path of a file of IR.
+    """Return a check by a shell command on a file of IR.
 
-    The path takes the place of `{}`, or comes last. The command exits with 0 if the
-    module is good, with 125 if it cannot tell, with anything else if it is bad.
+    The path replaces `{}`, or comes last. The command exits with 0 if the module is
+    good, with 125 if it cannot decide, with anything else if it is bad.
     """
 
     def check(mod: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""The work of `parpass codemod`: a codemod is found, run on files, and told of."""
+"""The work of `parpass codemod`: find a codemod, run it on files, report results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from parpass.cli.operations.executors import function_cache, opening_runner
-from parpass.cli.operations.preload import can_preload
+from parpass.cli.operations.preload import can_preload, modules_for_codemods
 from parpass.cli.options.codemod import CodemodOptions
 from parpass.cli.output.failure import InputError
 from parpass.cli.output.progress_display import showing_progress
@@ -32,16 +32,13 @@ from parpass.runner import RunReport
 
 
 def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
-    """Run a codemod as the options of `parpass codemod` say; return the exit code."""
+    """Run `parpass codemod`; return the exit code."""
     kept = function_cache(given.results)
     jobs, executor = given.workers.jobs, given.workers.executor
     is_dry = given.dry_run or given.check
-    is_much = (
-        kept is None
-        and executor is None
-        and any(os.path.isdir(one) for one in given.paths)
-        and can_preload(jobs)
-    )
+    preload: Sequence[str] = ()
+    if kept is None and executor is None and can_preload(jobs):
+        preload = modules_for_codemods(given.paths)
     reports: list[RunReport] = []
     try:
         with contextlib.ExitStack() as stack:
@@ -49,12 +46,7 @@ def run(name: str, given: CodemodOptions, arguments: Sequence[str]) -> int:
             found = find_codemod(name)
             of_codemod = _arguments(found, name, arguments)
             runner = stack.enter_context(
-                opening_runner(
-                    jobs,
-                    executor,
-                    preload=["libcst.codemod"] if is_much else (),
-                    cache=kept,
-                )
+                opening_runner(jobs, executor, preload=preload, cache=kept)
             )
             stack.enter_context(_rendering_nothing())
             progress = stack.enter_context(showing_progress(quiet=given.quiet))
@@ -139,7 +131,7 @@ def _arguments(codemod: Any, name: str, given: Sequence[str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _rendering_nothing() -> Generator[None]:
-    """Render no diagnostics: the results of files have the same reasons."""
+    """Render no diagnostics: the results of files repeat them."""
     override_renderer(lambda _: None)
     try:
         yield
@@ -150,7 +142,7 @@ def _rendering_nothing() -> Generator[None]:
 def _show_files(
     result: CodemodResult, *, diff: bool, quiet: bool, is_dry: bool
 ) -> None:
-    """Write what changed to standard output."""
+    """Write changes to standard output."""
     coloured = sys.stdout.isatty() and takes_colour()
     for one in result.changed:
         if diff:
@@ -163,7 +155,7 @@ def _show_files(
 
 
 def _show_failures(result: CodemodResult, *, traceback: bool, quiet: bool) -> None:
-    """Write what failed, and what was warned of, to standard error."""
+    """Write failures, warnings and a summary to standard error."""
     for one in result.files.values():
         if one.failure is not None:
             if traceback and one.failure.traceback:

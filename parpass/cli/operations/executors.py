@@ -32,10 +32,10 @@ def opening_runner(
     preload: Sequence[str] = (),
     cache: FunctionCache | None = None,
 ) -> Generator[Runner]:
-    """Open a runner for a command, and close it, with what was started for it.
+    """Open a runner for a command, and close it with its executor.
 
     `executor` is a URL whose scheme is an entry point, `dask` the address of a
-    scheduler. Workers that begin with the modules of `preload` are started at once.
+    scheduler. With `preload`, workers start at once and preload these modules.
     """
     option = "'--executor'"
     if dask is not None:
@@ -61,7 +61,7 @@ def opening_runner(
 
 
 def function_cache(given: CacheOptions) -> FunctionCache | None:
-    """Return the cache that options name, `--cache=` that of `parpass cache`."""
+    """Return the cache of the options; `--cache=` is that of `parpass cache`."""
     if not given.is_cached:
         return None
     for one in given.cache_from:

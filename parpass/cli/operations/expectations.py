@@ -52,7 +52,7 @@ def collecting_diagnostics() -> Generator[list[Diagnostic]]:
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """A diagnostic that a comment expects; `line` is None where it has no place."""
+    """A diagnostic that a comment expects; `line` is None if it has no place."""
 
     comment: Span
     level: DiagnosticLevel
@@ -72,7 +72,7 @@ class _Expected:
 
 
 class Expectations:
-    """The expectations of one program, and what it reported."""
+    """The expectations of one program, and its diagnostics."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text = text
@@ -92,7 +92,7 @@ class Expectations:
         self._said.append(Diagnostic.error(None, f"{type(error).__name__}: {error}"))
 
     def unmet(self) -> list[str]:
-        """Return what was reported and not expected, and what was not reported."""
+        """Return the unexpected diagnostics, and the expected ones that are missing."""
         waiting = list(self._expected)
         wrong: list[Diagnostic] = []
         for one in self._said:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import shlex
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from parpass.cli.files.writing import write_or_warn
-from parpass.cli.output.failure import ARGUMENTS
+from parpass.cli.output.failure import command_line
 from parpass.runner import Runner
 from parpass.transform import PassContext
 
@@ -24,11 +21,10 @@ if TYPE_CHECKING:
 def writing_report(
     path: str | None, runner: Runner, context: PassContext, trace: str | None
 ) -> Generator[Recording | None]:
-    """Record the runs of the block, and write what was recorded, however it ends.
+    """Record the runs of the block, and write the page, even if the block fails.
 
-    A page that cannot be written is a warning, and the result of the runs stands.
-    Without a path nothing is recorded. `trace` is the path of a trace that the block
-    writes, which is in the page, too.
+    A page that cannot be written is a warning. Without a path nothing is recorded.
+    `trace` is the path of a trace that the block writes; the page contains it.
     """
     if path is None:
         yield None
@@ -39,8 +35,7 @@ def writing_report(
             yield recording
     finally:
         if recording is not None:
-            given = click.get_current_context().meta.get(ARGUMENTS, ())
-            recording.command = shlex.join(["parpass", *given])
+            recording.command = command_line()
             recording.trace = b"" if trace is None else _trace(trace)
             write_or_warn(recording.to_html().encode(), path)
 

@@ -45,34 +45,21 @@ Run = Callable[[Any], Any]
 
 
 def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
-    """Do what the options of `parpass opt` say.
+    """Run `parpass opt`.
 
-    `adapter` is that of the programs; None where their suffixes do not tell.
+    `adapter` is that of the programs; None if their suffixes do not determine it.
     """
-    split = given.split_input_file or SPLIT
-    files, watched = FileTimes(), given.watched
-    settings = {
-        **given.limits.settings(),
-        "on_failure": given.on_failure,
-        "opt_bisect_limit": given.opt_bisect_limit,
-        "opt_bisect": given.opt_bisect,
-        "reproducer": given.reproducer,
-        "check_contract": given.check_contract or None,
-        "check_analyses": given.check_analyses or None,
-        "isolated": given.isolate or None,
-    }
-    elsewhere = given.workers.executor is not None or given.dask is not None
-    modules = (
-        ()
-        if elsewhere
-        else modules_to_preload(given.inputs, given.ir, given.workers.jobs)
-    )
-    if modules:  # which much text has; so all is for workers, whatever passes cost
-        settings["asking_workers_seconds"] = 0.0
-    passes = given.passes
+    files, watched, workers = FileTimes(), given.watched, given.workers
+    passes, settings = given.passes, _settings(given)
     if passes is None and _is_level_given():
         passes = _passes_of_level(given.level, adapter)
     pipeline = Sequential([]) if passes is None else read_pipeline(passes, adapter)
+    is_local = workers.executor is None and given.dask is None
+    preload: Sequence[str] = ()
+    if is_local and passes:
+        preload = modules_to_preload(given.inputs, given.ir, workers.jobs)
+    if preload:  # the program is so large that all passes go to workers
+        settings["asking_workers_seconds"] = 0.0
     watching = Watching(watched, pipeline, given.loaded)
     contexts = make_contexts(
         watched.repeat or 1,
@@ -84,15 +71,14 @@ def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
     )
     if given.dump_pass_pipeline and passes is not None:
         dump_pipeline(pipeline)
-    _note_skipped(pipeline, contexts[0])
-    code = 0
+    _note_skipped(pipeline, contexts.first)
     with contextlib.ExitStack() as stack:
         runner = stack.enter_context(
             opening_runner(
-                given.workers.jobs,
-                given.workers.executor,
+                workers.jobs,
+                workers.executor,
                 dask=given.dask,
-                preload=modules if passes else (),
+                preload=preload,
                 cache=function_cache(given.results),
             )
         )
@@ -101,30 +87,13 @@ def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
                 runner,
                 contexts,
                 pipeline=passes or "",
-                jobs=given.workers.jobs,
+                jobs=workers.jobs,
                 shows_progress=bool(passes),
             )
         )
-        go = (
-            functools.partial(watching.run, pipeline=pipeline) if passes else _unchanged
-        )
-        read = functools.partial(read_programs, given.inputs, ir=given.ir, split=split)
+        go = functools.partial(watching.run, pipeline=pipeline)
         try:
-            if given.verify_diagnostics:
-                modules, code = _verify(read(), go, files)
-            elif given.split_input_file is not None:
-                modules, code = _each_alone(
-                    read(), go, files, traceback=given.traceback
-                )
-            else:
-                with files.reading():
-                    programs = read_modules(
-                        given.inputs,
-                        ir=given.ir,
-                        model=given.model.by_name,
-                        split=split,
-                    )
-                modules = list(_all(programs, go, traceback=given.traceback))
+            modules, code = _made(given, go if passes else _unchanged, files)
         finally:
             if passes is not None:
                 watching.report()
@@ -135,13 +104,46 @@ def run(given: OptOptions, adapter: ModuleAdapter | None) -> None:
                 given.output,
                 show_meta_data=given.print_metadata,
                 show_types=given.print_types,
-                split=split,
+                split=given.split_input_file or SPLIT,
             )
     if watched.explain_speed:
         from parpass.cli.output.tables import print_file_times
 
         print_file_times(files, sum(one.seconds for one in watching.reports))
     click.get_current_context().exit(code)
+
+
+def _settings(given: OptOptions) -> dict[str, Any]:
+    """Return the options of the context that have a flag; None for those not given."""
+    return {
+        **given.limits.settings(),
+        "on_failure": given.on_failure,
+        "opt_bisect_limit": given.opt_bisect_limit,
+        "opt_bisect": given.opt_bisect,
+        "reproducer": given.reproducer,
+        "check_contract": given.check_contract or None,
+        "check_analyses": given.check_analyses or None,
+        "isolated": given.isolate or None,
+    }
+
+
+def _made(given: OptOptions, go: Run, files: FileTimes) -> tuple[list[Any], int]:
+    """Read the programs, and run the pipeline on each.
+
+    Returns:
+        The new modules, and the exit code.
+    """
+    split = given.split_input_file or SPLIT
+    if given.verify_diagnostics or given.split_input_file is not None:
+        programs = read_programs(given.inputs, ir=given.ir, split=split)
+        if given.verify_diagnostics:
+            return _verify(programs, go, files)
+        return _each_alone(programs, go, files, traceback=given.traceback)
+    with files.reading():
+        modules = read_modules(
+            given.inputs, ir=given.ir, model=given.model.by_name, split=split
+        )
+    return list(_all(modules, go, traceback=given.traceback)), 0
 
 
 def _is_level_given() -> bool:
@@ -154,7 +156,7 @@ def _unchanged(mod: Any) -> Any:
 
 
 def _passes_of_level(level: int, adapter: ModuleAdapter | None) -> str:
-    """Return the pipeline that -O stands for: an IR's own one has the IR's name."""
+    """Return the pipeline of `-O`: the one with the IR's name, or the default."""
     load_dialects()
     if adapter is not None:
         name, known = adapter.ir_name, registered_passes()
@@ -180,7 +182,7 @@ def _all(modules: Sequence[Any], go: Run, *, traceback: bool) -> Iterator[Any]:
 def _each_alone(
     programs: Sequence[Program], go: Run, files: FileTimes, *, traceback: bool
 ) -> tuple[list[Any], int]:
-    """Return what was made of those programs that did not fail, and the exit code."""
+    """Return the results of the programs that did not fail, and the exit code."""
     made: list[Any] = []
     codes = {0}
     for program in programs:
@@ -203,7 +205,7 @@ def _show(failure: click.ClickException, codes: set[int]) -> None:
 def _verify(
     programs: Sequence[Program], go: Run, files: FileTimes
 ) -> tuple[list[Any], int]:
-    """Return what was made of programs, and 0 if they report what they expect."""
+    """Return the results of programs, and 0 if all met their expectations, else 1."""
     made: list[Any] = []
     wrong: list[str] = []
     for program in programs:
@@ -228,7 +230,7 @@ def _note_skipped(pipeline: Sequential, context: PassContext) -> None:
 
 
 def _skipped(pipeline: Pass | None, context: PassContext) -> Mapping[str, int]:
-    """Return the levels of the passes that do not run, by their names."""
+    """Return the levels of the passes that do not run, by name."""
     levels: dict[str, int] = {}
     for a_pass in pipeline.passes if isinstance(pipeline, Sequential) else ():
         if a_pass is None or context.pass_enabled(a_pass.info):

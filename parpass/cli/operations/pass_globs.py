@@ -25,14 +25,14 @@ def flat_passes(pipeline: Pass | None) -> Iterator[Pass]:
 
 
 def split_globs(given: Iterable[str]) -> list[str]:
-    """Return globs that an option was given, separated by commas; `*` for no text."""
+    """Return the comma-separated globs of an option; `*` for an empty text."""
     return [one.strip() or "*" for text in given for one in text.split(",")]
 
 
 def checked_pass_globs(
     given: Iterable[str], known: Collection[str], option: str
 ) -> list[str]:
-    """Return the globs of passes that an option was given, as `split_globs`."""
+    """Return the globs of an option; refuse one that matches no known pass."""
     globs = split_globs(given)
     for glob in globs:
         if glob != "*" and not any(matches_pass(glob, name) for name in known):

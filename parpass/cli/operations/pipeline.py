@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -30,9 +30,9 @@ from parpass.transform.debug.bisect import Gate
 def read_pipeline(text: str, adapter: ModuleAdapter | None = None) -> Sequential:
     """Return the pipeline of `-p`; without an adapter it may be for any IR."""
     with contextlib.suppress(PipelineSyntaxError):
-        # Of passes that are known: an adapter's, or loaded ones.
+        # An IR of its own, or `--load`, has registered all of its passes by now.
         return parse_pipeline(text, adapter=adapter)
-    load_dialects()  # which makes theirs known
+    load_dialects()  # registers the shipped ones
     try:
         return parse_pipeline(text, adapter=adapter)
     except PipelineSyntaxError as error:
@@ -49,7 +49,7 @@ def dump_pipeline(pipeline: Sequential) -> None:
 
 
 def check_config(config: Sequence[str]) -> None:
-    """Check the values of `--config`, whatever is to be done."""
+    """Check the values of `--config` alone."""
     if config:
         import_module("parpass.relay")  # makes its options known
         make_context(Sequential([]), 0, config, (), {})
@@ -87,6 +87,20 @@ def make_context(
     return context
 
 
+class RunContexts(NamedTuple):
+    """The contexts of a run.
+
+    Attributes:
+        first: That of the run; it has the instruments.
+        repetitions: Those of its repetitions, for a profile.
+        serial: That of a serial run to compare with.
+    """
+
+    first: PassContext
+    repetitions: Sequence[PassContext]
+    serial: PassContext
+
+
 def make_contexts(
     count: int,
     pipeline: Sequential,
@@ -94,15 +108,17 @@ def make_contexts(
     config: Sequence[str],
     instruments: Sequence[PassInstrument],
     settings: Mapping[str, Any],
-) -> list[PassContext]:
-    """Return the contexts of a run and its repetitions, which have no instruments.
+) -> RunContexts:
+    """Return the contexts of `count` runs; see `make_context`."""
 
-    The last one is that of a serial run to compare with.
-    """
-    of_runs = [instruments, *[()] * (count - 1)]
-    made = [make_context(pipeline, level, config, one, settings) for one in of_runs]
-    alone = {**settings, "isolated": None}
-    return [*made, make_context(pipeline, level, config, (), alone)]
+    def made(of: Sequence[PassInstrument], given: Mapping[str, Any]) -> PassContext:
+        return make_context(pipeline, level, config, of, given)
+
+    return RunContexts(
+        made(instruments, settings),
+        [made((), settings) for _ in range(count - 1)],
+        made((), {**settings, "isolated": None}),
+    )
 
 
 def _levels(a_pass: Pass | None) -> Iterator[int]:
@@ -124,4 +140,4 @@ def _key_and_value(setting: str) -> tuple[str, Any]:
     try:
         return key, msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return key, text  # which its type will refuse
+        return key, text  # its type will refuse it

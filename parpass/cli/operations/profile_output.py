@@ -1,9 +1,8 @@
-"""The options `--profile`, `--profile-memory` and `--repeat`: numbers in a file."""
+"""The options `--profile`, `--profile-memory` and `--repeat`: figures in a file."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from parpass import __version__
@@ -32,7 +31,7 @@ class ProfileOutput:
         self._runs = [RunProfile() for _ in contexts]
 
     def run(self, once: Callable[[PassContext], Any]) -> Any:
-        """Run on a program as often as is wanted; return the first result."""
+        """Run on a program under each context; return the first result."""
         results: list[Any] = []
         for at, context in enumerate(self._contexts):
             measured = RunProfile()
@@ -50,32 +49,8 @@ class ProfileOutput:
         return results[0]
 
     def write(self, pipeline: str, jobs: int | None) -> None:
-        """Write the file; one that cannot be written is a warning."""
+        """Write the file; warn if it cannot be written."""
         profile = Profile(
             parpass=__version__, pipeline=pipeline, jobs=jobs, runs=self._runs
         )
         write_or_warn(profile.encoded(), self._path)
-
-
-@contextlib.contextmanager
-def writing_profile(
-    path: str | None,
-    runner: Runner,
-    contexts: Sequence[PassContext],
-    pipeline: str,
-    jobs: int | None,
-    *,
-    memory: bool = False,
-) -> Generator[ProfileOutput | None]:
-    """Give what measures runs, and write what it measured, however the block ends.
-
-    Without a path nothing is measured.
-    """
-    if path is None:
-        yield None
-        return
-    output = ProfileOutput(path, runner, contexts, memory=memory)
-    try:
-        yield output
-    finally:
-        output.write(pipeline, jobs)

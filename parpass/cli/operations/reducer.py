@@ -1,7 +1,7 @@
 """Delta debugging of reproducers: candidates are tried in parallel, in a fixed order.
 
-Of those that still fail the first is taken, so the result does not depend on how many
-are tried at once.
+The first one that still fails is taken, so the result does not depend on how many are
+tried at once.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ KeyT = TypeVar("KeyT")
 
 
 class TrialRunner:
-    """Tries reproducers on workers; without them in children of this process.
+    """Tries reproducers on workers; without workers, in children of this process.
 
-    `same` tells which results count; a reproducer may take so many `seconds`.
+    Args:
+        executor: The workers.
+        same: Whether a result is the failure that is looked for.
+        seconds: The time limit of a trial.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class TrialRunner:
 
 
 class DropFunctions:
-    """Takes functions out; where others call them, the module is no good any more."""
+    """Removes functions; the module is malformed if others call them."""
 
     many = True
 
@@ -104,7 +107,7 @@ class DropFunctions:
 
 
 class Reducer:
-    """Makes a reproducer, which fails, smaller, step by step."""
+    """Shrinks a reproducer step by step while it fails."""
 
     def __init__(
         self,
@@ -122,7 +125,7 @@ class Reducer:
         self._origins = PassLocator()
 
     def run(self) -> None:
-        """Go on until nothing can be taken out."""
+        """Shrink until nothing more can be removed."""
         self._shrink_pipeline()
         kept = self.reproducer.function
         before = None
@@ -136,7 +139,7 @@ class Reducer:
                 self._shrink_module(way)
 
     def _restored(self, mod: Any) -> Any:
-        """Return a module in which, if it can be, hold the invariants of its IR."""
+        """Return a module with the invariants of its IR restored, if possible."""
         functions = self._adapter.functions(mod).values()
         kinds = dict.fromkeys(map(self._adapter.kind_of, functions))
         for kind in kinds:
@@ -194,7 +197,7 @@ class Reducer:
                 yield (k, mod), self._with_module(mod)
 
     def _is_well_formed(self, mod: Any) -> bool:
-        """Return whether a module has no faults, for which no trial is needed."""
+        """Return whether a module has no faults; such a module needs no trial."""
         functions = self._adapter.functions(mod).values()
         return not any(self._adapter.faults(function, mod) for function in functions)
 

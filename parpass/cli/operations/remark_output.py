@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
+from parpass.cli.files.writing import write_or_warn
 from parpass.cli.operations.pass_globs import checked_pass_globs
 from parpass.errors import ArgumentError
 from parpass.instrument import RemarksInstrument
@@ -17,19 +18,12 @@ STDERR = "-"
 class RemarkOutput:
     """Collects remarks for a file, or for standard error.
 
-    `output` is None if the option was not given; `patterns` are the values of
-    `--remarks-filter`; `known` are the names of passes.
+    `patterns` are the values of `--remarks-filter`; `known` are the names of passes.
     """
 
     def __init__(
-        self, output: str | None, patterns: Sequence[str], known: Collection[str]
+        self, output: str, patterns: Sequence[str], known: Collection[str]
     ) -> None:
-        if output is None:
-            raise click.BadParameter(
-                "there are no remarks to filter without --remarks FILE; '-' for FILE "
-                "is standard error",
-                param_hint="'--remarks-filter'",
-            )
         self._output = output
         if output != STDERR:
             _check_suffix(output)
@@ -38,14 +32,12 @@ class RemarkOutput:
 
     def write(self) -> None:
         """Write the remarks; a file that cannot be written is a warning."""
-        if self._output == STDERR:
-            click.echo(self.instrument.render(), nl=False, err=True)
-            return
-        try:
-            self.instrument.write(self._output)
-        except OSError as error:
-            message = f"Warning: cannot write '{self._output}': {error.strerror}"
-            click.echo(f"{message}; remarks are lost", err=True)
+        instrument, output = self.instrument, self._output
+        if output == STDERR:
+            click.echo(instrument.render(), nl=False, err=True)
+        else:
+            text = remark_writer(output)(instrument.remarks)
+            write_or_warn(text.encode(), output)
 
 
 def _check_suffix(output: str) -> None:

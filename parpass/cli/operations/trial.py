@@ -1,6 +1,6 @@
-"""Reproducers: reading and running them, here or in a child of a worker that may die.
+"""Reading and running of reproducers, in this process or in a child that may die.
 
-Passes are held to their budgets of time and memory in the process that runs them.
+Either process enforces the budgets of passes itself (`transform.budget`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MAX_MESSAGE_CHARS = 400
 
 @contextlib.contextmanager
 def interrupting_or_exit(budget: Budget) -> Generator[None]:
-    """Hold the block to a budget; end the process if it takes too long in C code."""
+    """Enforce a budget; end the process if C code takes too long."""
     file = sys.__stderr__
     with (
         contextlib.nullcontext()
@@ -76,7 +76,7 @@ def interrupting_or_exit(budget: Budget) -> Generator[None]:
 class TrialResult:
     """The result of a trial run: `passed`, `raised`, `died`, `hung`, or `malformed`.
 
-    `error` is the type of the error, or how the process died.
+    `error` is the type of the error, or the cause of death.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class TrialResult:
 
 
 class _FailedPass(PassInstrument):
-    """Remembers the innermost pass that failed."""
+    """Records the innermost pass that failed."""
 
     observes_ir = False
 
@@ -113,7 +113,7 @@ class _FailedPass(PassInstrument):
 
 
 def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
-    """Return a reproducer and the module in it, after loading what it names."""
+    """Return a reproducer and its module, after loading the modules that it names."""
     try:
         reproducer = Reproducer.from_text(file.read_text(encoding="utf-8"))
         return reproducer, parse_program(
@@ -128,10 +128,10 @@ def read_reproducer(file: Path) -> tuple[Reproducer, Any]:
 
 
 def load_ir(reproducer: Reproducer) -> ProgramFormat:
-    """Return what knows the text of a reproducer, after loading what it names.
+    """Load the modules of a reproducer, and return its program format.
 
     Raises:
-        ReproducerError: It cannot be had.
+        ReproducerError: There is none, or a module cannot be loaded.
     """
     for name in reproducer.load:
         load_plugin(name)
@@ -142,10 +142,10 @@ def load_ir(reproducer: Reproducer) -> ProgramFormat:
 
 
 def load_passes(reproducer: Reproducer) -> Sequential:
-    """Return the pipeline of a reproducer, after loading what registers its passes.
+    """Load the passes of a reproducer, and return its pipeline.
 
     Raises:
-        ReproducerError: It cannot be had.
+        ReproducerError: It has none, or a pass cannot be loaded.
     """
     import_module("parpass.runner.driver.session")
     if not reproducer.pipeline:
@@ -162,7 +162,7 @@ def load_instruments(reproducer: Reproducer) -> list[PassInstrument]:
     """Return the instrument that raised the error of a reproducer, if one did.
 
     Raises:
-        ReproducerError: It cannot be had.
+        ReproducerError: It cannot be loaded.
     """
     if not reproducer.instrument:
         return []
@@ -206,10 +206,10 @@ def run_passes(
 
 @dataclass(frozen=True)
 class FailurePredicate:
-    """The predicate by which a result reproduces the failure of a reproducer.
+    """A predicate that holds for results with the failure of a reproducer.
 
-    It holds for an error of the same type, in the same pass; for a death, by any
-    signal, if a worker died; for a hang, if a time limit was exceeded.
+    That is an error of the same type in the same pass; a death by any signal, if a
+    worker died; a hang, if a time limit was exceeded.
     """
 
     error_type: str
@@ -220,7 +220,7 @@ class FailurePredicate:
     def from_reproducer(
         cls, reproducer: Reproducer, pattern: str | None = None
     ) -> FailurePredicate:
-        """Return the failure of a reproducer, its message matching a pattern."""
+        """Return the predicate of a reproducer; its message must match a pattern."""
         by_pass = not reproducer.instrument  # those may raise at any pass
         name = reproducer.pass_name if by_pass else None
         return cls(reproducer.error_type, name, pattern)
@@ -242,16 +242,16 @@ def run_trial(job: bytes) -> bytes:
     The entry point in workers. The worker stays whole whatever happens.
     """
     message = json.loads(job)
+    reproducer = Reproducer.from_text(message["text"])
     if not hasattr(os, "fork"):
-        return _encoded(_run_candidate(message["text"]))
-    Reproducer.from_text(message["text"])
-    _preload(message["text"])
+        return _encoded(_run_candidate(reproducer))
+    _preload(reproducer)
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of threads, none of which the child needs
         child = os.fork()
     if child == 0:
-        _run_child(message["text"], write)
+        _run_child(reproducer, write)
     os.close(write)
     return _encoded(_wait_for_child(child, read, message["seconds"]))
 
@@ -261,9 +261,8 @@ def _encoded(result: TrialResult) -> bytes:
     return json.dumps(asdict(bounded)).encode()
 
 
-def _preload(text: str) -> None:
-    # What is imported and made here, children need not; what fails, fails there again.
-    reproducer = Reproducer.from_text(text)
+def _preload(reproducer: Reproducer) -> None:
+    # Children inherit what is loaded here; what fails here fails there again.
     with contextlib.suppress(Exception), _quiet():
         # It takes longer to make a grammar than to try most candidates.
         load_ir(reproducer).parse("", "")
@@ -271,17 +270,16 @@ def _preload(text: str) -> None:
         load_passes(reproducer)
 
 
-def _run_child(text: str, write: int) -> None:
-    faulthandler.disable()  # dying is what many candidates are for
+def _run_child(reproducer: Reproducer, write: int) -> None:
+    faulthandler.disable()  # many candidates are meant to die
     try:
         with _quiet(), os.fdopen(write, "wb") as pipe:
-            pipe.write(_encoded(_run_candidate(text)))
+            pipe.write(_encoded(_run_candidate(reproducer)))
     finally:
         os._exit(0)
 
 
-def _run_candidate(text: str) -> TrialResult:
-    reproducer = Reproducer.from_text(text)
+def _run_candidate(reproducer: Reproducer) -> TrialResult:
     try:
         pipeline = load_passes(reproducer)
         mod = parse_program(load_ir(reproducer), reproducer.text, "candidate")

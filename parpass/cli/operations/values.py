@@ -55,7 +55,7 @@ class ReferenceValues:
         }
 
     def difference(self, mod: IRModule) -> str | None:
-        """Return where the values of another module differ, None if they do not."""
+        """Return the first difference of the values of another module, or None."""
         for name, inputs in self._inputs.items():
             if name not in mod:
                 return f"function '{name}' is gone"
@@ -128,7 +128,7 @@ Shapes = Mapping[str, Sequence[Any]]
 
 
 class Parameter(NamedTuple):
-    """A parameter as a tensor; `type_annotation` is None where nothing says which."""
+    """A parameter as a tensor; `type_annotation` is None if unknown."""
 
     name_hint: str
     type_annotation: TensorType | None
@@ -137,7 +137,7 @@ class Parameter(NamedTuple):
 def parameters(
     func: PrimFunc, values: Mapping[str, Any], shapes: Shapes
 ) -> list[Parameter]:
-    """Return the parameters, of shapes as far as values and shapes of some say them."""
+    """Return the parameters, with the shapes that follow from values and shapes."""
     sizes = _sizes(func, values, shapes)
     return [
         Parameter(one.name, _type(one, func.buffer_map.get(one), sizes))
@@ -148,7 +148,7 @@ def parameters(
 def with_sizes(
     func: PrimFunc, values: Mapping[str, Any], shapes: Shapes
 ) -> dict[str, Any]:
-    """Return values, and those of parameters that are lengths of given arrays."""
+    """Return values, with those of parameters that are lengths of given arrays."""
     sizes = _sizes(func, values, shapes)
     known = {
         one.name: np.asarray(sizes[one], one.dtype)
@@ -189,16 +189,18 @@ def _type(
 
 
 def _dim(dim: Any, sizes: Mapping[Var, int]) -> Any:
-    """Return a length; an expression where it is not known, for any."""
+    """Return a length, or an expression if it is unknown."""
     known = Analyzer().simplify(substitute(dim, sizes))
     return known.value if isinstance(known, IntImm) else known
 
 
 def evaluate_loop_function(func: PrimFunc, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what a function returns, and the arrays that it writes, in order.
+    """Return the result of a function, and the arrays that it writes, in order.
+
+    The inputs stay unchanged.
 
     Raises:
-        EvaluationError: It cannot be evaluated on these inputs, which stay as they are.
+        EvaluationError: It cannot be evaluated on these inputs.
     """
     pointers = [
         func.buffer_map[one].data if one in func.buffer_map else one
@@ -215,7 +217,7 @@ def evaluate_loop_function(func: PrimFunc, inputs: Sequence[Any]) -> tuple[Any, 
 
 
 def _written(func: PrimFunc) -> set[Any]:
-    """Return pointers to what is stored in, or what is handed on and might be."""
+    """Return the pointers that are stored to, or passed to calls that may do so."""
     found: set[Any] = set()
     for node in post_order(func.body):
         if isinstance(node, BufferStore):

@@ -1,4 +1,4 @@
-"""The options that watch runs, carried out: what is shown of them, and written."""
+"""The options that watch runs, carried out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from parpass.cli.operations.pass_globs import (
     known_passes,
     split_globs,
 )
-from parpass.cli.operations.printed_ir import PrintAroundPasses, pass_names
-from parpass.cli.operations.profile_output import ProfileOutput, writing_profile
+from parpass.cli.operations.pipeline import RunContexts
+from parpass.cli.operations.printed_ir import PrintAroundPasses
+from parpass.cli.operations.profile_output import ProfileOutput
 from parpass.cli.operations.remark_output import RemarkOutput
 from parpass.cli.options.watching import WatchOptions
 from parpass.cli.output.progress_display import showing_progress
@@ -43,11 +44,15 @@ if TYPE_CHECKING:
 
 
 class Watching:
-    """Watches the runs of a command as options say.
+    """Watches the runs of a command.
 
-    The context of the runs is made with `instruments`; within `around` each pipeline is
-    run by `run`; `report` shows what was found, at the end. `passes` is a pipeline with
-    the passes that may run, for their names; `loaded` is the value of `--load`.
+    Make the context of the runs with `instruments`, run each pipeline by `run` within
+    `around`, and call `report` at the end.
+
+    Args:
+        options: The options.
+        passes: A pipeline with all passes that may run, for their names.
+        loaded: The value of `--load`.
     """
 
     def __init__(
@@ -55,7 +60,7 @@ class Watching:
     ) -> None:
         self.options = options
         self.reports: list[RunReport] = []
-        # All that there were, if some of them are chosen.
+        # All functions, if `--filter-print-funcs` selects some.
         self._functions: dict[str, None] = {}
         self._memory = PassMemory()
         self._numbers: ProfileOutput | None = None
@@ -68,7 +73,7 @@ class Watching:
         self._printed = _printed_ir(options, known)
         self._remarks = (
             RemarkOutput(options.remarks, options.remarks_filter, known)
-            if options.remarks is not None or options.remarks_filter
+            if options.remarks is not None
             else None
         )
         found = (
@@ -76,7 +81,7 @@ class Watching:
             self._statistics,
             self._printed,
             _print_changed(options, known),
-            _dump(options, known, loaded),
+            function_dump(options, known, loaded),
             None if self._remarks is None else self._remarks.instrument,
             WellFormedInstrument() if options.verify_each else None,
         )
@@ -88,46 +93,41 @@ class Watching:
     def around(
         self,
         runner: Runner,
-        contexts: Sequence[PassContext],
+        contexts: RunContexts,
         *,
         pipeline: str,
         jobs: int | None,
         shows_progress: bool = True,
     ) -> Generator[Recording | None]:
-        """Record the runs of the block; what is recorded is written however it ends.
+        """Record the runs of the block, and write the records, even if it fails.
 
-        The first of `contexts` is that of the runs, the last one that of serial runs to
-        compare them with, the others are those of repetitions for a profile, which
-        `pipeline`, as text, and `jobs` are for, too. The block gets what is recorded
-        for a page, None if there is no page.
+        `pipeline`, as text, and `jobs` are for the profile. Yields the recording for
+        the page of HTML; None if there is no page.
         """
         options = self.options
-        *contexts, self._serial = contexts
         self._runner, self._contexts = runner, contexts
         with contextlib.ExitStack() as stack:
             recording = stack.enter_context(
-                writing_report(options.report, runner, contexts[0], options.trace)
+                writing_report(options.report, runner, contexts.first, options.trace)
             )
             if options.trace is not None:
                 stack.enter_context(runner.trace(options.trace))
-            self._numbers = stack.enter_context(
-                writing_profile(
+            if options.profile is not None:
+                self._numbers = ProfileOutput(
                     options.profile,
                     runner,
-                    contexts,
-                    pipeline,
-                    jobs,
+                    [contexts.first, *contexts.repetitions],
                     memory=options.profile_memory,
                 )
-            )
+                stack.callback(self._numbers.write, pipeline, jobs)
             is_quiet = options.quiet or not shows_progress
             self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
             yield recording
 
     def run(self, mod: Any, pipeline: Pass) -> Any:
-        """Run a pipeline on a program, as often as is wanted; return the first result.
+        """Run a pipeline on a program, and repeat that for a profile.
 
-        It is called within `around`.
+        Call it within `around`. Returns the first result.
         """
         if self._printed is not None:
             self._printed.add_pipeline(pipeline)
@@ -141,22 +141,22 @@ class Watching:
                 context=context,
                 progress=self._progress,
             )
-            if context is not self._contexts[0]:
-                return run()  # a repetition, of which little is shown
+            if context is not self._contexts.first:
+                return run()  # a repetition
             with self._measuring_memory():
                 return run(report=self.reports.append)
 
         numbers = self._numbers
-        made = once(self._contexts[0]) if numbers is None else numbers.run(once)
+        made = once(self._contexts.first) if numbers is None else numbers.run(once)
         if self.options.compare_serial:
             self._compare(mod, pipeline)
         self._note_functions(made)
         return made
 
     def _compare(self, mod: Any, pipeline: Pass) -> None:
-        """Add to the last report what a serial run takes, which is made now."""
+        """Run serially, and add the time to the last report."""
         began = time.perf_counter()
-        run_pipeline_sync(mod, pipeline, workers=0, context=self._serial)
+        run_pipeline_sync(mod, pipeline, workers=0, context=self._contexts.serial)
         seconds = time.perf_counter() - began
         self.reports[-1] = replace(self.reports[-1], serial_seconds=seconds)
 
@@ -167,7 +167,7 @@ class Watching:
             return
         from parpass.transform.capture.memory_meter import measuring_memory
 
-        with measuring_memory(self._contexts[0]) as measured:
+        with measuring_memory(self._contexts.first) as measured:
             try:
                 yield
             finally:
@@ -203,7 +203,7 @@ class Watching:
             self._remarks.write()
 
     def _report_unmatched(self) -> None:
-        """Write a note for each glob of functions that none matched."""
+        """Write a note for each glob that matches no function."""
         for one in split_globs(self.options.filter_print_funcs):
             if not any(fnmatchcase(name, one) for name in self._functions):
                 near = did_you_mean(one, self._functions)
@@ -211,11 +211,9 @@ class Watching:
 
 
 def _printed_ir(options: WatchOptions, known: set[str]) -> PrintAroundPasses | None:
-    before = pass_names(options.print_ir_before, known, "--print-ir-before")
-    after = pass_names(options.print_ir_after, known, "--print-ir-after")
-    return (
-        PrintAroundPasses(before, after) if before != set() or after != set() else None
-    )
+    before = checked_pass_globs(options.print_ir_before, known, "--print-ir-before")
+    after = checked_pass_globs(options.print_ir_after, known, "--print-ir-after")
+    return PrintAroundPasses(before, after) if before or after else None
 
 
 def _print_changed(options: WatchOptions, known: set[str]) -> PrintChanged | None:
@@ -225,19 +223,3 @@ def _print_changed(options: WatchOptions, known: set[str]) -> PrintChanged | Non
     globs = checked_pass_globs(given, known, "--print-ir-after-change")
     functions = split_globs(options.filter_print_funcs) or ["*"]
     return PrintChanged(globs, functions, stream=sys.stderr)
-
-
-def _dump(
-    options: WatchOptions, known: set[str], loaded: Sequence[str]
-) -> PassInstrument | None:
-    asked = options.dump_ir, options.dump_ir_passes, options.dump_ir_limit
-    if asked == (None, (), None):
-        return None
-    return function_dump(
-        options.dump_ir,
-        options.dump_ir_passes,
-        split_globs(options.filter_print_funcs),
-        options.dump_ir_limit,
-        known,
-        loaded,
-    )

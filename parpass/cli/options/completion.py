@@ -20,7 +20,7 @@ def one_pass(
 def names_of_passes(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer passes for the last of several names, separated by commas."""
+    """Offer passes for the last of several comma-separated names."""
     before, comma, last = incomplete.rpartition(",")
     return _items(before + comma, last, _passes())
 
@@ -28,7 +28,7 @@ def names_of_passes(
 def pipelines(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer passes for the last place of a pipeline, or the options of its pass."""
+    """Offer passes at the end of a pipeline; in braces, the options of a pass."""
     at = max(incomplete.rfind(one) for one in ",({ ") + 1
     before, last = incomplete[:at], incomplete[at:]
     pass_name = _open_braces(before)
@@ -71,7 +71,7 @@ def _passes() -> Iterable[tuple[str, str]]:
 
 
 def _open_braces(text: str) -> str | None:
-    """Return the pass whose options are being written at the end of a text."""
+    """Return the pass whose braces are open at the end of a text, or None."""
     before, brace, inside = text.rpartition("{")
     if not brace or "}" in inside:
         return None

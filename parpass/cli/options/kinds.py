@@ -9,7 +9,7 @@ import click
 
 
 class ExecutorURL(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
-    """Names an executor, `SCHEME://...`."""
+    """The URL of an executor, `SCHEME://...`."""
 
     name = "url"
     _form = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.*")
@@ -61,7 +61,6 @@ class InputShape(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
             self.fail(f"expected NAME:1,3,224,224, with ? for any size, got '{value}'")
         from parpass.relay import Any as UnknownDim
 
-        _note_word(ctx, "--shape", value)
         return name, tuple(UnknownDim() if one == "?" else int(one) for one in sizes)
 
 
@@ -76,7 +75,7 @@ class Length(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         name, _, text = str(value).rpartition("=")
         if not name or not text.isdecimal():
             self.fail(f"expected NAME=1, or '*=1' for all, got '{value}'")
-        _note_word(ctx, "--dim", value)
+
         return name, int(text)
 
 
@@ -90,15 +89,4 @@ class NamedValue(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
     ) -> tuple[str, Any]:
         from parpass.cli.files.arrays import named_value
 
-        _note_word(ctx, "--const", value)
         return named_value(str(value), param)
-
-
-MODEL_WORDS = "parpass.model_words"
-"""Where the context has the options for inputs of models as they were written."""
-
-
-def _note_word(ctx: click.Context | None, option: str, value: Any) -> None:
-    if ctx is not None:
-        words = *ctx.meta.get(MODEL_WORDS, ()), option, str(value)
-        ctx.meta[MODEL_WORDS] = words

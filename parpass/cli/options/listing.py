@@ -39,7 +39,7 @@ class PassOrigin(Enum):
 
 
 def pass_origin(key: str) -> PassOrigin:
-    """Return where a pass comes from, as its key says; see `register_pass`."""
+    """Return the compiler that a pass comes from, by its key; see `register_pass`."""
     if key.startswith(("transform.", "relay._transform.", "tir.transform.")):
         return PassOrigin.TVM
     return PassOrigin.PARPASS if key.startswith("parpass.") else PassOrigin.OTHER
@@ -48,10 +48,9 @@ def pass_origin(key: str) -> PassOrigin:
 def show(
     *, names: Sequence[str], told: str | None, adapter: ModuleAdapter | None
 ) -> bool:
-    """Print the listings that are asked for; return whether there are any.
+    """Print the listings of these names, and the description of the pass `told`.
 
-    `told` is the pass to describe; `adapter` is that of the IR whose passes are listed,
-    None for all.
+    `adapter` is that of the IR whose passes are listed; None for all.
     """
     listings = {
         "passes": functools.partial(list_passes, adapter),
@@ -129,7 +128,7 @@ def pass_options(name: str) -> list[OptionSpec]:
 
 
 def help_pass(name: str) -> str:
-    """Return what is known of a pass: its kind, level, needs, purpose and options.
+    """Return the description of a pass: kind, level, needs, purpose and options.
 
     Raises:
         UnknownPassError: There is no such pass.

@@ -13,7 +13,6 @@ import click
 from parpass.cli.files.reading import ModelOptions
 from parpass.cli.options import completion
 from parpass.cli.options.kinds import (
-    MODEL_WORDS,
     ByteSize,
     ExecutorURL,
     InputShape,
@@ -32,15 +31,9 @@ from parpass.cli.options.written import JOBS
 from parpass.cli.output.failure import InputError
 from parpass.limits import LIMITS, Limit
 
-PASSES_HELP = (
-    "Comma-separated passes to run. Options go in braces, separated by spaces: "
-    "'DeadCodeElimination{inline-once=true}'. Passes nest in parentheses: "
-    "'sequential{name=clean}(...)'."
-)
-
 
 def program(metavar: str = "INPUT", **attrs: Any) -> Any:
-    """Declare the argument for a program that is read, or - for standard input."""
+    """Declare an argument for an input file, or - for standard input."""
     return argument(
         metavar=metavar,
         type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
@@ -53,7 +46,7 @@ def reproducer() -> Any:
 
 
 def check_standard_input(paths: Sequence[Path]) -> None:
-    """Check that standard input, which can be read once, is named once at most."""
+    """Check that `-` occurs at most once: standard input can be read only once."""
     if paths.count(Path("-")) > 1:
         raise click.UsageError("expected '-' at most once: standard input is read once")
 
@@ -66,7 +59,9 @@ def passes(*, required: bool = False, more_help: str = "") -> Any:
         metavar="PASSES",
         required=required,
         shell_complete=completion.pipelines,
-        help=PASSES_HELP + more_help,
+        help="Comma-separated passes to run. Options go in braces, separated by "
+        "spaces: 'DeadCodeElimination{inline-once=true}'. Passes nest in parentheses: "
+        f"'sequential{{name=clean}}(...)'.{more_help}",
     )
 
 
@@ -105,7 +100,7 @@ def ir() -> Any:
 
 
 def written(*flags: str, may_be_shown: bool = False, **attrs: Any) -> Any:
-    """Declare an option for a file to be written; `-` may be for showing it instead."""
+    """Declare an option for an output file; `-` may show the output instead."""
     kind = click.Path(dir_okay=False, writable=True, allow_dash=may_be_shown)
     return writing(*flags, type=kind, **attrs)
 
@@ -123,7 +118,7 @@ def output(text: str, *, may_be_shown: bool = False, required: bool = False) -> 
 
 
 def numbers(flag: str, text: str) -> Any:
-    """Declare an option for numbers of passes, as a table, JSON or CSV."""
+    """Declare an option that shows figures of passes as a table, JSON or CSV."""
     return showing(
         flag,
         metavar="[=FORMAT]",
@@ -192,7 +187,7 @@ def _load(
 
 
 def load() -> Any:
-    """Declare the option for modules that are imported before all else is read."""
+    """Declare the option for modules to import before other options are parsed."""
     return running(
         "--load",
         metavar="MODULE",
@@ -216,7 +211,7 @@ class WorkerOptions:
     )
 
     def check(self, *, dask: str | None = None, isolate: bool = False) -> None:
-        """Check that where jobs run is said once, and an isolated run has workers."""
+        """Check that only one option says where jobs run, and -j0 is not isolated."""
         if self.executor is not None and dask is not None:
             raise click.UsageError("expected one of --executor and --dask, got both")
         if self.jobs is not None and (self.executor is not None or dask is not None):
@@ -265,9 +260,9 @@ _LIMIT_FLAGS = dataclasses.make_dataclass(
 
 
 def _may_be_cache(path: str) -> bool:
-    """Return whether a path is for a cache: a folder of one, or nothing so far.
+    """Return whether a path is a cache, an empty folder, or does not exist.
 
-    A file, or a folder of other files, is what the command is to work on.
+    Other files and folders are inputs of the command.
     """
     from parpass.object_table import file_of
 
@@ -314,7 +309,7 @@ class CacheOptions:
         return self.cache is not None or bool(self.cache_from or self.cache_to)
 
     def check(self) -> None:
-        """Check that there is a cache if it is to be verified."""
+        """Check that `--verify-cache` is given with a cache."""
         if self.verify_cache is not None and not self.is_cached:
             raise click.BadParameter(
                 "there is no cache to verify; add --cache",
@@ -351,8 +346,3 @@ class ModelInputOptions:
     @property
     def by_name(self) -> ModelOptions:
         return ModelOptions(dict(self.shapes), dict(self.dims), dict(self.constants))
-
-    @staticmethod
-    def as_written() -> Sequence[str]:
-        """Return the options of the command that runs, as they were written."""
-        return click.get_current_context().meta.get(MODEL_WORDS, ())

@@ -23,7 +23,7 @@ StructT = TypeVar("StructT")
 
 
 def option(*flags: str, **attrs: Any) -> Any:
-    """Declare a field as an option, by its flags and what `Option` takes."""
+    """Declare a field as an option, by its flags and the arguments of `Option`."""
 
     def made(name: str) -> click.Parameter:
         return Option((*flags, name), **attrs)
@@ -38,7 +38,7 @@ listing = functools.partial(option, section="Listings")
 
 
 def argument(**attrs: Any) -> Any:
-    """Declare a field as an argument, by what `click.Argument` takes."""
+    """Declare a field as an argument, by the arguments of `click.Argument`."""
 
     def made(name: str) -> click.Parameter:
         return click.Argument((name,), **attrs)
@@ -60,7 +60,7 @@ def option_struct(cls: type[StructT]) -> type[StructT]:
 def command(
     struct: type[StructT], *, cls: type[Command] = Command, **attrs: Any
 ) -> Callable[[Callable[[StructT], None]], click.Command]:
-    """Make a subcommand of a function, which gets its options as one struct."""
+    """Make a subcommand from a function of one struct of options."""
 
     def made(run: Callable[[StructT], None]) -> click.Command:
         @functools.wraps(run)

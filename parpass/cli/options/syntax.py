@@ -11,6 +11,8 @@ from parpass.cli.options.written import without_alias
 from parpass.cli.output.failure import ARGUMENTS
 from parpass.errors import UnreadFunctionError
 
+_SPELLED_OUT = "parpass.spelled_out"  # the key of the arguments without aliases
+
 
 def _pass_for_option(option: str) -> str | None:
     """Return the pass for an option that mlir-opt would take as a pass."""
@@ -19,6 +21,20 @@ def _pass_for_option(option: str) -> str | None:
     plain = option.replace("-", "").lower()
     names = (name for name, _ in described_passes())
     return next((name for name in names if name.lower() == plain), None)
+
+
+def as_written(*names: str) -> list[str]:
+    """Return options of the running command by name, as words of another command."""
+    ctx = click.get_current_context()
+    parser = ctx.command.make_parser(ctx)
+    given, _, _ = parser.parse_args([*ctx.meta[_SPELLED_OUT]])
+    words: list[str] = []
+    for param in ctx.command.params:
+        if isinstance(param, Option) and param.name in names and param.name in given:
+            value = given[param.name]
+            for one in value if param.multiple else [value]:
+                words += [param.opts[0], one]
+    return words
 
 
 class Option(click.Option):
@@ -50,14 +66,14 @@ class Option(click.Option):
         return record and (record[0].replace(" [=", "[="), record[1])
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return what is shown in brackets; of a range its help text tells."""
+        """Return the text in brackets, without ranges: help texts mention these."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
 
 
 class Command(click.Command):
-    """A command whose options are shown by section, those of click at the end."""
+    """A command whose help lists options by section, those of click last."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; input that cannot be read is reported uniformly."""
@@ -69,12 +85,13 @@ class Command(click.Command):
             raise parse_failure(str(error)) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, after aliases and options without their values were spelled out."""
+        """Parse, with aliases and options without a value spelled out."""
         ctx.meta[ARGUMENTS] = (str(ctx.info_name), *args)
         end = args.index("--") if "--" in args else len(args)
-        spelled = self._spelled_out(args[:end])
+        spelled = [*self._spelled_out(args[:end]), *args[end:]]
+        ctx.meta[_SPELLED_OUT] = tuple(spelled)
         try:
-            return super().parse_args(ctx, [*spelled, *args[end:]])
+            return super().parse_args(ctx, spelled)
         except click.NoSuchOption as error:
             name = _pass_for_option(error.option_name)
             if name is None or "passes" not in {one.name for one in self.params}:

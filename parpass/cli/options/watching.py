@@ -1,4 +1,4 @@
-"""The options that watch runs, of all subcommands that run pipelines.
+"""The options that watch runs, of `parpass opt` and `parpass build`.
 
 `cli/operations/watching.py` carries them out.
 """
@@ -26,12 +26,15 @@ def _trace_path(
     return path
 
 
+_NO_PROFILE = "for --profile OUT, which is not given"
+
+
 @option_struct
 class WatchOptions:
-    """The options for what is shown and written of runs.
+    """The options that show and write something about runs.
 
-    An option that may be given again has a text for each time; an empty one stands for
-    all passes, or for the usual format.
+    A repeatable option has a text for each time; an empty text stands for all passes,
+    or for the default format.
     """
 
     remarks: str | None = written(
@@ -106,18 +109,17 @@ class WatchOptions:
     )
     print_ir_before: Sequence[str] = showing(
         "--print-ir-before",
-        metavar="[=NAMES]",
+        metavar="[=PASSES]",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Print the IR before these comma-separated passes, or before every pass "
-        "if you give none.",
+        help="Print the IR before these passes: comma-separated globs.  [default: all]",
     )
     print_ir_after: Sequence[str] = showing(
         "--print-ir-after",
-        metavar="[=NAMES]",
+        metavar="[=PASSES]",
         multiple=True,
         shell_complete=completion.names_of_passes,
-        help="Print the IR after these passes, or after every pass.",
+        help="Print the IR after these passes: comma-separated globs.  [default: all]",
     )
     print_ir_after_change: Sequence[str] = showing(
         "--print-ir-after-change",
@@ -167,31 +169,49 @@ class WatchOptions:
     )
 
     def check(self, others: Mapping[str, str | None]) -> None:
-        """Refuse, before anything is run, files that could not be written.
+        """Refuse options without an effect, and files that cannot be written.
 
-        `others` are those of other options of the command. An option that says how to
-        make what is not asked for is refused, too.
+        `others` are the files of other options of the command.
         """
-        for option, is_given, why in (
-            ("--repeat", self.repeat is not None, "runs are repeated"),
-            ("--profile-memory", self.profile_memory, "memory is measured"),
-        ):
-            if is_given and self.profile is None:
-                raise click.BadParameter(
-                    f"{why} for --profile OUT, which is not given",
-                    param_hint=f"'{option}'",
-                )
-        if self.compare_serial and not self.explain_speed:
-            raise click.BadParameter(
+        profile, dump = self.profile is not None, self.dump_ir is not None
+        no_dump = "nothing is dumped without --dump-ir DIR"
+        not_selecting = (
+            "it selects functions for --print-ir-after-change or --dump-ir DIR"
+        )
+        no_remarks = (
+            "there are no remarks to filter without --remarks FILE; '-' for FILE"
+        )
+        for option, value, has_effect, why in (
+            ("--repeat", self.repeat, profile, f"runs are repeated {_NO_PROFILE}"),
+            (
+                "--profile-memory",
+                self.profile_memory,
+                profile,
+                f"memory is measured {_NO_PROFILE}",
+            ),
+            (
+                "--compare-serial",
+                self.compare_serial,
+                self.explain_speed,
                 "what it measures is shown by --explain-speed, which is not given",
-                param_hint="'--compare-serial'",
-            )
-        if self.filter_print_funcs and not (self.print_ir_after_change or self.dump_ir):
-            raise click.BadParameter(
-                "it selects functions for --print-ir-after-change or --dump-ir DIR; "
-                "add one of them",
-                param_hint="'--filter-print-funcs'",
-            )
+            ),
+            (
+                "--filter-print-funcs",
+                self.filter_print_funcs,
+                self.print_ir_after_change or dump,
+                f"{not_selecting}; add one of them",
+            ),
+            ("--dump-ir-passes", self.dump_ir_passes, dump, no_dump),
+            ("--dump-ir-limit", self.dump_ir_limit, dump, no_dump),
+            (
+                "--remarks-filter",
+                self.remarks_filter,
+                self.remarks is not None,
+                f"{no_remarks} is standard error",
+            ),
+        ):
+            if value and not has_effect:
+                raise click.BadParameter(why, param_hint=f"'{option}'")
         own = {
             "--trace": self.trace,
             "--report": self.report,

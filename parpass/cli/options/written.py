@@ -1,11 +1,11 @@
-"""Options as they are written, which are looked at before or without click."""
+"""Options as they are written, for code that runs before or without click."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
 
-# Names that people know from mlir-opt, and what they are here.
+# The names of mlir-opt, and the options that they stand for.
 ALIASES = {
     "--disable-threading": "--jobs=0",
     "--mlir-disable-threading": "--jobs=0",
@@ -26,7 +26,7 @@ JOBS = "-j", "--jobs"
 
 
 def without_alias(argument: str, options: Collection[str]) -> str:
-    """Return an argument with its option's own name; `options` are the names of all."""
+    """Return an argument without an alias; `options` are the names of all options."""
     name, equals, value = argument.partition("=")
     long = f"-{name}"  # mlir-opt takes one dash as well
     if long.startswith("--") and (long in options or long in ALIASES):

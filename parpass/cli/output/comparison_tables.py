@@ -9,6 +9,7 @@ import click
 import msgspec
 from rich.table import Column
 
+from parpass.cli.output.numbers import print_json
 from parpass.cli.output.tables import name_column, print_table
 from parpass.report.comparison import (
     MIN_RUNS,
@@ -25,7 +26,7 @@ _Text = Callable[[float], str]  # of an amount
 
 
 def print_comparison(found: Comparison, most: int) -> None:
-    """Print a comparison as tables, each with so many rows at the most."""
+    """Print a comparison as tables, each of at most `most` rows."""
     for note in found.notes:
         click.echo(f"Note: {note}")
     for title, what, changes, text in (
@@ -85,8 +86,7 @@ def _print_counters(changes: Sequence[CountChange]) -> None:
 
 
 def print_comparison_json(found: Comparison) -> None:
-    text = msgspec.json.encode(_as_json(found))
-    click.echo(msgspec.json.format(text, indent=2).decode())
+    print_json(_as_json(found), stderr=False)
 
 
 def _as_json(found: Comparison) -> dict[str, Any]:

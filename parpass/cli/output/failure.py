@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import re
+import shlex
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -59,11 +60,17 @@ PHRASES: Mapping[Hint, str] = {
 
 
 ARGUMENTS = "parpass.arguments"
-"""Where a command's context has the words that it was called by."""
+"""The key of the arguments in the `meta` of a command's context."""
+
+
+def command_line() -> str:
+    """Return the command line, as a shell reads it."""
+    given = click.get_current_context().meta.get(ARGUMENTS, ())
+    return shlex.join(["parpass", *given])
 
 
 def command_text(message: object) -> str:
-    """Return an error, a warning or a message as text with the command's phrases."""
+    """Return an error, a warning or a message, with the command's phrases for hints."""
     return render_hints(message, PHRASES)
 
 
@@ -90,13 +97,20 @@ class InputError(click.ClickException):
 
 
 def unreadable(path: Path | str, error: Exception) -> InputError:
-    """Return the error for a file that cannot be read, with the system's reason."""
-    reason = error.strerror if isinstance(error, OSError) else None
-    return InputError(f"cannot read '{path}': {reason or error}")
+    return InputError(f"cannot read '{path}': {_reason(error)}")
+
+
+def unwritable(path: Path | str, error: OSError) -> InputError:
+    return InputError(f"cannot write '{path}': {_reason(error)}")
+
+
+def _reason(error: Exception) -> object:
+    """Return the system's words for an error, without path and number."""
+    return (error.strerror if isinstance(error, OSError) else None) or error
 
 
 class PassFailure(click.ClickException):
-    """A pass failed; a SystemExit that it raised is a failure like others."""
+    """A pass failed; a SystemExit of a pass counts as a failure."""
 
     exit_code = 1
 
@@ -115,7 +129,7 @@ class PassFailure(click.ClickException):
 
 def _message(error: BaseException, *, with_place: bool) -> str:
     if isinstance(error, DiagnosticError) and error.is_rendered:
-        what = "the program has errors, shown above"  # they have been rendered
+        what = "the program has errors, shown above"
     else:
         what = f"{type(error).__name__}: {command_text(error)}"
     lines = [
@@ -128,7 +142,7 @@ def _message(error: BaseException, *, with_place: bool) -> str:
 
 
 def _others(error: BaseException) -> Iterator[str]:
-    """Yield what else failed in the same pass, on later functions."""
+    """Yield the failures of the same pass on later functions."""
     others = other_failures(error)
     for other in others[:_MAX_OTHERS]:
         where = next(iter(safe_getattr(other, "__notes__", ())), "")
@@ -139,7 +153,7 @@ def _others(error: BaseException) -> Iterator[str]:
 
 
 def _where(error: BaseException) -> Iterator[str]:
-    """Yield where a pass was when it failed, or was ended, as far as that is known."""
+    """Yield the line of user code at which a pass failed or was ended, if known."""
     if isinstance(error, FunctionFailure):
         frame = innermost_frame(error.traceback)
     elif isinstance(error, DiagnosticError):  # of the program that is compiled
@@ -151,19 +165,18 @@ def _where(error: BaseException) -> Iterator[str]:
 
 
 def _raising_frame(error: BaseException) -> str | None:
-    """Return where the user's code was that raised an error; None if none did."""
+    """Return the innermost user frame of a traceback, or None."""
     found = reversed(traceback.extract_tb(error.__traceback__))
     own = (one for one in found if is_user_file(one.filename))
     return next((_frame(one.filename, one.lineno, one.name) for one in own), None)
 
 
-def innermost_frame(told: str) -> str | None:
-    """Return where `faulthandler` told that a body was; None if it told nothing.
+def innermost_frame(stacks: str) -> str | None:
+    """Return the innermost user frame in the output of `faulthandler`, or None.
 
-    That is the innermost frame of what the user wrote. What is installed may have been
-    called there, and is rarely to blame.
+    Installed packages may have been called there; they are rarely to blame.
     """
-    stack = _STACK.search(told)
+    stack = _STACK.search(stacks)
     if stack is None:
         return None
     read = _ESCAPE.sub(lambda one: chr(int(one[one.lastindex or 0], 16)), stack[1])
@@ -177,7 +190,7 @@ def innermost_frame(told: str) -> str | None:
 
 
 def is_user_file(file: str) -> bool:
-    """Return whether a file is no part of parpass, of Python, or of a package."""
+    """Return whether a file belongs to neither parpass, Python nor a package."""
     is_own = file.startswith((_STDLIB, _PACKAGE, "<"))
     return not is_own and not _INSTALLED.search(file)
 

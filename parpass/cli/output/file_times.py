@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 
 class FileTimes:
-    """Adds up the seconds of reading, and of writing; None where there was none."""
+    """The seconds of reading and of writing; None if there was none."""
 
     def __init__(self) -> None:
         self.read: float | None = None

@@ -12,7 +12,7 @@ Kernel = Mapping[str, Any]
 
 
 def code_text(kernel: Kernel) -> str:
-    """Return where the machine code of a kernel is."""
+    """Return the place of a kernel's machine code."""
     if kernel["symbol"] is None:
         return "computed by numpy"
     if kernel["offset"] is None:
@@ -21,7 +21,7 @@ def code_text(kernel: Kernel) -> str:
 
 
 def outline(kernel: Kernel) -> Iterator[str]:
-    """Yield the loops of a kernel as lines, each indented below the one it is in."""
+    """Yield the loops of a kernel as indented lines."""
     if kernel["symbol"] is None:
         return
     if kernel["loops"] is None:
@@ -59,14 +59,14 @@ def _loop_text(loop: Mapping[str, Any]) -> str:
 
 
 def shown_line(said: Mapping[str, Any], source: str, line: int) -> tuple[str, str]:
-    """Return a place in a source, and the line that is there; empty if none is."""
+    """Return a place in a source, and the text of its line; empty if unknown."""
     lines = said["sources"].get(source, ())
     text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
     return f"{source}:{line}", text
 
 
 def chains_of(said: Mapping[str, Any]) -> list[Chain]:
-    """Return how each kernel of a map came from the source, for a report."""
+    """Return the chain from source to kernel for each kernel of a map."""
     from parpass.report.html.document import Chain, ChainCall, ChainPart
 
     def part(one: Mapping[str, Any]) -> ChainPart:

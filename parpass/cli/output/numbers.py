@@ -1,6 +1,6 @@
-"""The output of `--timing`, `--peak-memory` and `--statistics`, as text, JSON or CSV.
+"""The output of `--timing`, `--peak-memory` and `--statistics`: text, JSON or CSV.
 
-It is written to standard error.
+It goes to standard error.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ from parpass.transform.capture.pass_memory import PassMemory
 
 
 def format_of(given: Sequence[str]) -> str:
-    """Return the format that was given last; empty ones do not count."""
+    """Return the last format that is not empty; by default text."""
     return next((one for one in reversed(given) if one), "text")
 
 
 def print_timing(profiles: Sequence[PassProfile], form: str) -> None:
-    """Print the seconds of passes; nested ones are within others, or come after them.
-
-    `profiles` are the outermost passes.
-    """
+    """Print the seconds of passes; `profiles` are the outermost ones."""
     if form == "json":
-        _print_json([_timing_as_json(profile) for profile in profiles])
+        print_json([_timing_as_json(profile) for profile in profiles])
     elif form == "csv":
         rows = (
             (one.name, depth, one.seconds, one.self_seconds)
@@ -54,7 +51,7 @@ def _timing_as_json(profile: PassProfile) -> dict[str, Any]:
 
 
 def print_memory(memory: PassMemory, form: str) -> None:
-    """Print the largest memory of passes; as JSON and CSV, that on functions, too."""
+    """Print the peak memory of passes; JSON and CSV have each function, too."""
     # Workers end in any order, so functions are sorted.
     functions = {name: sorted(of.items()) for name, of in memory.functions.items()}
     if form == "json":
@@ -62,7 +59,7 @@ def print_memory(memory: PassMemory, form: str) -> None:
             {"name": name, "bytes": size, "functions": dict(functions.get(name, ()))}
             for name, size in memory.passes.items()
         ]
-        _print_json(found)
+        print_json(found)
     elif form == "csv":
         rows = [(name, "", size) for name, size in memory.passes.items()]
         rows += [(name, *one) for name, sizes in functions.items() for one in sizes]
@@ -72,9 +69,9 @@ def print_memory(memory: PassMemory, form: str) -> None:
 
 
 def print_statistics(statistics: PassStatisticsInstrument, form: str) -> None:
-    """Print the counters of passes; as JSON and CSV, those of functions, too."""
+    """Print the counters of passes; JSON and CSV have each function, too."""
     if form == "json":
-        _print_json(_statistics_as_json(statistics))
+        print_json(_statistics_as_json(statistics))
     elif form == "csv":
         rows = [
             (name, "", counter, total)
@@ -101,9 +98,9 @@ def _statistics_as_json(statistics: PassStatisticsInstrument) -> list[dict[str, 
     ]
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any, *, stderr: bool = True) -> None:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    click.echo(text.decode(), err=True)
+    click.echo(text.decode(), err=stderr)
 
 
 def _print_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

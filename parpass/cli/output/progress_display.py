@@ -1,8 +1,7 @@
-"""The progress of a command, as it is shown on standard error.
+"""The progress of a command on standard error.
 
-A terminal has a few lines that are drawn again in place, and are gone at the end. Where
-there is none, a line is written now and then. Other text that goes to the same terminal
-is whole: the lines make way for it.
+In a terminal, a few lines are redrawn in place and erased at the end. Without one, a
+line is written every few seconds. The lines are erased before other text is written.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ _ERASE_BELOW = "\r\x1b[J"
 
 @contextlib.contextmanager
 def showing_progress(*, quiet: bool) -> Generator[ProgressCallback | None]:
-    """Yield what shows on standard error how far the runs in the block are.
-
-    That is None if nothing is to be shown.
-    """
+    """Yield a callback that shows the progress of runs; None if `quiet`."""
     if quiet:
         yield None
         return
@@ -54,7 +50,7 @@ def showing_progress(*, quiet: bool) -> Generator[ProgressCallback | None]:
 
 
 class _GuardedStream:
-    """A stream that has the lines of a display erased before it is written to."""
+    """A stream that erases the lines of a display before it writes."""
 
     def __init__(self, stream: TextIO, display: _Display) -> None:
         self._stream, self._display = stream, display
@@ -72,7 +68,7 @@ class _GuardedStream:
 
 
 class _Display:
-    """The lines on standard error; called from the thread that tells of progress."""
+    """The lines on standard error; called from the thread of the run."""
 
     def __init__(self, stream: TextIO, *, is_terminal: bool) -> None:
         self._stream = stream
@@ -98,7 +94,7 @@ class _Display:
                 self._stream.flush()
 
     def make_way(self, text: str) -> None:
-        """Erase the lines, since this text is to be written."""
+        """Erase the lines before this text is written."""
         if text:
             with contextlib.suppress(OSError, ValueError):
                 self._erase()
@@ -126,7 +122,7 @@ class _Display:
 
 
 def terminal_lines(progress: Progress) -> list[str]:
-    """Return how far a run is as lines: of the stage, and of each worker."""
+    """Return the progress of a run as lines: the stage, and each worker."""
     bar = ""
     if progress.functions:
         full = _BAR_CHARS * progress.done // progress.functions

@@ -54,7 +54,7 @@ def print_table(
 
 
 def name_column(heading: str) -> Column:
-    """Return a column of names, which are cut where there is no room."""
+    """Return a column of names, which a narrow terminal cuts."""
     return Column(heading, no_wrap=True, overflow="ellipsis")
 
 
@@ -85,7 +85,7 @@ def print_memory_table(memory: PassMemory) -> None:
 def flat_profiles(
     profiles: Sequence[PassProfile], depth: int = 0
 ) -> Iterator[tuple[int, PassProfile]]:
-    """Yield passes, each before those in it, with the number of those around it."""
+    """Yield the depth of each pass and the pass, outer ones first."""
     for profile in profiles:
         yield depth, profile
         yield from flat_profiles(profile.children, depth + 1)
@@ -106,9 +106,9 @@ def print_speed_report(report: RunReport) -> None:
 
 
 def print_file_times(files: FileTimes, in_runs: float) -> None:
-    """Print what reading and writing took to standard error.
+    """Print the times of reading and writing to standard error.
 
-    `in_runs` are the seconds of all runs of passes.
+    `in_runs` are the seconds of all runs.
     """
     kinds = {"reading": files.read, "writing": files.written}
     known = {name: seconds for name, seconds in kinds.items() if seconds is not None}
@@ -141,7 +141,7 @@ class BuildTimes:
     long_kernels: dict[str, int] = field(default_factory=dict[str, int])
 
     def lines(self) -> Iterator[tuple[str, float, str]]:
-        """Yield what took time, the seconds, and a remark.
+        """Yield the parts of the build, each with its seconds and a remark.
 
         Passes on functions are summed over all cores.
         """

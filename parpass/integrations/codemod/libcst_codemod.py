@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 import libcst
@@ -48,7 +47,7 @@ class LibCSTCodemod:
                 )
         check_version(
             "libcst",
-            metadata.version("libcst"),
+            libcst.LIBCST_VERSION,
             _TESTED,
             "files may come out otherwise than by LibCST's own command",
         )

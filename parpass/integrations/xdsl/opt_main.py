@@ -70,7 +70,7 @@ class ParallelOptMain(xDSLOptMain):
         own.add_argument(
             "--threshold",
             type=_count,
-            metavar="CHARACTERS",
+            metavar="BYTES",
             default=LARGE_PROGRAM,
             help="Size from which a program goes to workers (default: %(default)s).",
         )

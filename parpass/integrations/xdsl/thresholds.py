@@ -1,5 +1,5 @@
-"""The size of programs that workers pay for; it loads nothing, for a quick start."""
+"""The size from which workers pay off for a program; it loads nothing else."""
 
-# Characters, which take half a second to be read and verified: workers are started at
-# once for a program that has as many.
+# Bytes, which take half a second to be parsed and verified. Workers are started at once
+# for such a program.
 LARGE_PROGRAM = 80_000

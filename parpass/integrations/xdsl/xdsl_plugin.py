@@ -28,5 +28,5 @@ MLIR = IR(
     suffixes=(".mlir",),
     requirement="parpass[xdsl]",
     preload=worker_modules,
-    preload_characters=LARGE_PROGRAM,
+    preload_bytes=LARGE_PROGRAM,
 )

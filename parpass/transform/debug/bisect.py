@@ -128,7 +128,7 @@ class Gate:
 
 
 def parse_ranges(text: str) -> Ranges:
-    """Return the first and last numbers of ranges such as `1-9,12,21-`.
+    """Return the bounds of ranges such as `1-9,12,21-`.
 
     Raises:
         ConfigValueError: The text has another form.

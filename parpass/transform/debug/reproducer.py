@@ -17,7 +17,6 @@ import platform
 import re
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ _TITLE = "// parpass reproducer; replay it by: parpass replay FILE"
 _LINE = re.compile(r"// (\w+): (.*)")
 _NOTE = "reproducer: "
 
-# Where to write and what to leave out concern the run that failed, not its replay.
+# These options concern the run that failed, not its replay.
 _ELIDED = re.compile(
     r"parpass\.(reproducer|opt_bisect.*|check_contract|on_failure|"
     r"asking_workers_seconds)"
@@ -66,10 +65,10 @@ class Failure:
     """A pass that failed.
 
     Attributes:
-        pass_: The pass to run again: the one that failed, or whose result it was that
-            the failing one could not restore.
-        pass_name: The name of the one that failed.
-        instrument: The instrument that raised the error, if not the pass did.
+        pass_: The pass to run again: the one that failed, or the one before a restoring
+            pass that failed.
+        pass_name: The name of the pass that failed.
+        instrument: The instrument that raised the error, if the pass did not.
     """
 
     pass_: Pass
@@ -177,11 +176,7 @@ class Reproducer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def wants_reproducer(context: PassContext, error: Exception) -> bool:
-    """Return whether a reproducer is to be written for a failure, and was not yet.
-
-    If a module pass runs a pass in its own body that fails, it is written for that
-    pass.
-    """
+    """Return whether to write a reproducer for a failure: once, for the inner pass."""
     notes: list[str] = safe_getattr(error, "__notes__", [])
     is_asked_for = bool(context.config.get(REPRODUCER))
     is_asked_for = is_asked_for and not isinstance(error, UnreadFunctionError)
@@ -267,6 +262,9 @@ def _config(failure: Failure, context: PassContext) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
+    # It takes a sixth of the time in which `parpass.transform` loads.
+    from importlib import metadata
+
     try:
         own = metadata.version("parpass")
     except metadata.PackageNotFoundError:

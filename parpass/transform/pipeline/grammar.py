@@ -1,7 +1,4 @@
-"""The tree of pipeline text, and the errors of text, shown in it.
-
-The tree is what was written; it knows no pass.
-"""
+"""The syntax tree of pipeline text, which knows no passes, and errors in the text."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"-?\d")
 
-# What unquoted words mean where nothing is known of the option.
+# The values of unquoted words for options of unknown types.
 WORDS: dict[str, Any] = {
     "true": True,
     "false": False,
@@ -62,8 +59,8 @@ class Scalar:
     """A word, a number or a string.
 
     Attributes:
-        value: What it means where nothing is known of the option.
-        word: The text if it is not quoted, which is meant where a string is expected.
+        value: The value for an option of unknown type.
+        word: The value for an option that expects a string; None if it is quoted.
     """
 
     value: Any
@@ -160,11 +157,11 @@ class Fault:
 def read_items(text: str) -> Sequence[Item]:
     """Return the passes that pipeline text names.
 
-    A service runs the same few texts again and again, and reading one leaves 84 kB of
-    garbage behind: so what short ones came to is kept.
+    A service runs the same few texts repeatedly, and parsing one leaves 84 kB of
+    garbage behind, so the trees of short texts are cached.
 
     Raises:
-        PipelineSyntaxError: The text is not of the grammar; it has the faults.
+        PipelineSyntaxError: The text does not match the grammar.
     """
     return _read_cached(text) if len(text) <= _MAX_CACHED_CHARS else _read(text)
 
@@ -174,19 +171,19 @@ def _read(text: str) -> Sequence[Item]:
     from lark import UnexpectedInput  # loaded by now
 
     faults: list[Fault] = []
-    last = 0  # where the parser had to skip something, whether reported or not
+    last = 0  # the last offset at which the parser skipped something
 
     def on_error(error: UnexpectedInput) -> bool:
         nonlocal last
         at = _error_offset(error, text)
-        # What was wrong may go on; after the next comma it is a fault of its own.
+        # After a comma it is another fault, otherwise the same one.
         if not faults or "," in text[last + 1 : at]:
             faults.append(_fault(error, text, at))
         last = at
         return at < len(text) and len(faults) < MAX_FAULTS
 
     items: list[Item] = []
-    with contextlib.suppress(UnexpectedInput):  # taken down by on_error
+    with contextlib.suppress(UnexpectedInput):  # recorded by on_error
         items = parser.parse(text, on_error=on_error)
     faults += [
         Fault(item.at, f"passes are nested more than {MAX_DEPTH} deep")

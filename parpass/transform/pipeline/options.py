@@ -42,7 +42,7 @@ class OptionSpec:
 
     @property
     def kind_text(self) -> str:
-        """The type as one writes it; empty if there is none."""
+        """The type as text; empty if there is none."""
         return "" if self.kind is Any else inspect.formatannotation(self.kind)
 
 
@@ -64,7 +64,7 @@ def options_of(factory: Callable[..., Any]) -> tuple[dict[str, OptionSpec], bool
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
-    """Return the type that a signature states, which was not made from annotations."""
+    """Return the type in a signature that is not made from annotations."""
     kind = parameter.annotation
     return Any if kind is inspect.Parameter.empty or isinstance(kind, str) else kind
 
@@ -78,12 +78,12 @@ def _annotations(factory: Any) -> dict[str, Any]:
 
 
 def from_text(value: Value, spec: OptionSpec) -> Any:
-    """Return what a value in pipeline text means for an option.
+    """Return a value of pipeline text, converted to the type of an option.
 
-    A word means a string where one is expected, and a value by itself a list of one.
+    A word becomes a string if one is expected, and a single value a list of one.
 
     Raises:
-        ValueError: It means nothing there; the message says what is expected.
+        ValueError: It cannot be converted.
     """
     if spec.kind is Any:
         return _plain(value)

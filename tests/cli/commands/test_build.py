@@ -295,7 +295,7 @@ def test_a_build_is_watched_by_the_options_of_opt(folder: Path):
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        ("--print-ir-after=FuseOp", "no pass named 'FuseOp'; did you mean 'FuseOps'"),
+        ("--print-ir-after=FuseOp", "no pass matches 'FuseOp'; did you mean 'FuseOps'"),
         ("--dump-ir-limit=1M", "nothing is dumped without --dump-ir DIR"),
         ("--header=net.so", "-o also writes to 'net.so'; choose another"),
         ("--verify-cache=1", "there is no cache to verify; add --cache"),

@@ -71,11 +71,12 @@ LOADED_BY_A_CHILD = """
 import sys
 from pathlib import Path
 from parpass.cli.operations import trial
+from parpass.transform.debug.reproducer import Reproducer
 
-text = Path(sys.argv[1]).read_text()
-trial._preload(text)
+reproducer = Reproducer.from_text(Path(sys.argv[1]).read_text())
+trial._preload(reproducer)
 before = set(sys.modules)
-print(trial._run_candidate(text).kind, sorted(set(sys.modules) - before))
+print(trial._run_candidate(reproducer).kind, sorted(set(sys.modules) - before))
 """
 
 

@@ -28,7 +28,7 @@ USE = '  "odd.op"(%0) : (i32) -> ()\n'
 def program(tmp_path: Path) -> Path:
     """A long program, which is read soon."""
     path = tmp_path / "long.mlir"
-    uses = USE * (MLIR.preload_characters // len(USE) // 8)
+    uses = USE * (MLIR.preload_bytes // len(USE) // 8)
     path.write_text("".join(FUNCTION.format(at=at, uses=uses) for at in range(9)))
     return path
 
@@ -100,6 +100,24 @@ def test_what_is_loaded_ahead_is_for_workers_of_this_machine_alone(program: Path
         [
             *([*line, *one.split()] for one in others),
             *([*in_mlir_opt, *one.split()] for one in ("-j 1", "--workers=0")),
+        ]
+    )
+
+
+@pytest.mark.slow
+def test_a_codemod_on_a_folder_is_for_workers_unless_results_may_be_cached(
+    program: Path,
+):
+    line = ["codemod", "rename.RenameCommand"]
+    on_folder = [*line, str(program.parent)]
+    assert starts_loading([[*on_folder, "-j2"]])
+    assert not starts_loading(
+        [
+            *(
+                [*on_folder, *one]
+                for one in (["-j0"], ["--cache="], ["-j2", "--cache"])
+            ),
+            [*line, str(program), "-j2"],
         ]
     )
 

@@ -98,6 +98,11 @@ def test_names_choose_passes_and_may_name_what_holds_them(models: list[str]):
     ]
 
 
+def test_globs_choose_passes_but_not_what_holds_them(models: list[str]):
+    result = opt(models[2], "-O1", "-p", PIPELINE, "--print-ir-after=c*,Dead*")
+    assert headers(result) == ["After DeadCodeElimination"]
+
+
 def test_of_a_pass_that_failed_the_ir_is_what_it_failed_on(models: list[str]):
     result = opt(
         *models, "-p", f"InferType,{FailAlways.pass_info.name}", "--print-ir-after-all"
@@ -110,7 +115,7 @@ def test_of_a_pass_that_failed_the_ir_is_what_it_failed_on(models: list[str]):
 def test_an_unknown_name_is_a_usage_error(models: list[str]):
     result = opt(models[2], "-p", PIPELINE, "--print-ir-after=FoldConst")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "no pass named 'FoldConst'; did you mean 'FoldConstant'" in result.stderr
+    assert "no pass matches 'FoldConst'; did you mean 'FoldConstant'" in result.stderr
 
 
 def test_the_pipeline_is_dumped_as_text_to_paste(models: list[str]):

@@ -99,7 +99,7 @@ def test_help_has_sections():
         "Listings:",
         "Other:",
     ]
-    assert "  --print-ir-before[=NAMES] " in text
+    assert "  --print-ir-before[=PASSES] " in text
     assert "--mlir" not in text
     assert "-h, --help " in text
 

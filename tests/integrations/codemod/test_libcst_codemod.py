@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import libcst
 import pytest
 from libcst import CSTTransformer, Name
 from libcst.metadata import PositionProvider
@@ -20,7 +20,7 @@ from parpass.integrations.codemod.source_file import SourceFile
 def test_a_version_that_was_not_tested_is_a_warning_that_names_those(
     version: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(metadata, "version", {"libcst": version}.__getitem__)
+    monkeypatch.setattr(libcst, "LIBCST_VERSION", version)
     with pytest.warns(
         AdapterWarning, match=rf"libcst .* and 1\.9\.\*, not {version}: files"
     ):
@@ -29,7 +29,7 @@ def test_a_version_that_was_not_tested_is_a_warning_that_names_those(
 
 @pytest.mark.parametrize("version", ["1.5.0", "1.9.0"])
 def test_a_tested_version_is_none(version: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(metadata, "version", {"libcst": version}.__getitem__)
+    monkeypatch.setattr(libcst, "LIBCST_VERSION", version)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LibCSTCodemod(CSTTransformer, {}, None)

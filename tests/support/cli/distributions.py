@@ -49,7 +49,7 @@ WORDS = IR(
     suffixes=(".words",),
     requirement="words-ir",
     preload=modules,
-    preload_characters=1000,
+    preload_bytes=1000,
 )
 """,
     "words_ir": """\
