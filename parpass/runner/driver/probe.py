@@ -13,7 +13,6 @@ a serial one, as far as there is a core to start them on.
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from collections import deque
 from concurrent.futures import Future
@@ -21,7 +20,7 @@ from concurrent.futures import Future
 import msgspec
 
 from parpass.errors import RuntimeUseError
-from parpass.fork_safety import forks_wait
+from parpass.fork_safety import cached_property, forks_wait
 from parpass.runner.driver.state import RunState, StageInProgress
 from parpass.runner.executor import DEFAULT_START_SECONDS, NoWorkersError
 from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
@@ -35,6 +34,9 @@ _SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
 _LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
 _BRIEF_SECONDS = 1e-3  # if a function takes less
 _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for
+# Of the seconds that workers must save to be started, those that functions take here
+# before: the first ones load, and fill, what the others use, and look heavy.
+_MEASURED_SHARE = 0.2
 # Seconds that the workers must save on the rest to get it when the first one is ready:
 # the others have yet to start, and this process to import the coordinator.
 _OFFLOAD_SECONDS = 0.2
@@ -94,7 +96,7 @@ class StopCriterion:
         self.nodes += self._size
         return True
 
-    @functools.cached_property
+    @cached_property
     def _speedup(self) -> SpeedupModel:
         # Asked for by the thread that runs passes: it imports loky to count cores.
         return self._policy.speedup()
@@ -188,7 +190,11 @@ class WarmUpCriterion(StopCriterion):
             self._executor.end(loading)
 
     def _should_offload(self, saving: float) -> bool:
-        if not self.has_started and (self._start or saving > self._overhead):
+        is_worth_it = self._start or (
+            saving > self._overhead
+            and self.seconds() > _MEASURED_SHARE * self._overhead
+        )
+        if is_worth_it and not self.has_started:
             self.has_started = True
             began = time.perf_counter()
             try:

@@ -11,7 +11,7 @@ import pytest
 from parpass.runner import cost_model
 from parpass.runner.cost_model import SlowdownEstimate, SpeedupModel
 from parpass.runner.driver import probe
-from parpass.runner.driver.probe import StopCriterion
+from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
 from parpass.runner.ipc.module_store import FunctionHandle
 
 LIGHT, HEAVY = 1e-5, 1e-2  # seconds
@@ -20,6 +20,8 @@ TO_WIN = 0.1  # seconds, for workers to be worth it
 
 class Policy:
     """What a criterion asks of the policy, for two workers."""
+
+    executor = None
 
     def dispatch_overhead(self, functions: int) -> float:
         return TO_WIN
@@ -35,13 +37,34 @@ class Sizes:
         return 1
 
 
-def handed_over(costs: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> int | None:
+class StartsWorkers(WarmUpCriterion):
+    """Ends the stage here where it would start workers."""
+
+    def __init__(self, functions: int, policy: Any, store: Any) -> None:
+        command = SimpleNamespace(steps=[])
+        placed = SimpleNamespace(place=None)
+        outcomes = SimpleNamespace(missing=lambda: range(functions))
+        about = {"command": command, "placed": placed, "outcomes": outcomes}
+        context = SimpleNamespace(config={})
+        stage: Any = SimpleNamespace(**about)
+        state: Any = SimpleNamespace(context=context, store=store)
+        super().__init__(stage, state, policy)
+
+    def _start_workers(self) -> None:
+        raise NotImplementedError
+
+
+def handed_over(
+    costs: Sequence[float],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[StopCriterion | StartsWorkers] = StopCriterion,
+) -> int | None:
     """Return the first function that workers get, of functions that take so long."""
     now = 0.0
     monkeypatch.setattr(cost_model, "SLOWDOWN", SlowdownEstimate())
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
-    criterion = StopCriterion(len(costs), *about)
+    criterion = kind(len(costs), *about)
     for at, cost in enumerate(costs):
         if not criterion(at, FunctionHandle(object())):
             return at
@@ -81,3 +104,14 @@ def test_of_light_and_heavy_ones_in_turn_the_mean_counts(
     first = handed_over([LIGHT, HEAVY] * 100, monkeypatch)
     assert first is not None
     assert first < 8
+
+
+def test_the_first_functions_which_load_what_others_use_start_no_workers(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # Two of them: of one, the longest is left out anyway.
+    first = [TO_WIN / 20, TO_WIN / 15]
+    assert handed_over([*first, *[LIGHT] * 500], monkeypatch, StartsWorkers) is None
+    started = handed_over([*first, *[HEAVY] * 500], monkeypatch, StartsWorkers)
+    assert started is not None
+    assert started < 8
