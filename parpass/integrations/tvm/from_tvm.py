@@ -290,6 +290,10 @@ class _Reader(Conversion):
     def _Broadcast(self, vector: Any) -> Steps:
         return tir.Broadcast((yield self._expr(vector.value)), int(vector.lanes))
 
+    def _Shuffle(self, shuffle: Any) -> Steps:
+        vectors = yield self._all(shuffle.vectors)
+        return tir.Shuffle(vectors, (yield self._all(shuffle.indices)))
+
     def _Call(self, call: Any) -> Steps:
         name = callee_name(call)
         namespace, _, own = name.partition(".")

@@ -185,8 +185,23 @@ class _Writer(Conversion):
         if stmt.var.dtype == "handle":
             raise self._has_no(f"pointer '{stmt.var.name}'")
         value = yield self._expr(stmt.value)
-        bind = tirx.Bind(self._bound(stmt.var), value)
-        return [bind, *(yield self._stmt(stmt.body))]
+        if _is_lane(stmt.value):
+            made = self._kept(stmt.var, value)
+        else:
+            made = [tirx.Bind(self._bound(stmt.var), value)]
+        return [*made, *(yield self._stmt(stmt.body))]
+
+    def _kept(self, var: Any, value: Any) -> list[Any]:
+        """Put the value of a variable in memory.
+
+        TVM may put what a variable is bound to where it is used, and refuses a Shuffle
+        of several lanes in a loop of vectors.
+        """
+        memory = tirx.decl_buffer([1], var.dtype, var.name, layout=None)
+        first = [tirx.const(0, "int32")]
+        self._bound(var)
+        self._variables[var] = tirx.BufferLoad(memory, first)
+        return [tirx.AllocBuffer(memory), tirx.BufferStore(memory, value, first)]
 
     def _BufferRealize(self, stmt: Any) -> Steps:
         self._check_always(stmt.condition, "a BufferRealize")
@@ -284,6 +299,10 @@ class _Writer(Conversion):
     def _Broadcast(self, vector: Any) -> Steps:
         return tirx.Broadcast((yield self._expr(vector.value)), vector.lanes)
 
+    def _Shuffle(self, shuffle: Any) -> Steps:
+        vectors = yield self._all(shuffle.vectors)
+        return tirx.Shuffle(vectors, (yield self._all(shuffle.indices)))
+
     def _Call(self, call: Any) -> Steps:
         name = callee_name(call)
         own = name.removeprefix("tir.")
@@ -311,6 +330,15 @@ class _Uses:
             known = self.buffers[node.buffer.data]
             if not any(one is node.buffer for one in known):
                 known.append(node.buffer)
+
+
+def _is_lane(value: Any) -> bool:
+    """Return whether a scalar is made of lanes of vectors."""
+    found: list[bool] = []
+    tir.stmt_functor.post_order_visit(
+        value, lambda node: found.append(isinstance(node, tir.Shuffle))
+    )
+    return "x" not in value.dtype and any(found)
 
 
 def _is_true(condition: Any) -> bool:

@@ -122,8 +122,14 @@ def test_kernels_of_parpass_are_compiled_by_tvm(call: Any):
     func = kernel(function, "main", Target("llvm"))
     expected = arguments(func)
     compiled(func)["main"](*expected)
-    found = run_by_tvm(ptvm.to_tvm(func), arguments(func))
+    made = ptvm.to_tvm(func)
+    found = run_by_tvm(made, arguments(func))
     np.testing.assert_allclose(found[-1], expected[-1], rtol=1e-5)
+    back = ptvm.from_tvm(made)["main"]
+    assert isinstance(back, tir.PrimFunc)
+    found = arguments(back)
+    compiled(back)["main"](*found)
+    np.testing.assert_array_equal(found[-1], expected[-1])
 
 
 TEXTS = {
