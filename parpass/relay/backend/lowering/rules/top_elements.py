@@ -95,7 +95,8 @@ def _key(value: PrimExpr) -> PrimExpr:
     bits, zero = op.reinterpret(_KEY, value), op.const(0, _KEY)
     key = Select(bits < zero, op.bitwise_xor(bits, _ALL_BUT_SIGN), bits)
     key = Select(value.equal(op.const(0, value.dtype)), zero, key)  # so is -0.0
-    return Select(op.isnan(value), op.max_value(_KEY), key)
+    is_nan = op.not_equal(value, value)  # `isnan` has no vectors
+    return Select(is_nan, op.max_value(_KEY), key)
 
 
 def _lower_half(place: PrimExpr) -> PrimExpr:
