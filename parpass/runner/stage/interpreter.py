@@ -71,17 +71,16 @@ class FunctionCursor:
     """The progress of one function through the steps of a stage.
 
     Attributes:
+        index: Its index in the module.
         original: The function at the start of the stage, if its first step ran by this.
-        emissions: Captures warnings and log records of its passes.
     """
 
-    __slots__ = ("emissions", "name", "original", "outcome")
+    __slots__ = ("index", "name", "original", "outcome")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, index: int) -> None:
+        self.name, self.index = name, index
         self.outcome = FunctionOutcome(None)
         self.original: Any = None
-        self.emissions: EmissionBuffer | None = None
 
 
 class StageInterpreter:
@@ -155,33 +154,38 @@ class StageInterpreter:
     def steps_on(self, name: str) -> int:
         return self.cutoff.steps_on(self._index[name])
 
-    def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
-        with capturing(cursor.emissions) as cursor.emissions:
-            while self._step(cursor, cursor.emissions):
-                pass
-        return cursor.outcome
+    def run(
+        self,
+        cursors: Sequence[FunctionCursor],
+        after_step: Callable[[FunctionCursor], object] | None = None,
+    ) -> None:
+        """Run the steps on functions, each step on all of them in turn.
 
-    def step(self, cursor: FunctionCursor) -> bool:
-        """Run the next step on a function; return False if there is none to run."""
-        with capturing(cursor.emissions) as cursor.emissions:
-            return self._step(cursor, cursor.emissions)
+        `after_step` is called with the cursor after each step on a function.
+        """
+        with capturing() as emissions:
+            for at in range(len(self._steps)):
+                for cursor in cursors:
+                    if at < self.cutoff.steps_on(cursor.index):
+                        self._step(cursor, at, emissions)
+                        if after_step is not None:
+                            after_step(cursor)
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.
 
-    def _step(self, cursor: FunctionCursor, emissions: EmissionBuffer) -> bool:
+    def _step(self, cursor: FunctionCursor, at: int, emissions: EmissionBuffer) -> None:
         name, outcome = cursor.name, cursor.outcome
-        index, at = self._index[name], len(outcome.seconds)
-        if at >= self.cutoff.steps_on(index):
-            return False
-        self._dependencies = {*outcome.dependencies, *outcome.reads}
-        if self._records_results:  # which other functions do not depend on
-            self._dependencies.difference_update(_results_in(outcome))
-        if not at:
+        if at:
+            self._dependencies = {*outcome.dependencies, *outcome.reads}
+            if self._records_results:  # which other functions do not depend on
+                self._dependencies.difference_update(_results_in(outcome))
+        else:
+            self._dependencies = set()
             cursor.original = outcome.function = self._load(name)
         began = time.perf_counter()
         if self._slot is not None:
-            self._slot.write(index, at)
+            self._slot.write(cursor.index, at)
         pass_name = self._steps[at].info.name
         recorder = Recorder(self.module_before(at), pass_name, self._analyses)
         self._run(at, name, outcome, recorder)
@@ -200,12 +204,12 @@ class StageInterpreter:
             self._put_reads(outcome)
         elif self._dependencies:
             outcome.dependencies = cast("set[int]", self._dependencies)
-        cutoff = outcome.cutoff(index)
-        if cutoff is not None:
-            self.cutoff = min(self.cutoff, cutoff)
+        if outcome.effects or outcome.failure is not None:
+            cutoff = outcome.cutoff(cursor.index)
+            if cutoff is not None:
+                self.cutoff = min(self.cutoff, cutoff)
         if len(self._analyses):
             self._drop_unused_analyses(name, outcome)
-        return True
 
     def _run(
         self, at: int, name: str, outcome: FunctionOutcome, recorder: Recorder
