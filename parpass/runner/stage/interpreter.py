@@ -307,11 +307,12 @@ class StageInterpreter:
 
         To look up the name of the function that it runs on is no read: InferType does.
         """
+        if not self._records_reads:
+            return False
         is_own = kind is ReadKind.NAME and name == self._running_on
-        is_own = is_own and not self._analyses.is_of_module  # others get that, too
-        if self._records_reads and not is_own:
+        if not is_own or self._analyses.is_of_module:  # others get that, too
             self._dependencies.add((kind, name))
-        return self._records_reads
+        return True
 
     def signature(self, name: str, at: int) -> Any | None:
         if self._assumes_stable_signature(name, at):
@@ -338,6 +339,15 @@ class StageInterpreter:
             self.note(ReadKind.NAME, name)
             raise KeyError(name)
         self.note(ReadKind.FUNCTION, name)
+        key, versions = (name, at), self._versions
+        if key not in versions:
+            self._make_version(name, at)
+        inherited = self._version_dependencies.get(key)
+        if inherited:
+            self._dependencies |= inherited
+        return versions[key]
+
+    def _make_version(self, name: str, at: int) -> None:
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:
@@ -345,8 +355,6 @@ class StageInterpreter:
         for step in range(known, at):
             with self._tracking_dependencies(name, step):
                 self._materialize_next(name, step)
-        self._dependencies |= self._version_dependencies.get((name, at), set())
-        return versions[name, at]
 
     def read_original(self, name: str) -> Any | None:
         """Return a function at the start of the stage, if that was read and is a value.
