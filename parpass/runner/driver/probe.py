@@ -30,7 +30,7 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
 _DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
-_BATCH = 8  # functions after these that run together, one of which is counted,
+_BATCH = 16  # functions after these that run together, one of which is counted,
 _BRIEF_SECONDS = 1e-3  # if a function takes less
 _LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
 _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for

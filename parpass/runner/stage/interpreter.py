@@ -64,6 +64,8 @@ from parpass.transform.function_copies import OwnCopies, is_value
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 
+_View = tuple[Any, FunctionView]  # the module at the start of a step, and its functions
+
 _MOST_ANALYSED = 64  # objects besides the functions that passes run on
 
 
@@ -141,7 +143,7 @@ class StageInterpreter:
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._copies = adapter.mutability is not None  # of functions that are read
-        self._views: dict[int, tuple[Any, FunctionView]] = {}
+        self._views: dict[int, _View] = {}
 
     def close(self) -> None:
         """Drop the modules that passes were given.
@@ -186,9 +188,9 @@ class StageInterpreter:
         began = time.perf_counter()
         if self._slot is not None:
             self._slot.write(cursor.index, at)
-        pass_name = self._steps[at].info.name
-        recorder = Recorder(self.module_before(at), pass_name, self._analyses)
-        self._run(at, name, outcome, recorder)
+        view = self._view(at)
+        recorder = Recorder(view[0], view[1].reader, self._analyses)
+        self._run(at, name, outcome, recorder, view)
         outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
         emitted = emissions.take()
         if emitted or not recorder.is_empty:
@@ -212,11 +214,16 @@ class StageInterpreter:
             self._drop_unused_analyses(name, outcome)
 
     def _run(
-        self, at: int, name: str, outcome: FunctionOutcome, recorder: Recorder
+        self,
+        at: int,
+        name: str,
+        outcome: FunctionOutcome,
+        recorder: Recorder,
+        view: _View,
     ) -> None:
         before, token = outcome.function, start_recording(recorder)
         try:
-            after = self._apply(at, name, before)
+            after = self._apply(at, name, before, view)
             if after is not before:
                 self._put(outcome, before, after)
         except AbandonedError:
@@ -280,7 +287,7 @@ class StageInterpreter:
         """Return the module, read-only, at the start of step `at`."""
         return self._view(at)[0]
 
-    def _view(self, at: int) -> tuple[Any, FunctionView]:
+    def _view(self, at: int) -> _View:
         view = self._views.get(at)
         if view is None:
             reader = self._steps[at].info.name
@@ -368,9 +375,11 @@ class StageInterpreter:
     def _materialize_next(self, name: str, step: int) -> None:
         versions = self._versions
         # Effects are discarded: the job of that function has them, too.
-        recorder = Recorder(self.module_before(step), None, self._analyses)
+        view = self._view(step)
+        recorder = Recorder(view[0], None, self._analyses)
         with self._on_demand(name, step), recording(recorder), capturing():
-            versions[name, step + 1] = self._apply(step, name, versions[name, step])
+            function = versions[name, step]
+            versions[name, step + 1] = self._apply(step, name, function, view)
 
     @contextlib.contextmanager
     def _tracking_dependencies(self, name: str, step: int) -> Generator[None]:
@@ -407,7 +416,7 @@ class StageInterpreter:
         if self._slot is not None:
             self._slot.restart_clock()
 
-    def _apply(self, at: int, name: str, function: Any) -> Any:
+    def _apply(self, at: int, name: str, function: Any, view: _View) -> Any:
         step = self._steps[at]
         if not applies_to(step, function, self.adapter):
             return function
@@ -426,7 +435,7 @@ class StageInterpreter:
         )
         if not transfers_ownership:
             self._versions[key] = function  # the pass may read it from the module
-        module, functions = self._view(at)
+        module, functions = view
         if functions.reads.dependencies:
             self._dependencies |= functions.reads.dependencies
         outer, self._running_on = self._running_on, name
