@@ -55,7 +55,7 @@ def _light(setting: Setting) -> Iterator[Line]:
 def _one(setting: Setting) -> Iterator[Line]:
     work = Work(setting.scaled(250, setting.workers), 300, light_pass)
     what = f"one light pass on {work.functions:,} functions of 300 nodes"
-    goal = Goal(at_least=1.9)
+    goal = Goal(at_least=1.5)
     yield from to_limit_and_serial(work, what, setting, setting.repeat, to_serial=goal)
 
 
