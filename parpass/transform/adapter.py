@@ -92,7 +92,7 @@ class FoundMutability:
 
     def __init__(
         self,
-        encode: Callable[[Any], bytes] = by_value.pickle_by_value,
+        encode: Callable[[Any], bytes] = by_value.pickle_value,
         decode: Callable[[bytes, Any], Any] = lambda encoded, _: by_value.unpickle(
             encoded
         ),
@@ -362,7 +362,7 @@ class ModuleAdapter(ProgramFormat):
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         """Encode a function; `blob_sink` may take large values out-of-band."""
         del blob_sink
-        return by_value.pickle_by_value(function)
+        return by_value.pickle_value(function)
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
@@ -385,7 +385,7 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_signature(self, signature: Any) -> bytes:
         """Encode a signature, for a cache; equal signatures must give equal bytes."""
-        return by_value.pickle_by_value(signature)
+        return by_value.pickle_value(signature)
 
     def encode_reference(self, mod: Any, name: str) -> bytes:
         """Encode the properties of a function that references show, for a cache.
@@ -446,7 +446,7 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_shell(self, mod: Any) -> bytes:
         """Encode a module without its functions."""
-        return by_value.pickle_by_value(self.with_functions(mod, {}))
+        return by_value.pickle_value(self.with_functions(mod, {}))
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Decode a module without functions from the result of `encode_shell`."""
