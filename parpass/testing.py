@@ -23,7 +23,6 @@ from parpass.runner import Runner, open_runner
 from parpass.runner.check.codec_check import (
     CODEC,
     codec_visible_error,
-    difference_of,
     round_trip_fault,
 )
 from parpass.runner.check.copies_check import (
@@ -309,7 +308,7 @@ class _Sent:
 def _check_unchanged(
     adapter: ModuleAdapter, name: str, function: Any, decoded: Any, methods: str = CODEC
 ) -> None:
-    found = difference_of(adapter, function, decoded)
+    found = adapter.difference(function, decoded)
     if found is not None:
         raise LawError(
             f"adapter '{adapter_name(adapter)}': expected function '{name}' to "
@@ -415,7 +414,7 @@ def _differences(
         yield None, f"functions {list(mine)} and {list(others)}"
         return
     for name in mine:
-        found = difference_of(adapter, mine[name], others[name])
+        found = adapter.difference(mine[name], others[name])
         if found is not None:
             yield name, found
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -49,6 +48,8 @@ _VERIFY = Verify()
 class XDSLAdapter(ModuleAdapter):
     """Handles `XDSLModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
+    module_type = XDSLModule
+    function_type = OwnedOps
     mutability = None  # boxes are values: what a pass changes is its own
 
     def functions(self, mod: XDSLModule) -> Mapping[str, OwnedOps]:
@@ -60,14 +61,6 @@ class XDSLAdapter(ModuleAdapter):
     ) -> XDSLModule:
         """Return a module with these boxes."""
         return dataclasses.replace(mod, boxes=functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of boxes."""
-        return isinstance(value, XDSLModule)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a box."""
-        return isinstance(value, OwnedOps)
 
     def size(self, function: OwnedOps, limit: int) -> int:
         """Return about how many operations there are, by the number of bytes."""
