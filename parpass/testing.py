@@ -56,6 +56,7 @@ from parpass.transform.function_copies import (
     own_module,
     round_trip_all,
 )
+from parpass.transform.passes import flat_passes
 from parpass.transform.program_format import first_difference
 
 if TYPE_CHECKING:
@@ -378,12 +379,9 @@ def _passes(root: Pass) -> Iterator[Sequential]:
 
     So optimization levels and required passes apply to each.
     """
-    if isinstance(root, Sequential):
-        for one in root.passes:
-            if one is not None:
-                yield from _passes(one)
-    else:
-        yield Sequential([root], name=root.info.name)
+    for one in flat_passes(root):
+        if not isinstance(one, Sequential):
+            yield Sequential([one], name=one.info.name)
 
 
 def _result(one: Pass, mod: Any) -> _Result:
