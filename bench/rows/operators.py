@@ -79,6 +79,7 @@ _OPERATORS = (
     _conv((128, 400), 128, 5, group=128, pads=[2, 2]),
     _conv((80, 1500), 384, 3, strides=[2], pads=[1, 1]),
     _conv((64, 1000), 64, 3, dilations=[4], pads=[4, 4]),
+    _conv((1, 48000), 402, 400, strides=[160]),
     _conv((20, 400), 30, 5, pads=[2, 2]),
     _conv((16, 8, 28, 28), 32, 3, 3, 3, pads=[1] * 6),
     _transposed((24, 80, 80), 24, 2, 2, strides=[2, 2]),

@@ -19,6 +19,7 @@ from parpass.relay.backend.lowering.rule_registry import (
 from parpass.relay.backend.lowering.templates.accumulators import (
     Accumulators,
     best_tile,
+    lanes_tile,
     loaded,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
@@ -209,9 +210,6 @@ class RowsByColumns(ProductNest):
         return bound_all("at", begins, products)
 
 
-_WIDEST = 8  # rows of the second factor that are read at once
-
-
 class RowsByRows(ProductNest):
     """Rows times rows."""
 
@@ -232,14 +230,7 @@ class RowsByRows(ProductNest):
 
     def chosen_tile(self, registers: int) -> tuple[int, int]:
         """Return how many rows of each factor are a tile."""
-        found = [
-            (-high * wide / (high + wide), -wide, high)
-            for high in range(1, min(self.lengths.rows, registers) + 1)
-            for wide in range(1, min(self.lengths.columns, _WIDEST) + 1)
-            if high * wide + wide + 1 < registers
-        ]
-        _, wide, high = min(found)
-        return high, -wide
+        return lanes_tile(self.lengths.rows, self.lengths.columns, registers)
 
     def _results(
         self,
