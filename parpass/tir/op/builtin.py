@@ -182,6 +182,7 @@ def _register_all() -> None:
     _register("reinterpret", pure, 1, vectorizable=True)
     _register("address_of isnullptr", pure, 1)
     _register("if_then_else", pure, 3)
+    _register("dot_pairs", pure, 2)
     _register("q_multiply_shift", pure, 4, vectorizable=True)
     _register("call_pure_extern", pure)
     _register("large_uint_imm", pure, 2)

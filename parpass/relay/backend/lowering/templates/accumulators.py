@@ -149,8 +149,13 @@ class Accumulators:
         return stmt_seq(*(self.set(at, start) for at in range(count)))
 
     def add_product(self, at: int, a: PrimExpr, b: PrimExpr) -> Store:
-        """Return what adds a product of two vectors to one, rounded once or twice."""
+        """Return what adds a product of two vectors to one, rounded once or twice.
+
+        Of vectors of twice as many lanes two products, of neighbours, go to a lane.
+        """
         total = self[at]
+        if data_type(a.dtype).lanes > self.lanes:
+            return self.set(at, add(total, Call(total.dtype, "dot_pairs", (a, b))))
         if not data_type(self.dtype).is_floating:
             return self.set(at, add(total, multiply(a, b)))
         return self.set(at, Call(total.dtype, "fma", (a, b, total)))

@@ -27,6 +27,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     FlatInput,
     Taps,
     channel_block,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -46,6 +47,7 @@ from parpass.tir.stmt import Stmt, stmt_seq
 @register_template(*CONVOLUTIONS, level=20)
 def plain_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW with a weight in OIHW, in groups or not."""
+    call, store = with_long_rows(call, store)
     if not suits_plain_conv(call):
         return None
     return PlainConv.loops(ConvShape.of(call), call, store)

@@ -25,6 +25,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
     FlatInput,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -43,6 +44,7 @@ from parpass.tir.stmt import Stmt, stmt_seq
 @register_template(*CONVOLUTIONS, level=30)
 def window_products(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW whose windows are a vector long, and not neighbours."""
+    call, store = with_long_rows(call, store)
     if not suits_plain_conv(call):
         return None
     shape = ConvShape.of(call)
