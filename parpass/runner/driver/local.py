@@ -52,7 +52,7 @@ def run_pass_by_pass(
 async def run_until_handover(
     state: RunState, stage: StageInProgress, policy: PlacementPolicy
 ) -> PlacementReason:
-    """Run all passes on one function after another until workers would be faster.
+    """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
     was never so.

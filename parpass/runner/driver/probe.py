@@ -1,7 +1,7 @@
 """Criteria for handing functions over to workers, while a stage runs in this process.
 
-A stage of passes whose cost is unknown is probed: all its passes run here on one
-function after another, until workers would be done sooner with the rest, dispatch
+A stage of passes whose cost is unknown is probed: all its passes run here on one batch
+of functions after another, until workers would be done sooner with the rest, dispatch
 overhead included. A module that is worth a pool loses a few milliseconds, once; a small
 one never pays for a pool, nor does a large one of small functions.
 
