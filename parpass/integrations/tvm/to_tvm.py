@@ -20,7 +20,6 @@ from parpass.integrations.tvm.exchange import (
     callee_name,
     walked,
 )
-from parpass.tir.data_type import data_type
 
 _NODES_BY_CALL = {call: node for node, call in CALLS_BY_NODE.items()}
 _DEFAULT_ALIGNMENT = 128  # parpass's; TVM has another, which its arrays have
@@ -346,7 +345,7 @@ def _is_lane(value: Any) -> bool:
 
 def _products_of_pairs(a: Any, b: Any) -> Any:
     """Return what a call of `dot_pairs` is, for which TVM has no operator."""
-    lanes = data_type(a.dtype).lanes
+    lanes = int(a.dtype.partition("x")[2])
     products: list[Any] = []
     for first in (0, 1):
         places = [tir.const(at, "int32") for at in range(first, lanes, 2)]

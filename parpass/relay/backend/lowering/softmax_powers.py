@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from parpass.target.lower_elementary import EXP2
+from parpass.target.elementary_polynomials import EXP2
 from parpass.tir import op
 from parpass.tir.expr import Call, Let, PrimExpr, Select, Var
 
