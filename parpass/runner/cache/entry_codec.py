@@ -7,6 +7,7 @@ a class of the program, stays in the memory of the process that computed it.
 
 from __future__ import annotations
 
+import builtins
 import weakref
 from collections.abc import Sequence
 from typing import Any, cast
@@ -239,10 +240,7 @@ def _read_emission(emission: _Emission) -> Emission:
 
 
 _CATEGORIES: dict[str, type[Warning]] = {
-    kind.__name__: kind
-    for kind in (
-        *(Warning, UserWarning, DeprecationWarning, PendingDeprecationWarning),
-        *(SyntaxWarning, RuntimeWarning, FutureWarning, ImportWarning),
-        *(UnicodeWarning, BytesWarning, ResourceWarning, EncodingWarning),
-    )
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Warning)
 }
