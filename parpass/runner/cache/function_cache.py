@@ -52,7 +52,7 @@ class BoundObjects:
         return all(mine.get(name) is one for name, one in other.objects.items())
 
 
-class CacheEntry(msgspec.Struct, frozen=True, gc=False):
+class CacheEntry(msgspec.Struct, frozen=True):
     """The outcome of a stage for one function.
 
     Attributes:
