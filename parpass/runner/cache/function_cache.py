@@ -170,7 +170,8 @@ class FunctionCache:
 
         def accept_encoded(key: str, encoded: bytes) -> bool:
             entries = decode(encoded)
-            read.append((key, entries))
+            if entries:
+                read.append((key, entries))
             return accept(key, entries)
 
         missing = [one for one in keys if not accept(one, known.get(one, ()))]
