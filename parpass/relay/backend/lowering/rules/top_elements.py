@@ -93,8 +93,7 @@ def _key(value: PrimExpr) -> PrimExpr:
     bits, zero = op.reinterpret(_KEY, value), op.const(0, _KEY)
     key = Select(bits < zero, op.bitwise_xor(bits, _ALL_BUT_SIGN), bits)
     key = Select(value.equal(op.const(0, value.dtype)), zero, key)  # so is -0.0
-    is_nan = op.not_equal(value, value)  # `isnan` has no vectors
-    return Select(is_nan, op.max_value(_KEY), key)
+    return Select(op.isnan(value), op.max_value(_KEY), key)
 
 
 def _from_the_end(place: PrimExpr) -> PrimExpr:
