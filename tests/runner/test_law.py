@@ -20,6 +20,7 @@ from tests.support.runner.comparing import (
     law_on,
 )
 from tests.support.runner.pooled import POOLED
+from tests.support.runner.probing import probing_together
 from tests.support.toy.ir import Program, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say
 from tests.support.toy.pipelines import pipelines, programs
@@ -72,6 +73,30 @@ def test_the_law_holds_where_a_stage_is_begun_in_process_and_ended_by_workers(
 ):
     config = {ASKING_WORKERS_SECONDS: asking}
     serial, parallel = both(pipeline, mod, make, {}, runner, config)
+    assert parallel == serial
+
+
+@law
+@given(
+    mod=programs(),
+    pipeline=pipelines(),
+    make=instruments(),
+    given_settings=context_settings(),
+    batch=st.sampled_from([2, 3, 16]),
+    asking=st.sampled_from([1e9, 1e-4]),
+)
+def test_the_law_holds_where_functions_are_run_together_in_process(
+    runner: Runner,
+    mod: Program,
+    pipeline: Sequential,
+    make: Watchers,
+    given_settings: dict[str, Any],
+    batch: int,
+    asking: float,
+):
+    config = {ASKING_WORKERS_SECONDS: asking}
+    with probing_together(batch):
+        serial, parallel = both(pipeline, mod, make, given_settings, runner, config)
     assert parallel == serial
 
 

@@ -359,3 +359,29 @@ def test_filters_that_passes_on_other_functions_reset_show_nothing_again(
             _ = root(mod) if pool is None else pool.run_sync(mod, root)
         seen.append(heard)
     assert seen[0] == seen[1]
+
+
+class QuietOnce(FunctionPass):
+    """Quiets, by hand, a warning of one function, and warns on the others."""
+
+    pass_info = PassInfo(0, "QuietOnce")
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        if 7 in func.values:
+            found: Any = warnings.filters[:]
+            warnings.simplefilter("ignore")
+            warnings.filters = found
+        else:
+            warnings.warn("some", stacklevel=1)
+        return func
+
+
+def test_filters_that_a_body_replaces_by_equal_ones_are_those_of_the_next_bodies(
+    runner: Runner,
+):
+    mod = program(0, 7, *[0] * 60)
+    with listening(action="default") as serial:
+        QuietOnce()(mod)
+    with listening(action="default") as parallel:
+        runner.run_sync(mod, QuietOnce(), context=PassContext(config=POOLED))
+    assert parallel == serial

@@ -97,14 +97,13 @@ class GlobalTypes:
                 functions that it calls and that call it.
         """
         stated = function.annotated_type is not None
-        if name is None or stated or name not in self._functions:
+        is_own = name is None or stated or name not in self._functions
+        # What is found of the argument is not kept for others: they would not read the
+        # function that it depends on.
+        if is_own or not (name in self._inferred or self._unannotated_in(function)):
             return self._infer_together({"": function}, TypeSolver(), {})[0]
-        if name not in self._inferred:
-            self._callees[name] = self._unannotated_in(function)
-            if self._callees[name]:
-                self._infer_with_callees(name)
-            else:
-                self._infer_group({name: function}, is_recursive=False)
+        assert name is not None
+        self.type_of(name)
         return self._inferred[name]
 
     def _infer_with_callees(self, name: str) -> None:

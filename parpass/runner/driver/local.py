@@ -171,7 +171,7 @@ def run_functions(
             done += count
             cursors = [FunctionCursor(names[at], at) for at in batch]
             if watching is None:
-                work.run(cursors)
+                work.run(cursors, lambda _: store.check_open())
             else:
                 for cursor in cursors:
                     watching.function_began(0, cursor.index, cursor.outcome)

@@ -31,7 +31,9 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
 _DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
-_BATCH = 16  # functions after these that run together, one of which is counted,
+_BATCH = 8  # functions after these that run together, one of which is counted,
+_LARGEST_BATCH = 16  # once that is next to nothing of what has been run,
+_BATCHES = 32  # so many times as much
 _BRIEF_SECONDS = 1e-3  # if a function takes less
 _LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
 _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for
@@ -91,7 +93,8 @@ class StopCriterion:
         is_counted = at < _ALWAYS_COUNTED
         count = 1
         if not is_counted and self._rates[-1] < _BRIEF_SECONDS:
-            count = min(_BATCH, self._functions - at)
+            count = max(_BATCH, min(at // _BATCHES, _LARGEST_BATCH))
+            count = min(count, self._functions - at)
         if is_counted or self._counting <= _COUNTING_SHARE * spent:
             pace = each * at / self.nodes if each else _DEFAULT_PACE
             # Beside the last function there is nothing to run.

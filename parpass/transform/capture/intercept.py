@@ -66,7 +66,11 @@ class EmissionBuffer:
                 self._emissions.append(BufferedRegistryReset.of_body())
 
     def take(self) -> tuple[Emission, ...]:
+        """Return the emissions of a body, at its end."""
         self.add_registry_reset()
+        if not self.defers_filtering():  # the next body begins with these filters
+            self._filters = warnings.filters
+            self._initial_filters = tuple(self._filters)
         if not self._emissions:
             return ()
         emissions = tuple(self._emissions)

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -33,8 +34,10 @@ from parpass.runner import Runner
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.backends import BlockingBackend
 from parpass.runner.driver.local import run_functions
+from parpass.runner.driver.probe import StopCriterion
 from parpass.runner.driver.state import RunState, StageInProgress
-from parpass.runner.ipc.module_store import ModuleStore
+from parpass.runner.ipc.messages import AbandonedError
+from parpass.runner.ipc.module_store import FunctionHandle, ModuleStore
 from parpass.runner.observers import RunObservers
 from parpass.runner.placement import Placed, Placement, PlacementReason
 from parpass.runner.stage.outcomes import StageOutcomes
@@ -189,6 +192,29 @@ class Counting(FunctionPass):
         return func.with_attr("seen", 1)
 
 
+def begun(
+    steps: tuple[Pass, ...], mod: IRModule | Program
+) -> tuple[StageInProgress, RunState]:
+    """Return a stage that begins in this process, and its run."""
+    adapter = adapter_of(mod, steps[0].info.name)
+    store, context = ModuleStore(adapter), PassContext()
+    held = store.wrap(mod)
+    state = RunState(
+        BlockingBackend(),
+        adapter,
+        context,
+        store,
+        RunObservers(),
+        AnalysisManager(context, adapter),
+        policy=None,
+    )
+    placed = Placed(Placement.LOCAL, PlacementReason.WORKERS_SLOWER, 1)
+    outcomes = StageOutcomes(list(held.handles), len(steps))
+    command = RunStage(steps, mod, wanted=True)
+    stage = StageInProgress(command, held, outcomes, 0.0, was_warm=True, placed=placed)
+    return stage, state
+
+
 class EndsTheProcess(FunctionPass):
     """Must not be called where the tests run."""
 
@@ -201,31 +227,48 @@ class EndsTheProcess(FunctionPass):
 
 
 def test_what_killed_a_worker_is_not_called_where_functions_are_taken_over() -> None:
-    context, mod = PassContext(), _module(1)
-    command = RunStage((EndsTheProcess(),), mod, wanted=True)
-    adapter = adapter_of(mod, "EndsTheProcess")
-    store = ModuleStore(adapter)
-    held = store.wrap(mod)
-    outcomes = StageOutcomes(list(held.handles), 1)
+    mod = _module(1)
+    stage, state = begun((EndsTheProcess(),), mod)
     # One that is skipped, and one that fails.
     dead = WorkerDiedError(
         pass_name="EndsTheProcess", function="main", cause="SIGKILL(-9)"
     )
+    outcomes = stage.outcomes
     outcomes.quarantined = {("f0", 0): "it died", ("main", 0): dead}
-    state = RunState(
-        BlockingBackend(),
-        adapter,
-        context,
-        store,
-        RunObservers(),
-        AnalysisManager(context, adapter),
-        policy=None,
-    )
-    placed = Placed(Placement.LOCAL, PlacementReason.WORKERS_SLOWER, 1)
-    stage = StageInProgress(command, held, outcomes, 0.0, was_warm=True, placed=placed)
     run_functions(state, stage)
     assert not outcomes.missing()
     assert outcomes.notable[outcomes.names.index("main")].failure is dead
+
+
+class EndsTheRun(FunctionPass):
+    """Ends the run on a function, as cancelling it does; takes down on what it runs."""
+
+    pass_info = PassInfo(0, "EndsTheRun")
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+        self.store: ModuleStore | None = None
+
+    def transform_function(self, func: Fn, mod: Program, ctx: PassContext) -> Fn:
+        self.seen += func.values
+        if self.store is not None:
+            self.store.has_ended = func.values[0] == 2
+        return func
+
+
+def test_functions_that_are_run_together_are_left_once_the_run_is_over():
+    ending = EndsTheRun()
+    stage, state = begun((ending,), program(*range(6)))
+    ending.store = state.store
+
+    class AllTogether(StopCriterion):
+        def __call__(self, at: int, held: FunctionHandle) -> int:
+            return 6
+
+    policy: Any = SimpleNamespace(dispatch_overhead=float)
+    with pytest.raises(AbandonedError):
+        run_functions(state, stage, AllTogether(6, policy, state.store))
+    assert ending.seen == [0, 1, 2]
 
 
 class NeverMeasured(FunctionPass):
