@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
+from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -228,6 +229,12 @@ class ChangeWatch:
             )
             if not (is_restoring and wants_function(self.wanted, name)):
                 return ()
+        with gc_paused:  # of what a printer makes, nothing is left
+            return self._difference(name, before, after, mod, adapter)
+
+    def _difference(
+        self, name: str, before: Any, after: Any, mod: Any, adapter: _Adapter
+    ) -> tuple[FunctionChange, ...]:
         old, new = self._last, _Version(name, after)
         if old.function is not before or old.name != name:
             old = _Version(name, before)
