@@ -19,6 +19,7 @@ _FILES = {
     "build": ("build", "nine"),
     "inference": ("inference",),
     "operators": ("operators",),
+    "packaged": ("packaged",),
     "fixed_cost": ("fixed",),
     "small_work": ("small",),
     "behind": ("behind",),

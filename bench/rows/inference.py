@@ -21,7 +21,8 @@ from parpass.runtime.ndarray import cpu
 _OURS, _THEIRS = "parpass", onnxruntime.NAME
 _AGAINST = f"a run : {_THEIRS}'s, one thread"
 _FIRST = "resnet50"  # what is measured of a part of the work
-_TOLERANCE = 1e-4  # of the largest element
+_TOLERANCE = 1e-4  # of the largest element,
+_LEAST = 1e-4  # or of this, if it is less: what is next to nothing is rounding
 _NEAR, _OF_NEAR = 1.5, 6  # so many networks are to be within that
 _FARTHEST = 2.5
 
@@ -98,8 +99,9 @@ def compared(
     sides = {_OURS: clocked(ours.module.run), _THEIRS: clocked(run)}
     times = interleaved(sides, 2 * setting.repeat + 1, collect=False)
     found = ours.module.get_output(0).numpy()
-    largest = np.abs(expected).max().astype("float64")
-    far = float(np.abs(np.subtract(found, expected, dtype="float64")).max() / largest)
+    apart = np.abs(np.subtract(found, expected, dtype="float64"))
+    apart[np.isnan(found) & np.isnan(expected)] = 0
+    far = float(apart.max() / max(float(np.nanmax(np.abs(expected))), _LEAST))
     note = f"{1e3 * min(times[_OURS]):.2f} ms, outputs {far:.0e} apart"
     return Line(
         *(name, _AGAINST, ratio(times, _OURS, _THEIRS), Goal(goal), note, times),

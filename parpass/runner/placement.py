@@ -41,7 +41,8 @@ _MAX_COUNTED_NODES = 5_000  # nodes of a single function that are counted
 _SAMPLE_SIZE = 64  # functions whose nodes are counted, about, to estimate those of all
 _NEGLIGIBLE_NODES = 100  # nodes of two functions that are not worth workers
 _SAMPLE_IF_LARGE = 8  # functions, if they are large
-_CLEAR_MARGIN = 4.0  # times as much work as was counted may be there at the most
+_SAMPLED_MARGIN = 2.0  # times as much work as a sample shows may be there at the most
+_UNCOUNTED_MARGIN = 4.0  # likewise, with functions that were not counted to their end
 # Passes that go together at most: a pass that reads other functions has the passes
 # before it run on them, and those read others, as deep on Python's stack as this.
 _MAX_FUSED_STEPS = 16
@@ -92,14 +93,14 @@ class Estimate(msgspec.Struct, frozen=True):
         seconds: The time in this process.
         nodes: The nodes of its functions, about.
         longest: The time of the largest function, of those that were counted.
-        is_certain: Whether all is small enough for the estimate to be relied on.
+        margin: How many times as much work may be there; 1 if that is known.
         in_workers: The time in the workers; 0 if they are not worth it.
     """
 
     seconds: float
     nodes: float = 0.0
     longest: float = 0.0
-    is_certain: bool = True
+    margin: float = 1.0
     in_workers: float = 0.0
 
 
@@ -257,7 +258,7 @@ class PlacementPolicy:
         if known is None:
             return self._to_be_probed(stage)
         follows = costs_follow_sizes(steps)
-        if follows and known.is_certain and _is_negligible(known, least):
+        if follows and known.margin == 1 and _is_negligible(known, least):
             SLOWDOWN.decay()
             return self._here(stage, known)
         overhead = self.dispatch_overhead(len(functions))
@@ -378,8 +379,12 @@ class PlacementPolicy:
         if pace is None:
             return None
         nodes, largest = _estimate_size(functions, self._adapter, pace)
-        is_certain = largest < _MAX_COUNTED_NODES and nodes < _MAX_UNPROBED_NODES
-        return Estimate(pace * nodes, nodes, pace * largest, is_certain)
+        margin = 1.0
+        if largest >= _MAX_COUNTED_NODES:
+            margin = _UNCOUNTED_MARGIN
+        elif nodes >= _MAX_UNPROBED_NODES:
+            margin = _SAMPLED_MARGIN
+        return Estimate(pace * nodes, nodes, pace * largest, margin)
 
     def _by_lower_bound(
         self, stage: _Stage, known: Estimate, overhead: float
@@ -407,7 +412,8 @@ class PlacementPolicy:
                 may_take_back=True,
                 estimate=msgspec.structs.replace(known, in_workers=expected),
             )
-        if not known.is_certain and not _is_clearly_local(gain, work, overhead):
+        most = known.margin * known.seconds, known.nodes, len(stage.functions)
+        if known.margin > 1 and gain.seconds(*most) >= overhead:
             return self._to_be_probed(stage)
         SLOWDOWN.decay()
         self._amortizer.add_missed_saving(saved)
@@ -463,14 +469,6 @@ def _is_negligible(known: Estimate, overhead: float) -> bool:
     On a small stage everything else that would be computed is a good part of its time.
     """
     return known.seconds - known.longest <= min(overhead, _WARM_OVERHEAD_SECONDS)
-
-
-def _is_clearly_local(
-    gain: SpeedupModel, work: tuple[float, float, int], overhead: float
-) -> bool:
-    """Return whether workers would lose even on several times the estimated work."""
-    seconds, nodes, functions = work
-    return gain.seconds(_CLEAR_MARGIN * seconds, nodes, functions) < overhead
 
 
 def _estimate_size(

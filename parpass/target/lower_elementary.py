@@ -3,9 +3,13 @@
 So results are the same on every machine, and in vectors. The functions of float64 are
 expressions that are good enough to be rounded to float32. There are no calls, branches
 or tables in them, and nothing that a vector cannot do: an int is taken from a float by
-its bits, where it stands when a large float has been added. Products are not fused with
-sums. How powers of two are split off is as in Muller, "Elementary Functions" (2016),
-chapters 5 and 11.
+its bits, where it stands when a large float has been added. How powers of two are split
+off is as in Muller, "Elementary Functions" (2016), chapters 5 and 11.
+
+In the functions of `FUSED`, products are fused with sums on machines that can do so.
+The result then differs as float64, but not once it is rounded to float32: a test tries
+every float32. One result did differ, of `exp` and of `sigmoid` each, before `_LOG2_E`
+was made six units of its last digit smaller than it is.
 
 The coefficients of polynomials were found by Remez's algorithm, those of `erf` by
 linear least squares on Chebyshev's points, with 60 digits. Their errors, relative to
@@ -25,7 +29,15 @@ from parpass.tir.analysis.function_contents import contents
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import Call, Cast, Let, PrimExpr, Select, Var
 from parpass.tir.function import PrimFunc
-from parpass.tir.op import add, const, left_shift, logical_or, right_shift, subtract
+from parpass.tir.op import (
+    add,
+    cast_to,
+    const,
+    left_shift,
+    logical_or,
+    right_shift,
+    subtract,
+)
 from parpass.tir.stmt import Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.transform import PrimFuncPass
@@ -73,21 +85,22 @@ ERF_BELOW = _floats(
 )
 
 
-def polynomial(x: PrimExpr, coefficients: Sequence[float]) -> PrimExpr:
-    """Return a polynomial by Horner's rule, the constant coefficient first."""
-    *rest, last = coefficients
-    found = const(last, x.dtype)
-    for one in reversed(rest):
-        found = found * x + const(one, x.dtype)
-    return found
-
-
 _LN2 = math.log(2)
+_LOG2_E = float.fromhex("0x1.71547652b82f8p+0")  # nearly; see above
 _SINH = [1 / math.factorial(at) for at in range(1, 14, 2)]
 _LAST_IS_ONE = 1.5 * 2.0**52  # at which neighbours of float64 differ by one
 _ITS_BITS = 0x4338000000000000
 _MANTISSA = 52  # bits
 _LEAST = 0x3FE6A09E667F3BCD  # the bits of sqrt(1 / 2)
+
+# How far from 0 arguments may be: beyond it results are the same as float32.
+_BOUNDS = {
+    **dict.fromkeys(("cosh", "exp", "sigmoid", "sinh"), 208),
+    "erf": 4,
+    "exp10": 90,
+    "exp2": 300,
+    "tanh": 9.25,
+}
 
 
 class Elementary:
@@ -101,24 +114,41 @@ class Elementary:
         self._dtype = name_of("float", 64, lanes)
         self._ints = name_of("int", 64, lanes)
         self._bound: list[tuple[Var, PrimExpr]] = []
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of values."""
-        return self._dtype
+        self._is_fused = False
 
     def compute(self, name: str, args: Sequence[PrimExpr]) -> PrimExpr:
         """Return a function of arguments; what is used twice is bound to variables."""
-        given = [self._named(arg, "x") for arg in args]
+        given = [self._given(arg, _BOUNDS.get(name)) for arg in args]
+        self._is_fused = name in FUSED
         result: PrimExpr = getattr(self, f"_{name}")(*given)
         for var, value in reversed(self._bound):
             result = Let(var, value, result)
         return result
 
+    def _given(self, arg: PrimExpr, most: float | None) -> Var:
+        """Return an argument as float64, no further from 0 than that."""
+        single = name_of("float", 32, data_type(arg.dtype).lanes)
+        x: PrimExpr = self._named(cast_to(arg, single), "x")
+        if most is not None:
+            x = self._within(x, most)  # here, where twice as many are a vector
+        return self._named(Cast(self._dtype, x), "wide")
+
     def _named(self, expr: PrimExpr, name: str) -> Var:
         var = Var(name, expr.dtype)
         self._bound.append((var, expr))
         return var
+
+    def _sum(self, a: PrimExpr, b: PrimExpr, c: PrimExpr) -> PrimExpr:
+        """Return `a * b + c`, fused where it may be."""
+        return Call(self._dtype, "fma", (a, b, c)) if self._is_fused else a * b + c
+
+    def _polynomial(self, x: PrimExpr, coefficients: Sequence[float]) -> PrimExpr:
+        """Return a polynomial by Horner's rule, the constant coefficient first."""
+        *rest, last = coefficients
+        found = self._const(last)
+        for one in reversed(rest):
+            found = self._sum(found, x, self._const(one))
+        return found
 
     def _const(self, value: float) -> PrimExpr:
         return const(value, self._dtype)
@@ -131,7 +161,7 @@ class Elementary:
 
     def _within(self, x: PrimExpr, most: float) -> Var:
         """Return `x`, no further from 0 than that; what is no number stays so."""
-        high, low = self._const(most), self._const(-most)
+        high, low = const(most, x.dtype), const(-most, x.dtype)
         below = self._named(Select(x > high, high, x), "below")
         return self._named(Select(below < low, low, below), "within")
 
@@ -140,31 +170,31 @@ class Elementary:
 
     # Powers.
 
-    def _exp2(self, x: PrimExpr) -> Var:
-        x = self._within(x, 300)
-        shifted = self._named(x + self._const(_LAST_IS_ONE), "shifted")
-        rest = self._named(x - self._whole(shifted), "rest")
-        near = self._const(1) + rest * polynomial(rest, EXP2)
+    def _exp2(self, x: PrimExpr, factor: float = 1) -> Var:
+        """Return 2 to the power of a product."""
+        by, last_is_one = self._const(factor), self._const(_LAST_IS_ONE)
+        shifted = self._named(self._sum(x, by, last_is_one), "shifted")
+        rest = self._named(self._sum(x, by, last_is_one - shifted), "rest")
+        near = self._sum(rest, self._polynomial(rest, EXP2), self._const(1))
         exponent = left_shift(self._bits(shifted), const(_MANTISSA, self._ints))
         return self._named(self._float(add(self._bits(near), exponent)), "power")
 
     def _exp(self, x: PrimExpr) -> Var:
-        return self._exp2(x * self._const(1 / _LN2))
+        return self._exp2(x, _LOG2_E)
 
     def _exp10(self, x: PrimExpr) -> Var:
-        return self._exp2(x * self._const(math.log2(10)))
+        return self._exp2(x, math.log2(10))
 
     def _whole(self, shifted: PrimExpr) -> PrimExpr:
         return shifted - self._const(_LAST_IS_ONE)
 
     def _sigmoid(self, x: PrimExpr) -> PrimExpr:
         one = self._const(1)
-        return one / (one + self._exp(self._const(0) - x))
+        return one / (one + self._exp2(x, -_LOG2_E))
 
     def _tanh(self, x: PrimExpr) -> PrimExpr:
-        x = self._within(x, 9.25)
         square = self._named(x * x, "square")
-        return x * polynomial(square, TANH) / polynomial(square, TANH_BELOW)
+        return x * self._polynomial(square, TANH) / self._polynomial(square, TANH_BELOW)
 
     def _cosh(self, x: PrimExpr) -> PrimExpr:
         power = self._exp(self._size(x))
@@ -174,7 +204,7 @@ class Elementary:
         power = self._exp(x)
         far = (power - self._const(1) / power) * self._const(0.5)
         square = self._named(x * x, "square")
-        near = x * polynomial(square, _SINH)
+        near = x * self._polynomial(square, _SINH)
         return Select(self._size(x) < self._const(1), near, far)
 
     # Logarithms.
@@ -192,7 +222,7 @@ class Elementary:
         s = self._named((m - one) / (m + one), "s")
         square = self._named(s * s, "square")
         whole = self._float(add(exponent, const(_ITS_BITS, self._ints)))
-        return self._whole(whole), s * polynomial(square, LOG)
+        return self._whole(whole), s * self._polynomial(square, LOG)
 
     def _of_positive(self, x: PrimExpr, value: PrimExpr) -> PrimExpr:
         """Return a logarithm of `x`, which may be 0, infinite, negative or none."""
@@ -225,9 +255,8 @@ class Elementary:
     # Others.
 
     def _erf(self, x: PrimExpr) -> PrimExpr:
-        x = self._within(x, 4)
         square = self._named(x * x, "square")
-        return x * polynomial(square, ERF) / polynomial(square, ERF_BELOW)
+        return x * self._polynomial(square, ERF) / self._polynomial(square, ERF_BELOW)
 
     def _hypot(self, x: PrimExpr, y: PrimExpr) -> PrimExpr:
         inf = self._const(math.inf)
@@ -238,7 +267,7 @@ class Elementary:
     def _pow(self, x: PrimExpr, y: PrimExpr) -> PrimExpr:
         zero, one = self._const(0), self._const(1)
         size = self._size(x)
-        magnitude = self._exp2(y * self._log2(size))
+        magnitude = self._exp2(self._within(y * self._log2(size), 300))
         is_one = logical_or(y.equal(zero), size.equal(one))
         power = self._named(Select(is_one, one, magnitude), "power")
         half = self._named(y * self._const(0.5), "half")
@@ -268,6 +297,8 @@ FUNCTIONS = (
     *("cosh", "erf", "exp", "exp10", "exp2", "hypot", "log", "log10", "log1p", "log2"),
     *("pow", "sigmoid", "sinh", "tanh"),
 )
+# Those in which products may be fused with sums.
+FUSED = frozenset({"erf", "exp", "exp2", "sigmoid", "tanh"})
 _LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
 
 
@@ -315,5 +346,4 @@ class ElementaryLowerer(StmtExprMutator):
         if name is None or not kind.is_floating or kind.bits > 32:
             return new
         functions = Elementary(kind.lanes)
-        wide = [Cast(functions.dtype, arg) for arg in new.args]
-        return Cast(new.dtype, functions.compute(name, wide), new.span)
+        return Cast(new.dtype, functions.compute(name, new.args), new.span)

@@ -11,7 +11,7 @@ import pytest
 
 from parpass import tir
 from parpass.runtime.dtypes import numpy_dtype
-from parpass.target.lower_elementary import FUNCTIONS, MOST_ULP
+from parpass.target.lower_elementary import FUNCTIONS, FUSED, MOST_ULP
 from tests.support.target.compiled import PLAIN, Elementwise, compiled
 
 
@@ -117,6 +117,31 @@ def test_all_machines_give_the_same_bits() -> None:
     here = made.by_machine_code(x)
     for one, other in zip(here, made.by_machine_code(x, target=PLAIN), strict=True):
         np.testing.assert_array_equal(one.view("uint32"), other.view("uint32"))
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("quarter", range(4))
+@pytest.mark.parametrize("name", sorted(FUSED))
+def test_all_machines_give_the_same_bits_for_every_float(
+    name: str, quarter: int
+) -> None:
+    count, lanes = 2**20, 16
+    a, b = (tir.decl_buffer((count,), "float32", one) for one in "AB")
+    i, j = tir.Var("i"), tir.Var("j")
+    at = i * lanes + j
+    store = b.vstore([at], call(name, "float32")(a.vload([at])))
+    inner = tir.For(j, 0, lanes, tir.ForKind.VECTORIZED, store)
+    outer = tir.For(i, 0, count // lanes, tir.ForKind.SERIAL, inner)
+    func = tir.PrimFunc((a, b), outer)
+    runs = [compiled(func, target)["main"] for target in ("llvm", PLAIN)]
+    bits = np.arange(count, dtype="uint32") + np.uint32(quarter * 2**30)
+    one, other = np.zeros((2, count), "float32")
+    for _ in range(2**30 // count):
+        x = bits.view("float32")
+        for run, found in zip(runs, (one, other), strict=True):
+            run(x, found)
+        np.testing.assert_array_equal(one, other)  # of a NaN the bits may differ
+        bits += np.uint32(count)
 
 
 def test_those_of_float64_are_the_ones_of_c() -> None:

@@ -14,6 +14,7 @@ from parpass import IRModule, tir
 from parpass.errors import KernelError
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.target.emission.kernel_emitter import emitted
+from parpass.tir.interpreter.evaluation import evaluate
 from parpass.tir.transform.flatten_buffer import FlattenBuffer
 from tests.support.drawn import PRIM_FUNCS
 from tests.support.profiles import examples
@@ -208,6 +209,26 @@ def test_lanes_are_shuffled_halved_and_put_together() -> None:
         )
 
     assert_same_by_machine_code(statement(body, "float32", "float32"))
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_products_of_neighbours_are_added_up_and_wrap_around(lanes: int) -> None:
+    def body(a: tir.Buffer, b: tir.Buffer, c: tir.Buffer) -> tir.Stmt:
+        at = tir.Ramp(0, 1, 2 * lanes)
+        both = (tir.Load(f"int16x{2 * lanes}", one.data, at) for one in (a, b))
+        dots = tir.call_intrin(f"int32x{lanes}", "dot_pairs", *both)
+        return tir.Store(c.data, dots, tir.Ramp(0, 1, lanes))
+
+    func = statement(body, "int16", "int16", "int32", length=2 * lanes)
+    a, b = np.random.default_rng(0).integers(-9999, 9999, (2, 2 * lanes), "int16")
+    a[:2] = b[:2] = -(2**15)
+    sums = (a.astype("int64") * b).reshape(-1, 2).sum(1).astype("int32")
+    found = np.zeros((3, 2 * lanes), "int32")
+    evaluate(func, [a, b, found[0]])
+    for target, result in zip(("llvm", PLAIN), found[1:], strict=True):
+        compiled(func, target)["main"](a, b, result)
+    for result in found:
+        np.testing.assert_array_equal(result[:lanes], sums)
 
 
 def test_bools_are_bytes_in_memory() -> None:

@@ -8,7 +8,7 @@ are equal in whatever order, and in whichever process, functions are visited.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, TypeVar, cast
 
 from parpass.ir.adt import TypeData
@@ -97,10 +97,15 @@ class GlobalTypes:
                 functions that it calls and that call it.
         """
         stated = function.annotated_type is not None
-        if name is not None and name in self._functions and not stated:
-            self.type_of(name)
-            return self._inferred[name]
-        return self._infer_together({"": function}, TypeSolver(), {})[0]
+        if name is None or stated or name not in self._functions:
+            return self._infer_together({"": function}, TypeSolver(), {})[0]
+        if name not in self._inferred:
+            self._callees[name] = self._unannotated_in(function)
+            if self._callees[name]:
+                self._infer_with_callees(name)
+            else:
+                self._infer_group({name: function}, is_recursive=False)
+        return self._inferred[name]
 
     def _infer_with_callees(self, name: str) -> None:
         below = {name, *self._unannotated_below(name)}
@@ -110,7 +115,8 @@ class GlobalTypes:
         }
         for group in strong_components(edges):
             is_recursive = len(group) > 1 or group[0] in edges[group[0]]
-            self._infer_group(self._in_order(group), is_recursive=is_recursive)
+            functions = {each: self._functions[each] for each in self._in_order(group)}
+            self._infer_group(functions, is_recursive=is_recursive)
 
     def _in_order(self, names: Collection[str]) -> list[str]:
         """Return names in the order of the module."""
@@ -120,14 +126,15 @@ class GlobalTypes:
             self._order = {each: at for at, each in enumerate(self._functions)}
         return sorted(names, key=self._order.__getitem__)
 
-    def _infer_group(self, names: Sequence[str], *, is_recursive: bool) -> None:
-        functions = {name: self._functions[name] for name in names}
+    def _infer_group(
+        self, functions: Mapping[str, Function], *, is_recursive: bool
+    ) -> None:
         solver, assumed = TypeSolver(), dict[str, FuncType]()
         if is_recursive:
             for name, function in functions.items():
                 assumed[name] = _with_unknowns(function, solver)
         found = self._infer_together(functions, solver, assumed)
-        for name, inferred in zip(names, found, strict=True):
+        for name, inferred in zip(functions, found, strict=True):
             self._inferred[name] = inferred
             self._types[name] = inferred.type
 

@@ -6,7 +6,7 @@ When functions are handed over to workers is decided in `probe`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 
 from parpass.runner.cost_model import COST_MODEL
 from parpass.runner.driver.probe import StopCriterion, WarmUpCriterion
@@ -52,7 +52,7 @@ def run_pass_by_pass(
 async def run_until_handover(
     state: RunState, stage: StageInProgress, policy: PlacementPolicy
 ) -> PlacementReason:
-    """Run all passes on one function after another until workers would be faster.
+    """Run all passes on one batch after another until workers would be faster.
 
     Afterwards functions without an outcome are left for the workers; none are if that
     was never so.
@@ -139,14 +139,12 @@ def _interpreter(
 
 
 def run_functions(
-    state: RunState,
-    stage: StageInProgress,
-    proceeds: Callable[[int, FunctionHandle], bool] | None = None,
+    state: RunState, stage: StageInProgress, criterion: StopCriterion | None = None
 ) -> None:
     """Run passes on the functions without an outcome in this process, and record it.
 
-    `proceeds` is called before each function, with how many were run and its handle;
-    the rest is left where it returns False.
+    The criterion says how many functions are run together, and when the rest is left;
+    without one, each is run alone, and none is left.
     """
     store, mod, outcomes = state.store, stage.module, stage.outcomes
     names, watching = outcomes.names, state.observers.of_functions()
@@ -159,23 +157,31 @@ def run_functions(
         recording=outcomes.recording,
     ) as work:
         work.cutoff = outcomes.cutoff
-        for count, at in enumerate(outcomes.missing()):
+        missing, done = outcomes.missing(), 0
+        while done < len(missing):
             store.check_open()
-            held = mod.handles[names[at]]
-            if proceeds:
+            count = 1
+            if criterion is not None:
+                held = mod.handles[names[missing[done]]]
                 store.load(held, mod.base)
-                if not proceeds(count, held):
-                    return
-            cursor = FunctionCursor(names[at])
-            if watching is not None:
-                watching.function_began(0, at, cursor.outcome)
-            outcome = work.resume(cursor)
-            if watching is not None:
-                watching.function_ended(0, at, outcome)
-            made = outcome.function
-            if made is not None and made is not held.function:
-                held = FunctionHandle(made)
-            outcomes.put(at, held, outcome)
+                count = criterion(done, held)
+            batch = missing[done : done + count]
+            if not batch:
+                return
+            done += count
+            cursors = [FunctionCursor(names[at], at) for at in batch]
+            if watching is None:
+                work.run(cursors)
+            else:
+                for cursor in cursors:
+                    watching.function_began(0, cursor.index, cursor.outcome)
+                    work.run([cursor])
+                    watching.function_ended(0, cursor.index, cursor.outcome)
+            for cursor in cursors:
+                held, made = mod.handles[cursor.name], cursor.outcome.function
+                if made is not None and made is not held.function:
+                    held = FunctionHandle(made)
+                outcomes.put(cursor.index, held, cursor.outcome)
 
 
 def reproduce(state: RunState, command: Reproduce, quarantined: Verdicts) -> None:

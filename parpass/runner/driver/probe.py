@@ -1,7 +1,7 @@
 """Criteria for handing functions over to workers, while a stage runs in this process.
 
-A stage of passes whose cost is unknown is probed: all its passes run here on one
-function after another, until workers would be done sooner with the rest, dispatch
+A stage of passes whose cost is unknown is probed: all its passes run here on one batch
+of functions after another, until workers would be done sooner with the rest, dispatch
 overhead included. A module that is worth a pool loses a few milliseconds, once; a small
 one never pays for a pool, nor does a large one of small functions.
 
@@ -30,9 +30,9 @@ from parpass.transform.config import ASKING_WORKERS_SECONDS, START_TIMEOUT
 
 _DEFAULT_PACE = 2e-5  # seconds for a node, until it has been measured
 _ALWAYS_COUNTED = 16  # first functions, whose nodes are counted and the clock read
-_SAMPLE_STRIDE = 8  # functions after these, one of which is counted,
-_LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
+_BATCH = 16  # functions after these that run together, one of which is counted,
 _BRIEF_SECONDS = 1e-3  # if a function takes less
+_LOOKS = 4  # in a row at which functions were slow, for the others to be taken so
 _COUNTING_SHARE = 0.01  # of the time, that nodes of other functions are counted for
 # Of the seconds that workers must save to be started, those that functions take here
 # before: the first ones load, and fill, what the others use, and look heavy.
@@ -43,7 +43,7 @@ _OFFLOAD_SECONDS = 0.2
 
 
 class StopCriterion:
-    """Decides, before each function, whether workers would be faster with the rest.
+    """Decides, at each look, whether workers would be faster with the rest.
 
     Args:
         functions: How many functions there are.
@@ -75,26 +75,31 @@ class StopCriterion:
         self.has_started = False
         self.start_seconds = 0.0
 
-    def __call__(self, at: int, held: FunctionHandle) -> bool:
-        """Return whether this process goes on with a function."""
-        is_sampled = at >= _ALWAYS_COUNTED and self._rates[-1] < _BRIEF_SECONDS
-        if is_sampled and at % _SAMPLE_STRIDE:
-            self.nodes += self._size
-            return True
+    def __call__(self, at: int, held: FunctionHandle) -> int:
+        """Return how many functions this process goes on with, before the next look.
+
+        Args:
+            at: How many it has run.
+            held: The next one.
+        """
         self._store.check_open()
         spent = self.seconds()
         each = self._seconds_per_function(spent, at)
         if self._should_offload(self._expected_saving(each, at)):
-            return False
-        if at < _ALWAYS_COUNTED or self._counting <= _COUNTING_SHARE * spent:
+            return 0
+        is_counted = at < _ALWAYS_COUNTED
+        count = 1
+        if not is_counted and self._rates[-1] < _BRIEF_SECONDS:
+            count = min(_BATCH, self._functions - at)
+        if is_counted or self._counting <= _COUNTING_SHARE * spent:
             pace = each * at / self.nodes if each else _DEFAULT_PACE
             limit = int(min(self._overhead / (pace or 1e-12), 1e9)) + 1
             self._size = 1 + held.size(self._adapter, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:
-                return False
-        self.nodes += self._size
-        return True
+                return 0
+        self.nodes += count * self._size
+        return count
 
     @cached_property
     def _speedup(self) -> SpeedupModel:

@@ -65,6 +65,8 @@ from parpass.transform.function_copies import OwnCopies, is_value
 from parpass.transform.plan.commands import describe_location
 from parpass.transform.plan.invoke import applies_to, transform_function
 
+_View = tuple[Any, FunctionView]  # the module at the start of a step, and its functions
+
 _MOST_ANALYSED = 64  # objects besides the functions that passes run on
 
 
@@ -72,19 +74,18 @@ class FunctionCursor:
     """The progress of one function through the steps of a stage.
 
     Attributes:
+        index: Its index in the module.
         original: The function at the start of the stage, if its first step ran by this.
-        emissions: Captures warnings and log records of its passes.
         watch: Finds its changes; None until one is looked for.
         unrestored: The function before a step whose result the next step restores.
     """
 
-    __slots__ = ("emissions", "name", "original", "outcome", "unrestored", "watch")
+    __slots__ = ("index", "name", "original", "outcome", "unrestored", "watch")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, index: int) -> None:
+        self.name, self.index = name, index
         self.outcome = FunctionOutcome(None)
         self.original: Any = None
-        self.emissions: EmissionBuffer | None = None
         self.watch: ChangeWatch | None = None
         self.unrestored: Any = None
 
@@ -150,7 +151,7 @@ class StageInterpreter:
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._copies = adapter.mutability is not None  # of functions that are read
-        self._views: dict[int, tuple[Any, FunctionView]] = {}
+        self._views: dict[int, _View] = {}
 
     def close(self) -> None:
         """Drop the modules that passes were given.
@@ -163,39 +164,44 @@ class StageInterpreter:
     def steps_on(self, name: str) -> int:
         return self.cutoff.steps_on(self._index[name])
 
-    def resume(self, cursor: FunctionCursor) -> FunctionOutcome:
-        with capturing(cursor.emissions) as cursor.emissions:
-            while self._step(cursor, cursor.emissions):
-                pass
-        return cursor.outcome
+    def run(
+        self,
+        cursors: Sequence[FunctionCursor],
+        after_step: Callable[[FunctionCursor], object] | None = None,
+    ) -> None:
+        """Run the steps on functions, each step on all of them in turn.
 
-    def step(self, cursor: FunctionCursor) -> bool:
-        """Run the next step on a function; return False if there is none to run."""
-        with capturing(cursor.emissions) as cursor.emissions:
-            return self._step(cursor, cursor.emissions)
+        `after_step` is called with the cursor after each step on a function.
+        """
+        with capturing() as emissions:
+            for at in range(len(self._steps)):
+                for cursor in cursors:
+                    if at < self.cutoff.steps_on(cursor.index):
+                        self._step(cursor, at, emissions)
+                        if after_step is not None:
+                            after_step(cursor)
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.
 
-    def _step(self, cursor: FunctionCursor, emissions: EmissionBuffer) -> bool:
+    def _step(self, cursor: FunctionCursor, at: int, emissions: EmissionBuffer) -> None:
         name, outcome = cursor.name, cursor.outcome
-        index, at = self._index[name], len(outcome.seconds)
-        if at >= self.cutoff.steps_on(index):
-            return False
-        self._dependencies = {*outcome.dependencies, *outcome.reads}
-        if self._records_results:  # which other functions do not depend on
-            self._dependencies.difference_update(_results_in(outcome))
-        if not at:
+        if at:
+            self._dependencies = {*outcome.dependencies, *outcome.reads}
+            if self._records_results:  # which other functions do not depend on
+                self._dependencies.difference_update(_results_in(outcome))
+        else:
+            self._dependencies = set()
             cursor.original = outcome.function = self._load(name)
         began = time.perf_counter()
         if self._slot is not None:
-            self._slot.write(index, at)
-        pass_name = self._steps[at].info.name
-        recorder = Recorder(self.module_before(at), pass_name, self._analyses)
-        before = outcome.function
-        self._run(at, name, outcome, recorder)
+            self._slot.write(cursor.index, at)
+        view, before = self._view(at), outcome.function
+        recorder = Recorder(view[0], view[1].reader, self._analyses)
+        self._run(at, name, outcome, recorder, view)
         outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-        self._find_change(at, cursor, before, recorder)
+        if self._wanted and outcome.failure is None:
+            self._find_change(at, cursor, before, recorder)
         emitted = emissions.take()
         if emitted or not recorder.is_empty:
             effects = Effects(
@@ -210,19 +216,23 @@ class StageInterpreter:
             self._put_reads(outcome)
         elif self._dependencies:
             outcome.dependencies = cast("set[int]", self._dependencies)
-        cutoff = outcome.cutoff(index)
-        if cutoff is not None:
-            self.cutoff = min(self.cutoff, cutoff)
+        if outcome.effects or outcome.failure is not None:
+            found = outcome.cutoff(cursor.index)
+            self.cutoff = min(self.cutoff, found or self.cutoff)
         if len(self._analyses):
             self._drop_unused_analyses(name, outcome)
-        return True
 
     def _run(
-        self, at: int, name: str, outcome: FunctionOutcome, recorder: Recorder
+        self,
+        at: int,
+        name: str,
+        outcome: FunctionOutcome,
+        recorder: Recorder,
+        view: _View,
     ) -> None:
         before, token = outcome.function, start_recording(recorder)
         try:
-            after = self._apply(at, name, before)
+            after = self._apply(at, name, before, view)
             if after is not before:
                 self._put(outcome, before, after)
         except AbandonedError:
@@ -243,8 +253,6 @@ class StageInterpreter:
 
         Instruments never see the function between the two.
         """
-        if not self._wanted or cursor.outcome.failure is not None:
-            return
         if at in self._left_open:
             cursor.unrestored = before
             return
@@ -310,7 +318,7 @@ class StageInterpreter:
         """Return the module, read-only, at the start of step `at`."""
         return self._view(at)[0]
 
-    def _view(self, at: int) -> tuple[Any, FunctionView]:
+    def _view(self, at: int) -> _View:
         view = self._views.get(at)
         if view is None:
             reader = self._steps[at].info.name
@@ -337,11 +345,12 @@ class StageInterpreter:
 
         To look up the name of the function that it runs on is no read: InferType does.
         """
+        if not self._records_reads:
+            return False
         is_own = kind is ReadKind.NAME and name == self._running_on
-        is_own = is_own and not self._analyses.is_of_module  # others get that, too
-        if self._records_reads and not is_own:
+        if not is_own or self._analyses.is_of_module:  # others get that, too
             self._dependencies.add((kind, name))
-        return self._records_reads
+        return True
 
     def signature(self, name: str, at: int) -> Any | None:
         if self._assumes_stable_signature(name, at):
@@ -368,6 +377,15 @@ class StageInterpreter:
             self.note(ReadKind.NAME, name)
             raise KeyError(name)
         self.note(ReadKind.FUNCTION, name)
+        key, versions = (name, at), self._versions
+        if key not in versions:
+            self._make_version(name, at)
+        inherited = self._version_dependencies.get(key)
+        if inherited:
+            self._dependencies |= inherited
+        return versions[key]
+
+    def _make_version(self, name: str, at: int) -> None:
         versions = self._versions
         known = next((i for i in range(at, 0, -1) if (name, i) in versions), 0)
         if (name, known) not in versions:
@@ -375,8 +393,6 @@ class StageInterpreter:
         for step in range(known, at):
             with self._tracking_dependencies(name, step):
                 self._materialize_next(name, step)
-        self._dependencies |= self._version_dependencies.get((name, at), set())
-        return versions[name, at]
 
     def read_original(self, name: str) -> Any | None:
         """Return a function at the start of the stage, if that was read and is a value.
@@ -390,9 +406,11 @@ class StageInterpreter:
     def _materialize_next(self, name: str, step: int) -> None:
         versions = self._versions
         # Effects are discarded: the job of that function has them, too.
-        recorder = Recorder(self.module_before(step), None, self._analyses)
+        view = self._view(step)
+        recorder = Recorder(view[0], None, self._analyses)
         with self._on_demand(name, step), recording(recorder), capturing():
-            versions[name, step + 1] = self._apply(step, name, versions[name, step])
+            function = versions[name, step]
+            versions[name, step + 1] = self._apply(step, name, function, view)
 
     @contextlib.contextmanager
     def _tracking_dependencies(self, name: str, step: int) -> Generator[None]:
@@ -429,7 +447,7 @@ class StageInterpreter:
         if self._slot is not None:
             self._slot.restart_clock()
 
-    def _apply(self, at: int, name: str, function: Any) -> Any:
+    def _apply(self, at: int, name: str, function: Any, view: _View) -> Any:
         step = self._steps[at]
         if not applies_to(step, function, self.adapter):
             return function
@@ -448,7 +466,7 @@ class StageInterpreter:
         )
         if not transfers_ownership:
             self._versions[key] = function  # the pass may read it from the module
-        module, functions = self._view(at)
+        module, functions = view
         if functions.reads.dependencies:
             self._dependencies |= functions.reads.dependencies
         outer, self._running_on = self._running_on, name

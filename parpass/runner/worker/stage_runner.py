@@ -8,7 +8,6 @@ import pickle
 import platform
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -161,20 +160,10 @@ class StageRunner:
         with in_force, self._measuring_memory() as memory:
             for batch in self._batches(job.functions):
                 cursors = self._begin_all(batch)
-                # On the first function passes may set attributes lazily. If there are
-                # others to compare with, the state is sampled after it, too.
-                has_others = not outcomes and len(job.functions) > 1
-                first = cursors[0] if has_others else None
-                under_way = deque(cursors)
-                while under_way:
-                    cursor = under_way.popleft()
-                    if self._work.step(cursor):
-                        under_way.append(cursor)
-                        if recorder is not None:
-                            self._record_step(cursor, recorder)
-                        self._check()
-                    if cursor is first:
-                        state.sample()
+                self._work.run(cursors, self._step_ended)
+                if not outcomes and len(batch) < len(job.functions):
+                    # On the first function passes may set attributes lazily.
+                    state.sample()
                 changed |= self._encode_changed(batch, cursors, encoder)
                 for index, cursor in zip(batch, cursors, strict=True):
                     outcomes[index] = cursor.outcome
@@ -207,9 +196,18 @@ class StageRunner:
             self._load_began = None
         return recorder
 
-    def _record_step(self, cursor: FunctionCursor, recorder: CallRecorder) -> None:
-        index, seconds = self._work.names()[cursor.name], cursor.outcome.seconds
-        recorder.add_steps(index, seconds, len(seconds) - 1)
+    def _step_ended(self, cursor: FunctionCursor) -> None:
+        """Record a step; raise the error that prevents the job, if there is one."""
+        if self._recorder is not None:
+            seconds = cursor.outcome.seconds
+            self._recorder.add_steps(cursor.index, seconds, len(seconds) - 1)
+        if self._values.failure is not None:
+            raise self._values.failure
+        missed = take_missing()
+        if missed is not None:
+            raise UnloadableError(*missed)
+        if self._unloadable is not None:  # a pass body may have swallowed it
+            raise self._unloadable
 
     def _timeline(self, recorder: CallRecorder) -> JobTimeline:
         return JobTimeline(
@@ -243,6 +241,8 @@ class StageRunner:
     def _batches(self, functions: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield the functions in batches: small ones together, large ones alone.
 
+        The first one is alone, too: passes set up what the others use.
+
         Batches keep the caches warm: unpickling is twice as fast directly after
         unpickling as after a pass, and a pass is faster by a twentieth directly after
         itself.
@@ -251,7 +251,7 @@ class StageRunner:
         for at, index in enumerate(functions):
             own = self._size(index)
             size += own
-            if size > _BATCH_BYTES and at > begin:
+            if at == 1 or (size > _BATCH_BYTES and at > begin):
                 yield functions[begin:at]
                 begin, size = at, own
         yield functions[begin:]
@@ -288,17 +288,7 @@ class StageRunner:
             self._slot.write(index, 0, Phase.UNPICKLE)
             known = self._work.read_original(name)
             self._loaded[name] = self._load(name) if known is None else known
-        return FunctionCursor(name)
-
-    def _check(self) -> None:
-        """Raise the error that prevents the job from running here, if there is one."""
-        if self._values.failure is not None:
-            raise self._values.failure
-        missed = take_missing()
-        if missed is not None:
-            raise UnloadableError(*missed)
-        if self._unloadable is not None:  # a pass body may have swallowed it
-            raise self._unloadable
+        return FunctionCursor(name, index)
 
     def _encode_if_changed(
         self, index: int, cursor: FunctionCursor, encoder: FunctionEncoder

@@ -56,6 +56,9 @@ def wide(dtype: str) -> str:
     return name_of("float", 32, data_type(dtype).lanes) if is_narrow(dtype) else dtype
 
 
+_MOST_CLAMPED = 16  # bits of ints whose bounds all floats have
+
+
 def converted(writer: FunctionWriter, value: str, source: str, dtype: str) -> str:
     """Return a value in another dtype of as many lanes."""
     if source == dtype:
@@ -102,9 +105,29 @@ def _is_not_zero(writer: FunctionWriter, value: str, source: str) -> str:
 
 
 def _to_int(writer: FunctionWriter, value: str, source: str, dtype: str) -> str:
-    letter = "s" if data_type(dtype).code == "int" else "u"
-    name = f"llvm.fpto{letter}i.sat.{mangled(dtype)}.{mangled(source)}"
-    return writer.call(name, llvm_type(dtype), (llvm_type(source), value))
+    """Return an int: what is too large or too small is the nearest one, and NaN is 0.
+
+    LLVM's intrinsic has each lane by itself where ints are shorter than the floats, so
+    those go through int32, of floats that are in their range.
+    """
+    new = data_type(dtype)
+    if new.bits > _MOST_CLAMPED:
+        letter = "s" if new.code == "int" else "u"
+        name = f"llvm.fpto{letter}i.sat.{mangled(dtype)}.{mangled(source)}"
+        return writer.call(name, llvm_type(dtype), (llvm_type(source), value))
+    kind = llvm_type(source)
+    signed = new.code == "int"
+    low = -(1 << new.bits - 1) if signed else 0
+    bounds = {"ogt": low, "olt": low + (1 << new.bits) - 1}
+    if signed:  # the bound that NaN would become is not 0
+        bounds = {"ord": 0, **bounds}
+    for word, bound in bounds.items():
+        other = constant(bound, source)
+        is_in = writer.value(f"fcmp {word} {kind} {value}, {other}")
+        value = _chosen(writer, source, is_in, value, other)
+    ints = llvm_type(name_of("int", 32, new.lanes))
+    found = writer.value(f"fptosi {kind} {value} to {ints}")
+    return writer.value(f"trunc {ints} {found} to {llvm_type(dtype)}")
 
 
 def _widened(writer: FunctionWriter, value: str, source: str) -> str:

@@ -235,6 +235,34 @@ def _multiplied_and_shifted(writer: FunctionWriter, node: Call, args: Args) -> s
     )
 
 
+# Instructions of x86, by how many int32 they give: the feature, and LLVM's name.
+_DOT_PAIRS = {
+    16: ("avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
+    8: ("avx2", "llvm.x86.avx2.pmadd.wd"),
+    4: ("sse3", "llvm.x86.sse2.pmadd.wd"),
+}
+
+
+def _dot_pairs(writer: FunctionWriter, node: Call, args: Args) -> str:
+    """Return sums of two products: of neighbours, which are int16, as int32."""
+    dtype, source = node.dtype, node.args[0].dtype
+    lanes, kind = data_type(dtype).lanes, llvm_type(dtype)
+    feature, name = _DOT_PAIRS.get(lanes, ("", ""))
+    if feature in writer.features:
+        given = [(llvm_type(source), value) for value in args]
+        return writer.call(name, kind, *given)
+    products: list[str] = []
+    for first in (0, 1):
+        places = range(first, 2 * lanes, 2)
+        half = name_of("int", 16, lanes)
+        a, b = (
+            converted(writer, writer.shuffled([one], source, [*places]), half, dtype)
+            for one in args
+        )
+        products.append(writer.value(f"mul {kind} {a}, {b}"))
+    return writer.value(f"add {kind} {', '.join(products)}")
+
+
 def _large_uint(writer: FunctionWriter, node: Call, args: Args) -> str:
     del writer, args
     low, high = node.args
@@ -294,6 +322,7 @@ _CALLS: dict[str, Emit] = {
     "call_extern": _extern,
     "call_pure_extern": _extern,
     "clz": _clz,
+    "dot_pairs": _dot_pairs,
     "fma": _of_floats(_fma),
     "isnan": _isnan,
     "isnullptr": _is_null,

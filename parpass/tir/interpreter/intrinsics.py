@@ -133,8 +133,14 @@ def _combined(dtype: str, *vectors: Any) -> Any:
     return typed(np.concatenate(vectors), dtype)
 
 
+def _dot_pairs(dtype: str, a: Any, b: Any) -> Any:
+    products = np.multiply(a, b, dtype=np.int32)
+    return typed(products[::2] + products[1::2], dtype)
+
+
 _CALLS: dict[str, Callable[[Call], list[Item]]] = {
     "address_of": _address_of,
+    "dot_pairs": _computed(_dot_pairs),
     "if_then_else": _if_then_else,
     "isnullptr": _computed(_is_null),
     "large_uint_imm": _computed(_large_uint),

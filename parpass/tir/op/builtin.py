@@ -142,7 +142,7 @@ _UNARY: dict[str, tuple[Callable[..., Any], bool]] = {
     "log10": (np.log10, True),
     "log1p": (np.log1p, False),
     "log2": (np.log2, True),
-    "nearbyint": (np.rint, False),
+    "nearbyint": (np.rint, True),
     "popcount": (_popcount, True),
     "round": (np.rint, True),
     "rsqrt": (_rsqrt, False),
@@ -160,7 +160,7 @@ _BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
     "bitwise_and": (np.bitwise_and, True),
     "bitwise_or": (np.bitwise_or, True),
     "bitwise_xor": (np.bitwise_xor, True),
-    "copysign": (np.copysign, False),
+    "copysign": (np.copysign, True),
     "fmod": (np.fmod, False),
     "hypot": (np.hypot, False),
     "ldexp": (_ldexp, False),
@@ -182,6 +182,7 @@ def _register_all() -> None:
     _register("reinterpret", pure, 1, vectorizable=True)
     _register("address_of isnullptr", pure, 1)
     _register("if_then_else", pure, 3)
+    _register("dot_pairs", pure, 2)
     _register("q_multiply_shift", pure, 4, vectorizable=True)
     _register("call_pure_extern", pure)
     _register("large_uint_imm", pure, 2)

@@ -65,10 +65,13 @@ def handed_over(
     monkeypatch.setattr(probe, "time", SimpleNamespace(perf_counter=lambda: now))
     about: tuple[Any, Any] = Policy(), SimpleNamespace(adapter=Sizes(), check_open=int)
     criterion = kind(len(costs), *about)
-    for at, cost in enumerate(costs):
-        if not criterion(at, FunctionHandle(object())):
+    at = 0
+    while at < len(costs):
+        count = criterion(at, FunctionHandle(object()))
+        if not count:
             return at
-        now += cost
+        now += sum(costs[at : at + count])
+        at += count
     return None
 
 

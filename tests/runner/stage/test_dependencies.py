@@ -147,7 +147,8 @@ def test_readers_inherit_dependencies_on_signatures():
     work = StageInterpreter(
         passes, PassContext(), SignedAdapter(), mod, NAMES, mod.__getitem__
     )
-    dependencies = [
-        set(work.resume(FunctionCursor(name)).dependencies) for name in NAMES
-    ]
+    cursors = [FunctionCursor(name, at) for at, name in enumerate(NAMES)]
+    for cursor in cursors:
+        work.run([cursor])
+    dependencies = [set(cursor.outcome.dependencies) for cursor in cursors]
     assert dependencies == [set(), {0}, {0}, {0}, set()]

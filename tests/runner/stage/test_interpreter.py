@@ -8,6 +8,7 @@ import pytest
 
 from parpass.diagnostic import DiagnosticLevel
 from parpass.errors import ReadOnlyModuleError
+from parpass.runner.ipc.messages import FunctionOutcome
 from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import StatusBoard, StatusSlot
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
@@ -54,12 +55,18 @@ def work_on(
     )
 
 
+def outcome_of(work: StageInterpreter, name: str) -> FunctionOutcome:
+    cursor = FunctionCursor(name, work.names()[name])
+    work.run([cursor])
+    return cursor.outcome
+
+
 def values(work: StageInterpreter, name: str) -> tuple[int, ...]:
-    return work.resume(FunctionCursor(name)).function.values
+    return outcome_of(work, name).function.values
 
 
 def test_all_steps_are_run_on_a_function_in_order():
-    outcome = work_on(program(1), [Add(1), Say(), Add(10)]).resume(FunctionCursor("f0"))
+    outcome = outcome_of(work_on(program(1), [Add(1), Say(), Add(10)]), "f0")
     assert outcome.function.values == (13,)
     assert [one.message for one in outcome.effects[1].diagnostics] == ["saw 2"]
     assert {at: said.counters for at, said in outcome.effects.items()} == {
@@ -90,14 +97,14 @@ def test_another_function_is_loaded_once_and_only_if_it_is_asked_for():
     loads: list[str] = []
     steps = [Add(1), AddFrom("f1"), AddFrom("f1")]
     work = work_on(program(0, 1, 2), steps, loads=loads)
-    work.resume(FunctionCursor("f0"))
+    outcome_of(work, "f0")
     assert loads == ["f0", "f1"]
 
 
 def test_a_pass_that_asks_for_its_own_function_gets_that_very_object():
     seen: list[bool] = []
     look = Look(lambda func, mod: seen.append(mod["f0"] is func))
-    work_on(program(0), [look, Add(1), look]).resume(FunctionCursor("f0"))
+    outcome_of(work_on(program(0), [look, Add(1), look]), "f0")
     assert seen == [True, True]
 
 
@@ -105,12 +112,12 @@ def test_functions_that_are_skipped_are_the_same_in_all_steps():
     mod = program(0, f1=Fn((5,), skip=True))
     work = work_on(mod, [Add(1), AddFrom("f1")])
     assert values(work, "f0") == (1, 5)
-    assert work.resume(FunctionCursor("f1")).function is mod["f1"]
+    assert outcome_of(work, "f1").function is mod["f1"]
 
 
 def test_effects_of_versions_made_on_demand_are_discarded():
     work = work_on(program(0, 1), [Say(), AddFrom("f1")])
-    outcome = work.resume(FunctionCursor("f0"))
+    outcome = outcome_of(work, "f0")
     assert [len(said.diagnostics) for said in outcome.effects.values()] == [1]
 
 
@@ -123,45 +130,45 @@ def test_names_and_number_are_known_without_loading():
         found.extend([list(functions), len(functions), "f1" in functions])
         found.append("f9" in functions)
 
-    work_on(program(0, 1), [Look(look)], loads=loads).resume(FunctionCursor("f0"))
+    outcome_of(work_on(program(0, 1), [Look(look)], loads=loads), "f0")
     assert found == [["f0", "f1"], 2, True, False]
     assert loads == ["f0"]
 
 
 def test_an_unknown_function_is_a_key_error():
-    outcome = work_on(program(0), [AddFrom("f9")]).resume(FunctionCursor("f0"))
+    outcome = outcome_of(work_on(program(0), [AddFrom("f9")]), "f0")
     assert isinstance(outcome.failure, KeyError)
 
 
 def test_after_a_failure_no_pass_is_run_that_comes_after_it():
     work = work_on(program(0, 1, 2), [Add(1), FailOn(2), Add(1)])
-    runs = [work.resume(FunctionCursor(name)) for name in ("f1", "f2", "f0")]
+    runs = [outcome_of(work, name) for name in ("f1", "f2", "f0")]
     assert [len(outcome.seconds) for outcome in runs] == [2, 1, 2]
 
 
 def test_what_cannot_be_reached_any_more_is_not_even_loaded():
     loads: list[str] = []
     work = work_on(program(2, 1), [FailOn(2)], loads=loads)
-    assert isinstance(work.resume(FunctionCursor("f0")).failure, ValueError)
-    assert not work.resume(FunctionCursor("f1")).seconds
+    assert isinstance(outcome_of(work, "f0").failure, ValueError)
+    assert not outcome_of(work, "f1").seconds
     assert loads == ["f0"]
 
 
 def test_an_exit_is_an_outcome_and_an_interrupt_here_is_not():
     work = work_on(program(2), [FailOn(2, SystemExit)])
-    assert isinstance(work.resume(FunctionCursor("f0")).failure, SystemExit)
+    assert isinstance(outcome_of(work, "f0").failure, SystemExit)
     with pytest.raises(KeyboardInterrupt):
-        work_on(program(2), [FailOn(2, KeyboardInterrupt)]).resume(FunctionCursor("f0"))
+        outcome_of(work_on(program(2), [FailOn(2, KeyboardInterrupt)]), "f0")
 
 
 def test_the_module_can_only_be_read():
-    outcome = work_on(program(0), [Write()]).resume(FunctionCursor("f0"))
+    outcome = outcome_of(work_on(program(0), [Write()]), "f0")
     assert isinstance(outcome.failure, ReadOnlyModuleError)
 
 
 @pytest.mark.parametrize("ending", [FailOn(0), Say(DiagnosticLevel.ERROR)])
 def test_steps_after_one_that_failed_are_not_run(ending: Pass):
-    outcome = work_on(program(0), [Add(0), ending, Add(1)]).resume(FunctionCursor("f0"))
+    outcome = outcome_of(work_on(program(0), [Add(0), ending, Add(1)]), "f0")
     assert outcome.ended_early
     assert len(outcome.seconds) == 2
 
@@ -177,9 +184,7 @@ def test_each_body_is_recorded_that_of_a_function_made_on_demand_too(tmp_path: P
         )
     )
     steps = [look, AddFrom("f1"), look]
-    work_on(program(0, 1), steps, slot=StatusSlot(folder, "1-a")).resume(
-        FunctionCursor("f0")
-    )
+    outcome_of(work_on(program(0, 1), steps, slot=StatusSlot(folder, "1-a")), "f0")
     # f0 is looked at, then f1 for f0, then f0 again.
     assert seen == [(0, 0, 0, 0), (0, 1, 1, 0), (0, 2, 0, 2)]
 
@@ -198,10 +203,8 @@ def test_each_version_is_printed_once_when_the_next_step_has_restored_it():
     work = StageInterpreter(
         steps, context, Printing(), Program(), list(mod), mod.__getitem__
     )
-    cursors = [FunctionCursor(name) for name in mod]
-    for _ in steps:  # by turns, as in a worker
-        for cursor in cursors:
-            work.step(cursor)
+    cursors = [FunctionCursor(name, at) for at, name in enumerate(mod)]
+    work.run(cursors)
     found = [
         [
             (at, one.before, one.after)

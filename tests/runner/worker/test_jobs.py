@@ -231,11 +231,12 @@ class TakeDown(FunctionPass):
 
 def test_a_pass_is_run_on_several_small_functions_before_the_next_one_is(run: Run):
     large = Fn((2, *[0] * 200_000))
-    run.publish(1, [TakeDown("a"), TakeDown("b")], program(0, 1, f2=large, f3=Fn((3,))))
+    mod = program(-1, 0, 1, f3=large, f4=Fn((3,)))
+    run.publish(1, [TakeDown("a"), TakeDown("b")], mod)
     _order.clear()
-    run.work(1, 0, 1, 2, 3)
-    small = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-    assert _order == [*small, ("a", 2), ("b", 2), ("a", 3), ("b", 3)]
+    run.work(1, 0, 1, 2, 3, 4)
+    first, small = [("a", -1), ("b", -1)], [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert _order == [*first, *small, ("a", 2), ("b", 2), ("a", 3), ("b", 3)]
 
 
 def test_a_pass_in_a_worker_sees_another_function_of_its_job_as_it_was_before_it(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from parpass.ir.node import children, post_order
 from parpass.ir.op.op_table import Op, OpPattern
-from parpass.ir.types import TupleType, Type
+from parpass.ir.types import TensorType, TupleType, Type
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.loops import allocated, scratch
 from parpass.relay.backend.lowering.rule_registry import (
@@ -225,7 +225,7 @@ class _KernelBuilder:
             return [self._injective(node, type_, at) for at, type_ in fields]
         if not has_loops:
             raise NoRuleError(f"no rule for '{name}'")
-        return [self._anchored(node)]
+        return self._anchored(node)
 
     def _injective(self, call: Call, type_: Type, field: int) -> _Value:
         of = tensor_type(type_, self._target)
@@ -254,20 +254,25 @@ class _KernelBuilder:
                 out.shape, lambda at: store(at, source.at(at)), self._target
             )
 
-        return self._in_memory(source, loops)
+        (value,) = self._in_memory([of], loops)
+        return value
 
-    def _anchored(self, call: Call) -> _Value:
-        of = tensor_type(call.checked_type, self._target)
-        if self._is_last(call):
+    def _anchored(self, call: Call) -> list[_Value]:
+        types = self._types(call)
+        if not isinstance(call.checked_type, TupleType) and self._is_last(call):
             self._anchor = call
 
             def stored(indices: Indices) -> PrimExpr:
                 assert self._stored is not None
                 return self._stored
 
-            return _Value(Source(of.concrete_shape, of.dtype, stored))
-        source = Source(of.concrete_shape, of.dtype, _nowhere)
-        return self._in_memory(source, lambda store: self._loops(call, store))
+            (of,) = types
+            return [_Value(Source(of.concrete_shape, of.dtype, stored))]
+        return self._in_memory(types, lambda store: self._loops(call, store))
+
+    def _types(self, call: Call) -> list[TensorType]:
+        """Return the types of a call's results."""
+        return [tensor_type(one, self._target) for one in fields_of(call.checked_type)]
 
     def _prefers_loops(self, call: Call) -> bool:
         """Return whether the template is taken of a call that has a rule as well.
@@ -281,17 +286,22 @@ class _KernelBuilder:
         """Return whether the kernel ends with the loops of a call."""
         return self._anchor is None and self._flow.ends_elementwise(call)
 
-    def _in_memory(self, source: Source, loops: Callable[[Store], Stmt]) -> _Value:
-        """Return a tensor that gets memory of its own, and is computed there."""
-        name = f"t{len(self._scratch)}"
-        buffer = scratch(source.shape, source.dtype, name)
+    def _in_memory(
+        self, types: Sequence[TensorType], loops: Callable[[Store], Stmt]
+    ) -> list[_Value]:
+        """Return tensors that get memory of their own, and are computed there."""
+        buffers = [
+            scratch(one.concrete_shape, one.dtype, f"t{len(self._scratch) + at}")
+            for at, one in enumerate(types)
+        ]
 
-        def store(indices: Indices, value: PrimExpr) -> Stmt:
-            return BufferStore(buffer, value, indices)
+        def store(indices: Indices, *values: PrimExpr) -> Stmt:
+            pairs = zip(buffers, values, strict=True)
+            return stmt_seq(*(BufferStore(to, one, indices) for to, one in pairs))
 
         self._stages.append(loops(store))
-        self._scratch.append(buffer)
-        return _Value(loaded(buffer))
+        self._scratch += buffers
+        return [_Value(loaded(one)) for one in buffers]
 
     def _last_stage(self, call: Call, results: Sequence[tuple[Buffer, _Value]]) -> Stmt:
         def store(indices: Indices, value: PrimExpr) -> Stmt:
@@ -303,14 +313,15 @@ class _KernelBuilder:
 
     def _loops(self, call: Call, store: Store) -> Stmt:
         """Return the loops of an anchor, by the first template that takes it."""
-        of = tensor_type(call.checked_type, self._target)
+        types = self._types(call)
         operands = [one.source for one in self._operands(call)]
         sources, _ = widened(op_of(call), operands)
-        moves = op_of(call).moves
+        of, moves = types[0], op_of(call).moves
         out = Result(of.concrete_shape, of.dtype if moves else computed_in(of.dtype))
 
-        def rounded(indices: Indices, value: PrimExpr) -> Stmt:
-            return store(indices, op.cast_to(value, of.dtype))
+        def rounded(indices: Indices, *values: PrimExpr) -> Stmt:
+            pairs = zip(values, types, strict=True)
+            return store(indices, *(op.cast_to(one, to.dtype) for one, to in pairs))
 
         lowered = OpCall(call.attrs, sources, out, self._target)
         for template in templates_of(op_of(call).name):
@@ -327,7 +338,3 @@ def _written(results: Sequence[tuple[Buffer, _Value]], indices: Indices) -> Stmt
     return stmt_seq(
         *[BufferStore(to, one.source.at(indices), indices) for to, one in results]
     )
-
-
-def _nowhere(indices: Indices) -> PrimExpr:
-    raise AssertionError(f"asked for an element at {indices} that is not computed")

@@ -74,7 +74,7 @@ class OpCall(NamedTuple, Generic[AttrsT_co]):
     Attributes:
         attrs: The attributes.
         sources: The operands.
-        out: The result.
+        out: The result; of an operator with several results the first one.
         target: The machine.
     """
 
@@ -84,9 +84,10 @@ class OpCall(NamedTuple, Generic[AttrsT_co]):
     target: Target
 
 
-Store = Callable[[Indices, PrimExpr], Stmt]
+Store = Callable[..., Stmt]
 """Returns what is to be done with the element at indices, once it has its value.
 
+It is called as `store(indices, value)`, with a value for each of an operator's results.
 The value may be read several times: it should be a variable, or a load. Each element of
 the result is to be stored once, in any order. All are scalars: of a loop that is to be
 vectorised (`ForKind.VECTORIZED`) `VectorizeLoop` makes the vectors.

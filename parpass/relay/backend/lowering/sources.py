@@ -28,19 +28,19 @@ def widened(op_: Op, sources: list[Source]) -> tuple[list[Source], bool]:
     """
     if op_.moves:
         return sources, False
-    new = [_in_wide(one) for one in sources]
+    new = [in_dtype(one, computed_in(one.dtype)) for one in sources]
     return new, any(one is not old for one, old in zip(new, sources, strict=True))
 
 
-def _in_wide(source: Source) -> Source:
-    wide = computed_in(source.dtype)
-    if wide == source.dtype:
+def in_dtype(source: Source, dtype: str) -> Source:
+    """Return an operand whose elements are cast to a dtype."""
+    if dtype == source.dtype:
         return source
 
     def at(indices: Indices) -> PrimExpr:
-        return op.cast_to(source.at(indices), wide)
+        return op.cast_to(source.at(indices), dtype)
 
-    return Source(source.shape, wide, at)
+    return Source(source.shape, dtype, at)
 
 
 def fields_of(type_: Type) -> Sequence[Type]:

@@ -182,6 +182,29 @@ def test_of_extremes_what_is_no_number_wins(built: Built) -> None:
     assert_means_the_same(built)
 
 
+ENDS = [-(2**31), 2**31 - 1, 0, -1, 2**31 - 1, 1, -(2**31), 5]
+
+
+@pytest.mark.parametrize("is_ascend", [False, True])
+@pytest.mark.parametrize("k", [1, 7, 29, 30])
+@pytest.mark.parametrize(
+    "data",
+    [
+        odd(4, 30),
+        odd(3, 30, 2),
+        const(np.array([ENDS * 4] * 2, "int32")),
+        const(np.array([ENDS * 4] * 2, "int64").astype("uint32")),
+        const(np.arange(120, dtype="uint8").reshape(4, 30)),
+    ],
+    ids=["floats", "columns", "int32", "uint32", "uint8"],
+)
+def test_the_best_elements_are_those_of_a_stable_sort(
+    data: Constant, k: int, is_ascend: bool
+) -> None:
+    built = op.topk(data, k, 1, "both", is_ascend, "int64")
+    assert_means_the_same(built, by_machine)
+
+
 def test_what_cancels_is_as_near_as_its_operands() -> None:
     values = np.random.default_rng(3).normal(size=(1, 2, 1)).astype("float32")
     ones = np.ones(2, "float32")

@@ -12,6 +12,7 @@ from parpass.relay.backend.lowering.rules import (
     reduce,
     resize,
     shape,
+    top_elements,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "reduce",
     "resize",
     "shape",
+    "top_elements",
 ]

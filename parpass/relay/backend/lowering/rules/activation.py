@@ -25,6 +25,7 @@ from parpass.relay.backend.lowering.rule_registry import (
     register_injective,
     register_template,
 )
+from parpass.relay.backend.lowering.softmax_powers import power
 from parpass.relay.op.declaration.type_relations import normal_axis
 from parpass.relay.op.nn.activation import LeakyReluAttrs, PReluAttrs, SoftmaxAttrs
 from parpass.relay.op.nn.loss import NLLLossAttrs
@@ -107,8 +108,8 @@ def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
         powers = scratch((length,), out.dtype, "powers")
 
         def keep(k: Indices) -> Stmt:
-            power = op.exp(op.subtract(data.at(at(k)), largest))
-            return BufferStore(powers, power, k)
+            difference = op.subtract(data.at(at(k)), largest)
+            return BufferStore(powers, power(difference), k)
 
         def divided(total: PrimExpr) -> Stmt:
             factor = op.div(op.const(1, out.dtype), total)  # a product takes less time
@@ -120,10 +121,10 @@ def _softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
 
         kept = elementwise_nest((length,), keep, target)
 
-        def power(k: Indices) -> PrimExpr:
+        def kept_power(k: Indices) -> PrimExpr:
             return BufferLoad(powers, k)
 
-        sums = accumulated(zero(out.dtype), (length,), power, divided, target)
+        sums = accumulated(zero(out.dtype), (length,), kept_power, divided, target)
         return allocated(powers, stmt_seq(kept, sums))
 
     return _along_rows(call, of_row)
@@ -148,10 +149,10 @@ def _log_softmax(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt:
             loops = elementwise_nest((length,), difference, call.target)
             return allocated(of_all, stmt_seq(begin, loops))
 
-        def power(k: Indices) -> PrimExpr:
-            return op.exp(shifted(k))
+        def power_of(k: Indices) -> PrimExpr:
+            return power(shifted(k))
 
-        return accumulated(zero(out.dtype), (length,), power, less, call.target)
+        return accumulated(zero(out.dtype), (length,), power_of, less, call.target)
 
     return _along_rows(call, of_row)
 

@@ -12,6 +12,7 @@ from parpass.relay.backend.lowering.templates import (
     plain_conv,
     pooling,
     transposed_conv,
+    window_products,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "plain_conv",
     "pooling",
     "transposed_conv",
+    "window_products",
 ]

@@ -20,6 +20,7 @@ from parpass.tir.expr import Broadcast, Call, Load, PrimExpr, Shuffle, Var
 from parpass.tir.op import add, const, less, multiply
 from parpass.tir.stmt import ForKind, Stmt, Store, stmt_seq
 
+_WIDEST = 8  # vectors of the second factor that are read at once
 _LATENCY = 8  # products under way at once: two ports, four cycles each
 
 
@@ -87,6 +88,24 @@ def best_tile(
     return Tile(some, -size // some)
 
 
+def lanes_tile(rows: int, columns: int, registers: int) -> Tile:
+    """Return the tile with the fewest reads for a product, where lanes are summed up.
+
+    Args:
+        rows: How many vectors of the first factor there are.
+        columns: How many there are of the second one.
+        registers: How many registers the target has.
+    """
+    found = [
+        (-high * wide / (high + wide), -wide, high)
+        for high in range(1, min(rows, registers) + 1)
+        for wide in range(1, min(columns, _WIDEST) + 1)
+        if high * wide + wide + 1 < registers
+    ]
+    _, wide, high = min(found)
+    return Tile(high, -wide)
+
+
 def _steps(rows: int, columns: int, tile: Tile, per_vector: int, phases: int) -> float:
     whole, rest = divmod(rows, tile.rows)
     parts = whole * _step(tile.rows, tile.columns, per_vector, phases)
@@ -130,8 +149,13 @@ class Accumulators:
         return stmt_seq(*(self.set(at, start) for at in range(count)))
 
     def add_product(self, at: int, a: PrimExpr, b: PrimExpr) -> Store:
-        """Return what adds a product of two vectors to one, rounded once or twice."""
+        """Return what adds a product of two vectors to one, rounded once or twice.
+
+        Of vectors of twice as many lanes two products, of neighbours, go to a lane.
+        """
         total = self[at]
+        if data_type(a.dtype).lanes > self.lanes:
+            return self.set(at, add(total, Call(total.dtype, "dot_pairs", (a, b))))
         if not data_type(self.dtype).is_floating:
             return self.set(at, add(total, multiply(a, b)))
         return self.set(at, Call(total.dtype, "fma", (a, b, total)))

@@ -25,6 +25,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     FlatInput,
     channel_block,
     packed_weights,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -47,6 +48,7 @@ def blocked_conv(call: OpCall[Any], store: Store) -> Stmt | None:
 
     The weight is in a layout such as OIHW16i16o, or OIHW16o where the data is in NCHW.
     """
+    call, store = with_long_rows(call, store)
     attrs = call.attrs
     inner = channel_block(attrs.data_layout)
     lanes = channel_block(attrs.out_layout or attrs.data_layout)

@@ -10,7 +10,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
-from parpass.relay.backend.lowering.rule_registry import Indices, OpCall, Source
+from msgspec import structs
+
+from parpass.relay.backend.lowering.rule_registry import (
+    Indices,
+    OpCall,
+    Source,
+    Store,
+)
 from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
     flat,
@@ -24,6 +31,50 @@ from parpass.relay.op.nn.windows import window_counts
 from parpass.tir.expr import PrimExpr, Var
 from parpass.tir.op import add, const, multiply
 from parpass.tir.stmt import Stmt, stmt_seq
+
+
+def with_long_rows(call: OpCall[Any], store: Store) -> tuple[OpCall[Any], Store]:
+    """Return a convolution whose rows have more than one pixel, if the images have.
+
+    An image of one column lies in memory as one of one row does, and the templates
+    compute neighbours of a row together. Other convolutions are returned as they are.
+    """
+    attrs, tensors = call.attrs, (call.out, *call.sources)
+    axes = len(attrs.strides)
+    last = axes + 1  # after the channels, or batch, that each tensor has twice
+    padding = attrs.padding[axes - 1 :: axes]
+    if axes == 1 or any(padding) or any(one.shape[last] != 1 for one in tensors):
+        return call, store
+
+    def turned(lengths: Sequence[Any], begin: int = 2) -> tuple[Any, ...]:
+        end = begin + axes
+        first = lengths[end - 1 : end]
+        return (*lengths[:begin], *first, *lengths[begin : end - 1], *lengths[end:])
+
+    def back(indices: Indices) -> Indices:
+        return (*indices[:2], *indices[3 : last + 1], indices[2], *indices[last + 1 :])
+
+    changed: dict[str, Any] = {
+        name: turned(getattr(attrs, name), 0)
+        for name in ("strides", "dilation", "output_padding")
+        if hasattr(attrs, name)
+    }
+    halves = attrs.padding[:axes], attrs.padding[axes:]
+    changed["padding"] = tuple(one for half in halves for one in turned(half, 0))
+
+    def turned_source(one: Source) -> Source:
+        def at(indices: Indices) -> PrimExpr:
+            return one.at(back(indices))
+
+        return one._replace(shape=turned(one.shape), at=at)
+
+    sources = [*map(turned_source, call.sources)]
+    out = call.out._replace(shape=turned(call.out.shape))
+    attrs = structs.replace(attrs, **changed)
+    return (
+        call._replace(attrs=attrs, sources=sources, out=out),
+        lambda indices, value: store(back(indices), value),
+    )
 
 
 class Sides(NamedTuple):

@@ -17,6 +17,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     FlatInput,
     channel_block,
     packed_weights,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -43,6 +44,7 @@ def depthwise_conv(call: OpCall[Any], store: Store) -> Stmt | None:
 
     Some pixels of a row are summed up at once, for the channels of a block.
     """
+    call, store = with_long_rows(call, store)
     attrs = call.attrs
     lanes = channel_block(attrs.data_layout)
     if lanes in (None, 1) or not suits_products(call):

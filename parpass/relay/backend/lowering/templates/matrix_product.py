@@ -2,7 +2,8 @@
 
 A tile of results is some rows of each factor. Rows times columns, a vector holds some
 columns of the second factor. Rows times rows, as in `nn.dense`, a vector holds a part
-of a row; the lanes of a sum are added at the end, halves first.
+of a row; the lanes of a sum are added at the end, halves first. Rows of ints of 8 or 16
+bits are multiplied as ints of 16 bits, two to a lane of the sums, which are int32.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from parpass.relay.backend.lowering.rule_registry import (
     Store,
     register_template,
 )
+from parpass.relay.backend.lowering.sources import in_dtype
 from parpass.relay.backend.lowering.templates.accumulators import (
     Accumulators,
     best_tile,
+    lanes_tile,
     loaded,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
@@ -68,6 +71,7 @@ class ProductNest:
         self.a, self.b = call.sources
         registers = VectorRegisters.of(call.target)
         self.lanes = registers.lanes(self.out.dtype)
+        self.factor_lanes = registers.lanes(self.a.dtype)
         self.tile = self.chosen_tile(registers.number)
         count = self.tile[0] * self.tile[1]
         self.sums = Accumulators(count, self.lanes, self.out.dtype)
@@ -209,9 +213,6 @@ class RowsByColumns(ProductNest):
         return bound_all("at", begins, products)
 
 
-_WIDEST = 8  # rows of the second factor that are read at once
-
-
 class RowsByRows(ProductNest):
     """Rows times rows."""
 
@@ -232,14 +233,7 @@ class RowsByRows(ProductNest):
 
     def chosen_tile(self, registers: int) -> tuple[int, int]:
         """Return how many rows of each factor are a tile."""
-        found = [
-            (-high * wide / (high + wide), -wide, high)
-            for high in range(1, min(self.lengths.rows, registers) + 1)
-            for wide in range(1, min(self.lengths.columns, _WIDEST) + 1)
-            if high * wide + wide + 1 < registers
-        ]
-        _, wide, high = min(found)
-        return high, -wide
+        return lanes_tile(self.lengths.rows, self.lengths.columns, registers)
 
     def _results(
         self,
@@ -250,7 +244,7 @@ class RowsByRows(ProductNest):
         """Return what computes a tile of results and stores them."""
         high, wide = size
         products = in_chunks(
-            *("inner", self.lengths.inner, self.lanes),
+            *("inner", self.lengths.inner, self.factor_lanes),
             lambda at, some: self._products(batch, place, size, at, some),
         )
         parts = [self.sums.cleared(high * wide), products]
@@ -269,7 +263,7 @@ class RowsByRows(ProductNest):
         some: int,
     ) -> Stmt:
         """Return the products of some elements of all rows."""
-        inner, dtype = self.lengths.inner, self.out.dtype
+        inner, dtype = self.lengths.inner, self.a.dtype
         begins = [
             add(begin, flat((first, at), (1, inner)))
             for begin, first in zip(self.begins(batch), place, strict=True)
@@ -280,7 +274,7 @@ class RowsByRows(ProductNest):
                 [
                     loaded(
                         *(dtype, source.buffer.data, add(start, index(row * inner))),
-                        *(self.lanes, 1, some),
+                        *(self.factor_lanes, 1, some),
                     )
                     for row in range(count)
                 ]
@@ -294,12 +288,25 @@ class RowsByRows(ProductNest):
         return bound_all("at", begins, products)
 
 
+_NARROW_INTS = {"int8", "uint8", "int16"}
+
+
+def _with_ints(call: OpCall[Any], dtype: str) -> OpCall[Any]:
+    """Return a call whose result is int32 with factors of narrower ints in a dtype."""
+    if (
+        call.out.dtype != "int32"
+        or not {one.dtype for one in call.sources} <= _NARROW_INTS
+    ):
+        return call
+    return call._replace(sources=[in_dtype(one, dtype) for one in call.sources])
+
+
 @register_template("nn.dense", "nn.matmul", "nn.batch_matmul", level=20)
 def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
     """Multiply matrices; the first factor has its rows as rows."""
-    a, b = call.sources
-    if not suits_products(call):
+    if not suits_products(_with_ints(call, "int32")):
         return None
+    a, b = call.sources
     if call.attrs.get("transpose_a", False) or len(a.shape) < 2:
         return None
     by_rows = call.attrs.get("transpose_b", True)
@@ -309,5 +316,6 @@ def matrix_product(call: OpCall[Any], store: Store) -> Stmt | None:
         lengths = ProductLengths((1, 1), math.prod(a.shape[:-1]), inner, columns)
     else:
         lengths = ProductLengths(batches, a.shape[-2], inner, columns)
+    call = _with_ints(call, "int16" if by_rows else "int32")
     kind = RowsByRows if by_rows else RowsByColumns
     return in_memory(call, lambda new: kind(lengths, new, store).stmt())

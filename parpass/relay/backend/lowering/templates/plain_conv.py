@@ -27,6 +27,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     FlatInput,
     Taps,
     channel_block,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
@@ -46,14 +47,19 @@ from parpass.tir.stmt import Stmt, stmt_seq
 @register_template(*CONVOLUTIONS, level=20)
 def plain_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Convolve images in NCHW with a weight in OIHW, in groups or not."""
+    call, store = with_long_rows(call, store)
+    if not suits_plain_conv(call):
+        return None
+    return PlainConv.loops(ConvShape.of(call), call, store)
+
+
+def suits_plain_conv(call: OpCall[Any]) -> bool:
+    """Return whether it is of images in NCHW, a weight in OIHW, and one dtype."""
     attrs = call.attrs
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
     plain = f"OI{SPATIAL[len(attrs.strides)]}"
-    if [*map(channel_block, layouts)] != [1, 1] or attrs.kernel_layout != plain:
-        return None
-    if not suits_products(call):
-        return None
-    return PlainConv.loops(ConvShape.of(call), call, store)
+    is_plain = [*map(channel_block, layouts)] == [1, 1] and attrs.kernel_layout == plain
+    return is_plain and suits_products(call)
 
 
 class Place(NamedTuple):

@@ -26,6 +26,7 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
     Sides,
     Taps,
     channel_block,
+    with_long_rows,
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     Memory,
@@ -48,6 +49,7 @@ from parpass.tir.stmt import Stmt, stmt_seq
 @register_template(*(f"{name}_transpose" for name in CONVOLUTIONS), level=20)
 def transposed_conv(call: OpCall[Any], store: Store) -> Stmt | None:
     """Spread images in NCHW through a weight in IOHW, in groups or not."""
+    call, store = with_long_rows(call, store)
     attrs = call.attrs
     layouts = attrs.data_layout, attrs.out_layout or attrs.data_layout
     plain = f"IO{SPATIAL[len(attrs.strides)]}"

@@ -44,33 +44,41 @@ def _mat_mul(node: OnnxNode) -> Expr:
     return product_of(node, node.input(0), node.input(1))
 
 
-def product_of(node: OnnxNode, a: Expr, b: Expr) -> Expr:
-    """Return the product of matrices, stacks of them, or vectors, as numpy has it."""
+def product_of(node: OnnxNode, a: Expr, b: Expr, out_dtype: str = "") -> Expr:
+    """Return the product of matrices, stacks of them, or vectors, as numpy has it.
+
+    Args:
+        node: The node.
+        a: The first factor.
+        b: The second one.
+        out_dtype: The dtype of the product; empty for that of the factors.
+    """
     ranks = node.rank(a), node.rank(b)
-    if ranks == (2, 2):
-        return op.nn.dense(a, op.transpose(b, axes=(1, 0)))
     if 0 in ranks:
         raise node.fault("expected vectors or matrices, got a scalar")
+    # The kernel for ints of 16 bits takes rows times rows.
+    if ranks == (2, 2) or (ranks[1] == 2 and out_dtype):
+        return op.nn.dense(a, op.transpose(b, axes=(1, 0)), out_dtype=out_dtype)
     if ranks[1] == 2:
         return op.nn.matmul(a, b)
     a = op.expand_dims(a, 0) if ranks[0] == 1 else a
     b = op.expand_dims(b, -1) if ranks[1] == 1 else b
-    result = _batches(node, a, b)
+    result = _batches(node, a, b, out_dtype)
     gone = ((-2,) if ranks[0] == 1 else ()) + ((-1,) if ranks[1] == 1 else ())
     return op.squeeze(result, gone) if gone else result
 
 
-def _batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
+def _batches(node: OnnxNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the products of stacks of matrices, which broadcast."""
     if not (node.has_static_shape(a) and node.has_static_shape(b)):
-        return _open_batches(node, a, b)
+        return _open_batches(node, a, b, out_dtype)
     left, right = node.shape(a), node.shape(b)
     try:
         batch = np.broadcast_shapes(left[:-2], right[:-2])
     except ValueError:
         raise node.fault(f"shapes {left} and {right} do not broadcast") from None
     if len(batch) == 0:
-        return op.nn.matmul(a, b)
+        return op.nn.matmul(a, b, out_dtype=out_dtype)
     if left[:-2] != batch:
         a = op.broadcast_to(a, (*batch, *left[-2:]))
     if right[:-2] != batch:
@@ -78,11 +86,11 @@ def _batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
     if len(batch) > 1:
         a = op.reshape(a, (prod(batch), *left[-2:]), allowzero=True)
         b = op.reshape(b, (prod(batch), *right[-2:]), allowzero=True)
-    product = op.nn.batch_matmul(a, b, transpose_b=False)
+    product = op.nn.batch_matmul(a, b, out_dtype, transpose_b=False)
     return op.reshape(product, (*batch, left[-2], right[-1]), allowzero=True)
 
 
-def _open_batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
+def _open_batches(node: OnnxNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the products of equal stacks whose lengths are not known yet."""
     left, right = node.dims(a), node.dims(b)
     stacks = left[:-2]
@@ -92,7 +100,7 @@ def _open_batches(node: OnnxNode, a: Expr, b: Expr) -> Expr:
         node.shape(b)
     if len(stacks) == 2:
         a, b = op.reshape(a, (-3, -2)), op.reshape(b, (-3, -2))
-    product = op.nn.batch_matmul(a, b, transpose_b=False)
+    product = op.nn.batch_matmul(a, b, out_dtype, transpose_b=False)
     return op.reshape(product, (-4, *sizes, -2)) if len(stacks) == 2 else product
 
 

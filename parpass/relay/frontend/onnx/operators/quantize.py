@@ -174,24 +174,29 @@ def _dequantize_linear(node: OnnxNode) -> Expr:
 
 
 def _centred(node: OnnxNode, index: int, zero: int, *, rows: bool) -> Expr:
-    """Return an input without its zero point, one for all or for each row or column."""
-    data = op.cast(node.input(index), "int32")
+    """Return an input without its zero point, one for all or for each row or column.
+
+    Differences of bytes are ints of 16 bits, whose products take half the time.
+    """
+    data = node.input(index)
+    dtype = "int16" if node.dtype(data) in ("int8", "uint8") else "int32"
+    data = op.cast(data, dtype)
     point = node.optional(zero)
     if point is None:
         return data
     if node.rank(point) == 1 and rows and node.rank(data) > 1:
         point = op.expand_dims(point, 1)
-    return op.subtract(data, op.cast(point, "int32"))
+    return op.subtract(data, op.cast(point, dtype))
 
 
 def _mat_mul_integer(node: OnnxNode) -> Expr:
     a = _centred(node, 0, 2, rows=True)
-    return product_of(node, a, _centred(node, 1, 3, rows=False))
+    return product_of(node, a, _centred(node, 1, 3, rows=False), "int32")
 
 
 def _q_linear_mat_mul(node: OnnxNode) -> Expr:
     a, b = _centred(node, 0, 2, rows=True), _centred(node, 3, 5, rows=False)
-    total = op.cast(product_of(node, a, b), "float32")
+    total = op.cast(product_of(node, a, b, "int32"), "float32")
     return _requantized(node, total, node.input(1), node.input(4), 6)
 
 

@@ -37,7 +37,7 @@ class TemplateKernel:
         name: The operator.
         attrs: Its attributes.
         shapes: Those of its operands.
-        dtype: That of all.
+        dtype: That of operands, unless the attributes name another one for the result.
         is_computed: Whether operands are computed, and not in memory.
     """
 
@@ -50,12 +50,13 @@ class TemplateKernel:
         dtype: str = "float32",
         is_computed: bool = False,
     ) -> None:
-        self._template, self._attrs, self._dtype = template, attrs, dtype
+        self._template, self._attrs = template, attrs
         self._is_computed = is_computed
         self._op = Op.get(name)
         self.arrays = [_array(at, shape, dtype) for at, shape in enumerate(shapes)]
         self._result: Any = self._op.compute(attrs, *self.arrays)
-        self.arrays.append(_array(len(shapes), self._result.shape, dtype))
+        self._dtype = self._result.dtype.name  # that of the result
+        self.arrays.append(_array(len(shapes), self._result.shape, self._dtype))
 
     def compute_again(self) -> None:
         """Have numpy compute the result, after operands were changed."""
@@ -69,7 +70,7 @@ class TemplateKernel:
     def function(self, target: str) -> tir.PrimFunc | None:
         """Return the loops; None where the template is for others."""
         buffers = [
-            tir.decl_buffer(one.shape, self._dtype, f"A{at}")
+            tir.decl_buffer(one.shape, one.dtype.name, f"A{at}")
             for at, one in enumerate([*self.arrays, self._result])
         ]
         *operands, more, result = buffers
@@ -119,7 +120,8 @@ class TemplateKernel:
 def _array(seed: int, shape: tuple[int, ...], dtype: str) -> Any:
     rng = np.random.default_rng(seed)
     if np.issubdtype(dtype, np.integer):  # so large that sums of products wrap around
-        return rng.integers(-(2**30), 2**30, shape, dtype)
+        ends = np.iinfo(dtype)
+        return rng.integers(ends.min, ends.max, shape, dtype, endpoint=True)
     return rng.standard_normal(shape).astype(dtype)
 
 

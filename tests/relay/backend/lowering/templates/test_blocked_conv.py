@@ -49,6 +49,12 @@ def kernel(
 
 CASES: dict[str, dict[str, Any]] = {
     "3x3": {"padding": (1, 1, 1, 1)},
+    "one column": {
+        "image": (19, 1),
+        "size": (3, 1),
+        "padding": (1, 0, 2, 0),
+        "strides": (2, 1),
+    },
     "1x1": {"size": (1, 1), "channels": (16, 48), "blocks": (16, 16)},
     "few input channels": {
         "channels": (3, 16),

@@ -46,6 +46,7 @@ CASES: list[dict[str, Any]] = [
     {"padding": (1, 1, 1, 1)},
     {"lanes": 16, "batch": 2, "image": (5, 67), "strides": (2, 2)},
     {"batch": 2, "image": (3, 4)},
+    {"image": (19, 1), "size": (3, 1), "padding": (1, 0, 2, 0), "strides": (2, 1)},
     {"dilation": (2, 3), "image": (7, 8), "padding": (0, 2, 1, 3), "dtype": "float64"},
     {"image": (33,), "size": (5,), "padding": (2, 2), "strides": (2,)},
     {"image": (3, 4, 9), "size": (2, 3, 3), "padding": (1, 1, 0, 0, 1, 2)},

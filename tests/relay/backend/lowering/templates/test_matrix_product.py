@@ -28,11 +28,13 @@ def kernel(
 
 
 DENSE = ("nn.dense", DenseAttrs())
+TO_INT32 = ("nn.dense", DenseAttrs(out_dtype="int32"))
 CASES = [
     kernel(*DENSE, (1, 100), (19, 100)),
     kernel(*DENSE, (2, 3, 33), (7, 33)),
     kernel(*DENSE, (9, 16), (9, 16), "float64"),
     kernel(*DENSE, (3, 35), (19, 35), "int32"),
+    kernel("nn.matmul", MatmulAttrs(out_dtype="int32"), (2, 3, 7), (7, 37), "uint8"),
     kernel("nn.matmul", MatmulAttrs(transpose_b=True), (4, 5), (3, 5)),
     kernel("nn.matmul", MatmulAttrs(), (2, 3, 7), (7, 37)),
     kernel("nn.batch_matmul", BatchMatmulAttrs(), (3, 2, 20), (3, 5, 20)),
@@ -50,9 +52,16 @@ def test_machine_code_computes_the_product(case: TemplateKernel):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_narrow_ints_give_wide_sums_in_registers_of_any_size(dtype: str):
+    kernel(*TO_INT32, (3, 75), (19, 75), dtype).check(*TARGETS)
+
+
+@pytest.mark.slow
 def test_no_step_reads_out_of_bounds_or_what_nobody_wrote():
     kernel(*DENSE, (3, 6), (5, 6)).interpret()
     kernel("nn.matmul", MatmulAttrs(), (3, 2), (2, 6)).interpret()
+    kernel(*TO_INT32, (3, 11), (5, 11), "int8").interpret()
 
 
 def test_a_first_factor_of_columns_is_for_others():

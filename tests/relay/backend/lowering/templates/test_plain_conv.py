@@ -48,6 +48,7 @@ CASES: list[dict[str, Any]] = [
     {"image": (37,), "size": (5,), "padding": (2, 1), "strides": (2,)},
     {"image": (40,), "size": (3,), "groups": 3, "channels": (6, 9), "dilation": (2,)},
     {"image": (3, 5, 19), "size": (2, 3, 3), "padding": (1, 0, 1, 0, 2, 1)},
+    {"image": (19, 1), "size": (3, 1), "padding": (1, 0, 2, 0), "strides": (2, 1)},
     {"image": (4, 4, 9), "size": (2, 2, 1), "strides": (1, 2, 3), "batch": 2},
 ]
 

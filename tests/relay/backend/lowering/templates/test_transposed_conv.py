@@ -45,6 +45,12 @@ def kernel(
 
 CASES: dict[str, dict[str, Any]] = {
     "no stride": {"padding": (1, 0, 1, 2)},
+    "one column": {
+        "image": (19, 1),
+        "size": (3, 1),
+        "padding": (1, 0, 2, 0),
+        "strides": (2, 1),
+    },
     "a kernel as long as the stride": {"size": (2, 2), "strides": (2, 2)},
     "rows that end within their phases": {
         "image": (4, 40),
