@@ -64,6 +64,19 @@ class RunProfile(msgspec.Struct):
             self.memory.merge(other.memory)
         self.failure = self.failure or other.failure
 
+    def add_slices(self, recorded: Recorded) -> None:
+        """Add the times of a track; a sink of a `Timeline`."""
+        slices = recorded.ordered_slices
+        for one in slices:
+            if one.category is Category.MODULE_PASS:
+                _add(self.passes, {one.name: one.ended - one.began})
+            elif one.category is Category.RUN:
+                self.seconds += one.ended - one.began
+        for pass_name, call in function_calls(slices):
+            seconds = call.ended - call.began
+            _add(self.passes, {pass_name: seconds})
+            _add(self.functions, {call.name: seconds})
+
 
 class Profile(msgspec.Struct, kw_only=True):
     """Runs of one pipeline, as they are in a file.
@@ -115,8 +128,8 @@ def decoded_profile(content: bytes, name: str) -> Profile:
 def profiling(context: PassContext, *, memory: bool) -> Generator[RunProfile]:
     """Measure the runs under a context in the block: what they count, and memory.
 
-    The times are added by `add_slices`. The context keeps the counters of functions
-    apart from then on.
+    Times are added by `RunProfile.add_slices`. The context keeps the counters of each
+    function from then on.
     """
     from parpass.transform.capture.memory_meter import measuring_memory
 
@@ -134,21 +147,6 @@ def profiling(context: PassContext, *, memory: bool) -> Generator[RunProfile]:
         for name, counters in (context.function_statistics or {}).items():
             if counted := counted_since(counters, functions_before.get(name, {})):
                 profile.function_statistics[name] = counted
-
-
-def add_slices(profile: RunProfile, recorded: Recorded) -> None:
-    """Add the times of a track to a profile; a sink of a `Timeline`."""
-    passes, functions = profile.passes, profile.functions
-    slices = recorded.ordered_slices
-    for one in slices:
-        if one.category is Category.MODULE_PASS:
-            _add(passes, {one.name: one.ended - one.began})
-        elif one.category is Category.RUN:
-            profile.seconds += one.ended - one.began
-    for pass_name, call in function_calls(slices):
-        seconds = call.ended - call.began
-        _add(passes, {pass_name: seconds})
-        _add(functions, {call.name: seconds})
 
 
 def _add(amounts: dict[str, _Amount], more: Mapping[str, _Amount]) -> None:

@@ -240,19 +240,15 @@ def _versions(
     """Return the versions of functions; comparing them takes most of the time."""
     began = told = time.monotonic()
     found: list[list[Version]] = []
-    for name in functions:
+    for done, name in enumerate(functions, 1):
         found.append([*recording.versions(name)])
         now = time.monotonic()
         if progress is not None and now - told >= INTERVAL_SECONDS:
-            told = now
-            progress(_progress(len(found), len(functions), now - began))
+            told, count = now, len(functions)
+            eta = (now - began) * (count - done) / done
+            about = ("writing the report",), done, count, now - began, eta
+            progress(Progress(0, *about, (), (), None, False))
     return found
-
-
-def _progress(done: int, functions: int, seconds: float) -> Progress:
-    eta = seconds * (functions - done) / done
-    what = ("writing the report",)
-    return Progress(0, what, done, functions, seconds, eta, (), (), None, False)
 
 
 def _remark_row(remark: Remark) -> RemarkRow:
