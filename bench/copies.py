@@ -59,21 +59,12 @@ class Module:
 class Adapter(ModuleAdapter):
     """States nothing."""
 
-    def functions(self, mod: Module) -> Mapping[str, Any]:
-        """Return the functions."""
-        return mod.functions
+    module_type = Module
+    function_type = Function | Value
 
     def with_functions(self, mod: Module, functions: Mapping[str, Any]) -> Module:
         """Return a module of them."""
         return Module(functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether it is a module."""
-        return isinstance(value, Module)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether it is a function."""
-        return isinstance(value, Function | Value)
 
     def size(self, function: Any, limit: int) -> int:
         """Return about how many nodes there are."""

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bench.limit import Limit
@@ -41,17 +41,8 @@ class _Module:
 
 
 class _Adapter(ModuleAdapter):
-    def functions(self, mod: _Module) -> Mapping[str, _Function]:
-        return mod.functions
-
-    def with_functions(self, mod: _Module, functions: Mapping[str, Any]) -> _Module:
-        return replace(mod, functions=functions)
-
-    def is_module(self, value: object) -> bool:
-        return isinstance(value, _Module)
-
-    def is_function(self, value: object) -> bool:
-        return isinstance(value, _Function)
+    module_type = _Module
+    function_type = _Function
 
     def size(self, function: _Function, limit: int) -> int:
         return min(len(function.ops), limit)

@@ -74,29 +74,15 @@ class Program:
 class Programs:
     """A module: programs by name."""
 
-    programs: Mapping[str, Program]
+    functions: Mapping[str, Program]
 
 
 class ProgramsAdapter(ModuleAdapter):
     """What parpass asks of programs; they are pickled."""
 
+    module_type = Programs
+    function_type = Program
     mutability = None  # a step makes a new program
-
-    def functions(self, mod: Programs) -> Mapping[str, Program]:
-        """Return the programs."""
-        return mod.programs
-
-    def with_functions(self, mod: Programs, functions: Mapping[str, Any]) -> Programs:
-        """Return a module of these programs."""
-        return replace(mod, programs=functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether these are programs."""
-        return isinstance(value, Programs)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a program."""
-        return isinstance(value, Program)
 
     def size(self, function: Program, limit: int) -> int:
         """Return 1: how long a program takes shows when it is translated."""
@@ -330,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         before = find(given.package)
     except ModuleNotFoundError as error:
         parser.error(str(error))
-    if not before.programs:
+    if not before.functions:
         parser.error(f"there are no programs in the modules of '{given.package}'")
     with tempfile.TemporaryDirectory() as folder:
         if given.dsl == "gt4py":  # which makes folders that go when a process exits

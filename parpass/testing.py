@@ -23,7 +23,6 @@ from parpass.runner import Runner, open_runner
 from parpass.runner.check.codec_check import (
     CODEC,
     codec_visible_error,
-    difference_of,
     round_trip_fault,
 )
 from parpass.runner.check.copies_check import (
@@ -57,6 +56,7 @@ from parpass.transform.function_copies import (
     own_module,
     round_trip_all,
 )
+from parpass.transform.passes import flat_passes
 from parpass.transform.program_format import first_difference
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class _Sent:
 def _check_unchanged(
     adapter: ModuleAdapter, name: str, function: Any, decoded: Any, methods: str = CODEC
 ) -> None:
-    found = difference_of(adapter, function, decoded)
+    found = adapter.difference(function, decoded)
     if found is not None:
         raise LawError(
             f"adapter '{adapter_name(adapter)}': expected function '{name}' to "
@@ -379,12 +379,9 @@ def _passes(root: Pass) -> Iterator[Sequential]:
 
     So optimization levels and required passes apply to each.
     """
-    if isinstance(root, Sequential):
-        for one in root.passes:
-            if one is not None:
-                yield from _passes(one)
-    else:
-        yield Sequential([root], name=root.info.name)
+    for one in flat_passes(root):
+        if not isinstance(one, Sequential):
+            yield Sequential([one], name=one.info.name)
 
 
 def _result(one: Pass, mod: Any) -> _Result:
@@ -415,7 +412,7 @@ def _differences(
         yield None, f"functions {list(mine)} and {list(others)}"
         return
     for name in mine:
-        found = difference_of(adapter, mine[name], others[name])
+        found = adapter.difference(mine[name], others[name])
         if found is not None:
             yield name, found
 

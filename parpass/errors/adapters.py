@@ -70,6 +70,8 @@ def describe_value(value: object) -> str:
         return "None"
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {value}"
+    if isinstance(value, type):
+        return f"class {value.__name__}"
     kind = type(value).__name__
     if isinstance(value, bool | int | float | str | bytes):
         text = repr(value)

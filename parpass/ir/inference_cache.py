@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from parpass.ir.node import Node
 from parpass.ir.types import FuncType
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})  # shared by nearly all records
 
 
 class InferenceRecord(NamedTuple):
@@ -27,15 +29,22 @@ class InferenceRecord(NamedTuple):
 
     used_globals: Mapping[str, FuncType]
     nodes: int
-    used_types: Mapping[str, bytes] = MappingProxyType({})
+    used_types: Mapping[str, bytes]
 
 
 _records: WeakKeyDictionary[Node, InferenceRecord] = WeakKeyDictionary()
 
 
-def cache_inference(function: Node, entry: InferenceRecord) -> None:
+def cache_inference(
+    function: Node,
+    used_globals: Mapping[str, FuncType] | None,
+    nodes: int,
+    used_types: Mapping[str, bytes] | None = None,
+) -> None:
     """Store the record of a function that InferType returned."""
-    _records[function] = entry
+    _records[function] = InferenceRecord(
+        used_globals or _NOTHING, nodes, used_types or _NOTHING
+    )
 
 
 def cached_inference(function: Node) -> InferenceRecord | None:

@@ -36,6 +36,8 @@ from parpass.transform.codecs import StoreCodec
 class IRModuleAdapter(ModuleAdapter):
     """Module adapter of `IRModule`; see `parpass.transform.ModuleAdapter`."""
 
+    module_type = IRModule
+    function_type = BaseFunc
     mutability = None  # nodes are frozen
 
     def functions(self, mod: IRModule) -> Mapping[str, BaseFunc]:
@@ -53,14 +55,6 @@ class IRModuleAdapter(ModuleAdapter):
     ) -> IRModule:
         """Return a copy with these functions that is read-only for `reader`."""
         return IRModule.assemble(mod, functions, reader=reader)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is an IRModule."""
-        return isinstance(value, IRModule)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a function, of any IR."""
-        return isinstance(value, BaseFunc)
 
     def kind_of(self, function: BaseFunc) -> str | None:
         """Return the function kind of the dialect."""

@@ -124,7 +124,7 @@ def open_decoder(
     def decode_next() -> Any:
         _, function, used, nodes, types = load()
         if nodes is not None:
-            cache_inference(function, InferenceRecord(used or {}, nodes, types or {}))
+            cache_inference(function, used, nodes, types)
         return function
 
     return decode_next

@@ -274,7 +274,7 @@ def networks_runs(
     what = f"simplifying {len(networks):,} networks, and fusing their operators"
     fused: Networks = yield PipelineRun(Networks(networks), FuseNetwork(), what)
     store = ObjectStore() if cache else None
-    made = yield from library_runs(fused.modules, target, store=store)
+    made = yield from library_runs(fused.functions, target, store=store)
     return {
         name: GraphExecutorFactoryModule(Module(image)) for name, image in made.items()
     }

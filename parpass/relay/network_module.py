@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from parpass.ir.module import IRModule
 from parpass.ir.module_adapter import IRModuleAdapter
@@ -50,34 +49,18 @@ class Networks:
     """A module whose functions are networks.
 
     Attributes:
-        modules: They, by name.
+        functions: They, by name.
     """
 
-    modules: Mapping[str, IRModule]
+    functions: Mapping[str, IRModule]
 
 
 class NetworksAdapter(ModuleAdapter):
     """Handles networks; their functions travel as those of a module of Relay do."""
 
+    module_type = Networks
+    function_type = IRModule
     mutability = None  # no pass changes the module that it is given
-
-    def functions(self, mod: Networks) -> Mapping[str, IRModule]:
-        """Return the networks."""
-        return mod.modules
-
-    def with_functions(
-        self, mod: Networks, functions: Mapping[str, IRModule]
-    ) -> Networks:
-        """Return these networks as a module."""
-        return Networks(functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of networks."""
-        return isinstance(value, Networks)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a network."""
-        return isinstance(value, IRModule)
 
     def size(self, function: IRModule, limit: int) -> int:
         """Return the number of nodes."""
@@ -87,7 +70,7 @@ class NetworksAdapter(ModuleAdapter):
         """Return the text of each network, below its name."""
         return "\n".join(
             f"// {name}\n{one.astext(show_meta_data=show_meta_data)}"
-            for name, one in mod.modules.items()
+            for name, one in mod.functions.items()
         )
 
     def faults(self, function: IRModule, mod: Networks) -> list[str]:

@@ -37,12 +37,11 @@ from parpass.transform.plan.serial import ends_stage
 _WARM_OVERHEAD_SECONDS = 0.025
 _START_UP_SECONDS = 0.5  # seconds to start the processes, and for them to load, besides
 _MAX_UNPROBED_NODES = 50_000  # nodes that run in this process by an estimate, unprobed
-_MAX_COUNTED_NODES = 5_000  # nodes of a single function that are counted
+_SAMPLE_NODES = 5_000  # nodes of functions that tell those of all
 _SAMPLE_SIZE = 64  # functions whose nodes are counted, about, to estimate those of all
 _NEGLIGIBLE_NODES = 100  # nodes of two functions that are not worth workers
 _SAMPLE_IF_LARGE = 8  # functions, if they are large
 _SAMPLED_MARGIN = 2.0  # times as much work as a sample shows may be there at the most
-_UNCOUNTED_MARGIN = 4.0  # likewise, with functions that were not counted to their end
 # Passes that go together at most: a pass that reads other functions has the passes
 # before it run on them, and those read others, as deep on Python's stack as this.
 _MAX_FUSED_STEPS = 16
@@ -379,11 +378,7 @@ class PlacementPolicy:
         if pace is None:
             return None
         nodes, largest = _estimate_size(functions, self._adapter, pace)
-        margin = 1.0
-        if largest >= _MAX_COUNTED_NODES:
-            margin = _UNCOUNTED_MARGIN
-        elif nodes >= _MAX_UNPROBED_NODES:
-            margin = _SAMPLED_MARGIN
+        margin = 1.0 if nodes < _MAX_UNPROBED_NODES else _SAMPLED_MARGIN
         return Estimate(pace * nodes, nodes, pace * largest, margin)
 
     def _by_lower_bound(
@@ -406,7 +401,7 @@ class PlacementPolicy:
         saved = min(gain.seconds(*work), known.seconds - known.longest)
         if saved > overhead:
             start = 0.0 if self.executor.is_warm else _START_UP_SECONDS
-            expected = start + gain.expected(*work)
+            expected = start + max(gain.expected(*work), known.longest)
             return msgspec.structs.replace(
                 self._in_workers(stage, PlacementReason.FASTER),
                 may_take_back=True,
@@ -477,11 +472,13 @@ def _estimate_size(
     """Return how many nodes functions have, about, and the largest that was counted."""
     count = len(functions)
     if count > _SAMPLE_IF_LARGE:
-        sizes = _sample_sizes(functions, adapter, pace)
-        return (sum(sizes) + len(sizes)) * count / len(sizes), max(sizes)
+        # There may be one giant; it does not stand for others.
+        *others, largest = sorted(_sample_sizes(functions, adapter, pace))
+        mean = 1 + sum(others) / len(others)
+        return 1 + largest + mean * (count - 1), largest
     nodes = largest = 0
     for one in functions.values():
-        size = _node_count(one, adapter, _MAX_COUNTED_NODES)
+        size = _node_count(one, adapter)
         nodes += size + 1  # an adapter may not know
         if size > largest:
             largest = size
@@ -495,22 +492,20 @@ def _sample_sizes(
 ) -> list[int]:
     """Return sizes that tell those of all functions.
 
-    A few do if they are large, or if all is too little work for workers.
+    A few do if several are large, or if all is too little work for workers.
     """
     few = {
-        name: _node_count(functions[name], adapter, _MAX_COUNTED_NODES)
+        name: _node_count(functions[name], adapter)
         for name in _stride_sample(functions, _SAMPLE_IF_LARGE)
     }
-    nodes = sum(few.values())
-    seconds = pace * nodes * len(functions) / len(few)
+    seconds = pace * sum(few.values()) * len(functions) / len(few)
+    others = sum(few.values()) - max(few.values())
     # To count a node takes up to a tenth of what a pass takes on it.
-    if nodes >= _MAX_COUNTED_NODES or seconds < _WARM_OVERHEAD_SECONDS:
+    if others >= _SAMPLE_NODES or seconds < _WARM_OVERHEAD_SECONDS:
         return list(few.values())
-    enough = 2 * _MAX_COUNTED_NODES * len(few) // max(1, nodes)
+    enough = 2 * _SAMPLE_NODES * len(few) // max(1, others)
     return [
-        few[name]
-        if name in few
-        else _node_count(functions[name], adapter, _MAX_COUNTED_NODES)
+        few[name] if name in few else _node_count(functions[name], adapter)
         for name in _stride_sample(functions, min(_SAMPLE_SIZE, enough))
     ]
 
@@ -527,7 +522,9 @@ def _total_nodes(mod: Any, adapter: ModuleAdapter) -> int:
     return sum(found) + len(found)
 
 
-def _node_count(one: Any, adapter: ModuleAdapter, limit: int) -> int:
+def _node_count(
+    one: Any, adapter: ModuleAdapter, limit: int = _MAX_UNPROBED_NODES
+) -> int:
     """Return how many nodes a function has, which may be held, and encoded."""
     if type(one) is not FunctionHandle:
         return adapter.size(one, limit)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from parpass.errors import ArgumentError, KernelError
 from parpass.runtime.dtypes import name_of, numpy_dtype, parts_of
-from parpass.runtime.ndarray import NDArray
+from parpass.runtime.ndarray import NDArray, address_of
 from parpass.runtime.signature import (
     NEXT_ENTRY,
     NEXT_FRAME,
@@ -68,14 +68,14 @@ class Prepared:
         self.kernel = kernel
         self.frame = frame
         self.following: Prepared | None = None
-        self._at = ctypes.c_void_p(_address(frame))
+        self._at = ctypes.c_void_p(address_of(frame))
         self._used = used
 
     def then(self, following: Prepared) -> None:
         """Let C make another call after this one, unless this one finds a fault."""
         self.following = following
         self.frame[NEXT_ENTRY] = following.kernel.address
-        self.frame[NEXT_FRAME] = _address(following.frame)
+        self.frame[NEXT_FRAME] = address_of(following.frame)
 
     def __call__(self) -> Any:
         """Make the call, and return the number that the function gives, if it does.
@@ -254,25 +254,21 @@ class KernelCall:
 def aligned_bytes(size: int) -> Array:
     """Return memory that is not set, at an address that suits vectors."""
     whole = np.empty(size + _ALIGNED, np.uint8)
-    begin = -_address(whole) % _ALIGNED
+    begin = -address_of(whole) % _ALIGNED
     return whole[begin : begin + size]
 
 
 def _passed(one: Passed, values: list[Any], own: dict[str, Array]) -> Any:
     if one.what in own:
-        return _address(own[one.what])
+        return address_of(own[one.what])
     value = values[one.argument]
     if one.what == "data":
-        return _address(value)
+        return address_of(value)
     if one.what == "dimension":
         return value.shape[one.at]
     if one.what == "stride":
         return value.strides[one.at] // value.itemsize
     return value
-
-
-def _address(array: Array) -> int:
-    return array.__array_interface__["data"][0]
 
 
 def _fits(array: Array, dtype: str) -> bool:

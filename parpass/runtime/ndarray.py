@@ -149,7 +149,7 @@ class NDArray:
         if self._shape != other._shape or self._dtype != other._dtype:
             return False
         mine, theirs = self.numpy(), other.numpy()
-        if mine.strides == theirs.strides and _address(mine) == _address(theirs):
+        if mine.strides == theirs.strides and address_of(mine) == address_of(theirs):
             return True
         if self.is_uniform and other.is_uniform:
             return mine.flat[0].tobytes() == theirs.flat[0].tobytes()
@@ -270,7 +270,7 @@ def _is_one_value(array: npt.NDArray[Any]) -> bool:
     return all(np.array_equal(here[one], next_ones[one]) for one in chunks)
 
 
-def _address(array: npt.NDArray[Any]) -> int:
+def address_of(array: npt.NDArray[Any]) -> int:
     return array.__array_interface__["data"][0]
 
 

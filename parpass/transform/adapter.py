@@ -20,7 +20,8 @@ import time
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import UnionType
 from typing import Any, Protocol, runtime_checkable
 
 from parpass.errors.adapters import function_note
@@ -29,6 +30,7 @@ from parpass.source import Source
 from parpass.transform import by_value
 from parpass.transform.codecs import BlobSink, LargeValue, StoreCodec
 from parpass.transform.frozen_values import is_frozen
+from parpass.transform.function_difference import function_difference
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.passes import Pass
 from parpass.transform.program_format import ProgramFormat
@@ -92,7 +94,7 @@ class FoundMutability:
 
     def __init__(
         self,
-        encode: Callable[[Any], bytes] = by_value.pickle_by_value,
+        encode: Callable[[Any], bytes] = by_value.pickle_value,
         decode: Callable[[bytes, Any], Any] = lambda encoded, _: by_value.unpickle(
             encoded
         ),
@@ -199,9 +201,10 @@ def _has_sets(pickled: bytes) -> bool:
 class ModuleAdapter(ProgramFormat):
     """A base class: the pass manager's operations on modules and functions of an IR.
 
-    You must implement `functions`, `with_functions`, `is_module`, `is_function` and
-    `size`. The other methods have defaults for an IR whose functions are values:
-    frozen, compared by `==`, and picklable. Override those that your IR can do better.
+    You must set `module_type` and `function_type`, and implement `size`. The other
+    methods have defaults for modules that are dataclasses with the functions in a field
+    `functions`, and for functions that are values: frozen, compared by `==`, and
+    picklable. Override those that your IR can do better.
 
     Modules are treated as values: no method changes a module. An adapter is pickled for
     the workers, so it should be stateless.
@@ -210,6 +213,8 @@ class ModuleAdapter(ProgramFormat):
     registered under that name.
 
     Attributes:
+        module_type: The class of modules.
+        function_type: The class of functions, or a union of classes.
         mutability: The handling of functions that can be changed in place; None states
             that functions are frozen. By default parpass checks each function, and
             passes receive copies of those that can be changed. A pass may change no
@@ -223,33 +228,31 @@ class ModuleAdapter(ProgramFormat):
             observable. False guarantees that no round trip is observable.
     """
 
+    module_type: type[Any]
+    function_type: type[Any] | UnionType
     mutability: Mutability | None = FoundMutability()
     consumes_functions: bool = False
     round_trip_between_passes: bool = False
 
-    @abstractmethod
     def functions(self, mod: Any) -> Mapping[str, Any]:
         """Return the functions that function passes see, by name, in module order."""
-        ...
+        return mod.functions
 
-    @abstractmethod
     def with_functions(self, mod: Any, functions: Mapping[str, Any]) -> Any:
         """Return a new module like `mod` whose functions are these.
 
         The module must keep the mapping itself, not a copy: the mapping may decode
         functions on access, and a copy would decode them all.
         """
-        ...
+        return replace(mod, functions=functions)
 
-    @abstractmethod
     def is_module(self, value: Any) -> bool:
         """Return whether a value is a module, which a module pass may return."""
-        ...
+        return isinstance(value, self.module_type)
 
-    @abstractmethod
     def is_function(self, value: Any) -> bool:
         """Return whether a value is a function, which a function pass may return."""
-        ...
+        return isinstance(value, self.function_type)
 
     @abstractmethod
     def size(self, function: Any, limit: int) -> int:
@@ -356,13 +359,18 @@ class ModuleAdapter(ProgramFormat):
         return self.programs(alone).astext(alone, show_meta_data=False)
 
     def difference(self, before: Any, after: Any) -> str | None:
-        """Return the first difference between two functions; None if they are equal."""
-        return None if before == after else f"{before!r} and {after!r}"
+        """Return the first difference between two functions; None if they are equal.
+
+        The default compares by `==`. Functions that are equal only to themselves are
+        compared by their attributes and items, or, if passes consume functions, by
+        their encoded form.
+        """
+        return function_difference(self, before, after)
 
     def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes:
         """Encode a function; `blob_sink` may take large values out-of-band."""
         del blob_sink
-        return by_value.pickle_by_value(function)
+        return by_value.pickle_value(function)
 
     def decode_function(
         self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
@@ -385,7 +393,7 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_signature(self, signature: Any) -> bytes:
         """Encode a signature, for a cache; equal signatures must give equal bytes."""
-        return by_value.pickle_by_value(signature)
+        return by_value.pickle_value(signature)
 
     def encode_reference(self, mod: Any, name: str) -> bytes:
         """Encode the properties of a function that references show, for a cache.
@@ -446,7 +454,7 @@ class ModuleAdapter(ProgramFormat):
 
     def encode_shell(self, mod: Any) -> bytes:
         """Encode a module without its functions."""
-        return by_value.pickle_by_value(self.with_functions(mod, {}))
+        return by_value.pickle_value(self.with_functions(mod, {}))
 
     def decode_shell(self, encoded: bytes) -> Any:
         """Decode a module without functions from the result of `encode_shell`."""

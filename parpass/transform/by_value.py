@@ -21,7 +21,7 @@ def is_by_value(kind: Any) -> bool:
     return getattr(kind, "__module__", None) == "__main__"
 
 
-def pickle_by_value(value: Any) -> bytes:
+def pickle_value(value: Any) -> bytes:
     """Pickle a value, with its class by value if that is defined in `__main__`."""
     if not is_by_value(type(value)):
         return pickle.dumps(value, protocol=5)

@@ -22,6 +22,7 @@ from parpass.transform.adapter import (
     own_copy,
 )
 from parpass.transform.checked_adapter import CheckedAdapter, adapter_name
+from parpass.transform.function_difference import is_surely_module
 from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.object_walk import walk
 
@@ -153,11 +154,10 @@ def reached_function(
         return value is mod if checked.has_codec else checked.cuts(value)
 
     other = next((one for one in functions if one != name), name)
-    is_dict = adapter.is_module({})  # which may be anything
     for part in walk(function, _MOST_WALKED, lambda one: not is_left_out(one)):
         if id(part.value) in names:
             return part.holder, names[id(part.value)]
-        if not (is_dict or is_left_out(part.value)) and adapter.is_module(part.value):
+        if not is_left_out(part.value) and is_surely_module(adapter, part.value):
             return part.holder, other
     return None
 

@@ -16,7 +16,7 @@ from parpass.function_registry import (
 from parpass.replicated_tables import ReplicatedTable
 from parpass.transform.context import PassContext
 from parpass.transform.pass_info import PassInfo
-from parpass.transform.passes import ModulePass, Pass, Sequential
+from parpass.transform.passes import ModulePass, Pass, flat_passes
 
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
@@ -199,16 +199,9 @@ def make_pass(
             f"expected a function that gives a pass under the name '{name}'; the one "
             f"that is registered gives {made!r:.80}"
         )
-    _check_info(made)
+    for one in flat_passes(made):
+        one.info  # noqa: B018 -- which raises if there is none
     return made
-
-
-def _check_info(made: Pass) -> None:
-    """Raise if a pass, or one that it consists of, has no info."""
-    made.info  # noqa: B018 -- which raises
-    for one in made.passes if isinstance(made, Sequential) else ():
-        if one is not None:
-            _check_info(one)
 
 
 def _is_pass_key(key: str) -> bool:

@@ -6,7 +6,7 @@ parallel run means the same (see `plan`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from parpass.errors import ArgumentError
@@ -291,6 +291,14 @@ class Sequential(Pass):
     def __str__(self) -> str:
         listed = "".join(f"{p.info.name} " for p in self.passes if p is not None)
         return f"{super().__str__()}. The passes will be executed are: [{listed}]"
+
+
+def flat_passes(root: Pass) -> Iterator[Pass]:
+    """Yield a pass and those that it consists of, outer ones first."""
+    yield root
+    for one in root.passes if isinstance(root, Sequential) else ():
+        if one is not None:
+            yield from flat_passes(one)
 
 
 def _changed_options(pass_: Pass) -> list[tuple[str, Any]]:

@@ -89,14 +89,8 @@ class Program:
     functions: Mapping[str, Fn]
 
 class Adapter(ModuleAdapter):
-    def functions(self, mod):
-        return mod.functions
-    def with_functions(self, mod, functions):
-        return Program(functions)
-    def is_module(self, value):
-        return isinstance(value, Program)
-    def is_function(self, value):
-        return isinstance(value, Fn)
+    module_type = Program
+    function_type = Fn
     def size(self, function, limit):
         return 1
 

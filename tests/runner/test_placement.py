@@ -145,16 +145,21 @@ def _as_if_cores_were_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "_cores", lambda: 2)
 
 
-def place_of(mod: Program, pace: float) -> Placement:
-    """Return where a stage is best run."""
+def placed(mod: Program, pace: float) -> Placed:
+    """Return where a stage is best run, and why."""
     COST_MODEL.forget(STEPS)
     COST_MODEL.update(STEPS, [pace], 1)
     executor, budgets = ThreadExecutor(), [UNLIMITED]
     try:
-        return policy(executor).choose(STEPS, budgets, mod.functions).place
+        return policy(executor).choose(STEPS, budgets, mod.functions)
     finally:
         executor.close()
         COST_MODEL.forget(STEPS)
+
+
+def place_of(mod: Program, pace: float) -> Placement:
+    """Return where a stage is best run."""
+    return placed(mod, pace).place
 
 
 @pytest.mark.parametrize(
@@ -165,6 +170,9 @@ def place_of(mod: Program, pace: float) -> Placement:
         ([1_000] * 8 + [1] * 50, Placement.REMOTE),
         ([2_000] + [1] * 50, Placement.LOCAL),  # little to share out
         ([1_000], Placement.LOCAL),
+        ([20_000] + [1] * 50, Placement.LOCAL),
+        ([1] * 50 + [20_000], Placement.LOCAL),
+        ([20_000] + [1] * 5_000, Placement.REMOTE),
         ([4_000, 10], Placement.LOCAL),  # nothing to share out
         ([10, 4_000], Placement.LOCAL),
         ([1, 40] * 100, Placement.REMOTE),  # both kinds are seen
@@ -174,6 +182,18 @@ def place_of(mod: Program, pace: float) -> Placement:
 )
 def test_a_stage_goes_where_its_sizes_say(counts: Sequence[int], expected: Placement):
     assert place_of(sizes(*counts), pace=1e-3) == expected
+
+
+@pytest.mark.parametrize("at", [0, 1, 30, 60])
+def test_a_giant_is_expected_to_take_as_long_as_it_is_large(at: int):
+    counts = [300] * 60
+    counts.insert(at, 18_000)
+    mod, pace = sizes(*counts), 1e-3
+    nodes = sum(1 + ADAPTER.size(one, 1_000_000) for one in mod.functions.values())
+    expected = placed(mod, pace).estimate
+    assert expected is not None
+    assert expected.seconds == pytest.approx(pace * nodes)
+    assert pace * 18_000 <= expected.longest <= expected.in_workers
 
 
 class Sizes(ToyAdapter):
@@ -225,7 +245,7 @@ def test_few_functions_are_counted_to_tell_that_there_is_little_to_do(
 
 
 def test_a_stage_of_which_little_is_known_is_begun_here():
-    assert place_of(sizes(*[6_000] * 20), pace=4e-6) == Placement.PROBE
+    assert place_of(sizes(*[6_000] * 20), pace=8e-6) == Placement.PROBE
     assert place_of(sizes(*[10] * 500), pace=1e-8) == Placement.LOCAL
 
 

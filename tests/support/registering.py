@@ -17,9 +17,7 @@ def registering_for_a_while() -> Generator[None]:
     What is registered in it is taken out again, and what was replaced or taken out is
     put back.
     """
-    all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[
-        "_tables"
-    ]
+    all_tables = _all_tables()
     kept = {what: dict(table) for what, table in all_tables.items()}
     added = {what: dict(table.added) for what, table in all_tables.items()}
     before = {
@@ -49,9 +47,7 @@ def nothing_registered() -> Generator[None]:
     The keys of a function cache have the whole program as soon as its code is
     registered, and here the program is all tests.
     """
-    all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[
-        "_tables"
-    ]
+    all_tables = _all_tables()
     before = [
         (table, dict(table), dict(table.added), dict(table.removed))
         for table in all_tables.values()
@@ -76,10 +72,7 @@ def nothing_registered() -> Generator[None]:
 
 def all_registered() -> Mapping[str, Mapping[Any, Any]]:
     """Return a copy of all tables."""
-    all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[
-        "_tables"
-    ]
-    return {what: dict(table) for what, table in all_tables.items()}
+    return {what: dict(table) for what, table in _all_tables().items()}
 
 
 def take_out_but(kept: Sequence[Entry], first: Mapping[str, Mapping[Any, Any]]) -> None:
@@ -88,9 +81,7 @@ def take_out_but(kept: Sequence[Entry], first: Mapping[str, Mapping[Any, Any]]) 
     What the import of a module registers stays, as does the module. What was in the
     place of something in a copy of the tables gives way to that.
     """
-    all_tables: dict[str, ReplicatedTable[Any, Any]] = vars(replicated_tables)[
-        "_tables"
-    ]
+    all_tables = _all_tables()
     names = {str(entry) for entry in kept}
     for entry in replicated_tables.program_entries():
         if entry.has_state and str(entry) not in names:
@@ -100,6 +91,10 @@ def take_out_but(kept: Sequence[Entry], first: Mapping[str, Mapping[Any, Any]]) 
             replaced = first.get(entry.table, {})
             if entry.key in replaced:
                 dict[Any, Any].__setitem__(table, entry.key, replaced[entry.key])
+
+
+def _all_tables() -> dict[str, ReplicatedTable[Any, Any]]:
+    return vars(replicated_tables)["_tables"]
 
 
 def _key_of(entry: Entry, table: ReplicatedTable[Any, Any]) -> Any:

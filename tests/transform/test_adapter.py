@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from parpass.errors import AdapterError
 from parpass.transform import ModuleAdapter
 from parpass.transform.adapter import FoundMutability
+from parpass.transform.checked_adapter import check_attributes
 
 
 @dataclass(frozen=True)
@@ -19,17 +21,8 @@ class Words:
 
 
 class WordsAdapter(ModuleAdapter):
-    def functions(self, mod: Words) -> Mapping[str, str]:
-        return mod.functions
-
-    def with_functions(self, mod: Words, functions: Mapping[str, str]) -> Words:
-        return replace(mod, functions=functions)
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, Words)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, str)
+    module_type = Words
+    function_type = str
 
     def size(self, function: str, limit: int) -> int:
         return min(len(function), limit)
@@ -44,13 +37,49 @@ ADAPTER = WordsAdapter()
 MOD = Words({"f": "one", "g": "two"}, "title")
 
 
-def test_an_adapter_without_the_five_methods_cannot_be_made():
+def test_an_adapter_without_a_size_cannot_be_made():
     kind: Any = ModuleAdapter
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=r"abstract method '?size"):
         kind()
-    needed = ("functions", "with_functions", "is_module", "is_function", "size")
-    assert all(name in str(caught.value) for name in needed)
-    assert ModuleAdapter.__abstractmethods__ == frozenset(needed)
+
+
+NO_DATACLASS = (
+    "expected a dataclass with a field 'functions' from 'module_type', got class list; "
+    "for other modules, override 'functions' and 'with_functions'"
+)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "told"),
+    [
+        ({}, "expected the class of modules from 'module_type', got None; set it, or"),
+        ({"module_type": MOD}, "the class of modules from 'module_type', got Words"),
+        ({"module_type": list, "function_type": str}, NO_DATACLASS),
+        ({"module_type": Words}, "union of classes, from 'function_type', got None; s"),
+        ({"module_type": Words, "function_type": "str"}, "'function_type', got str 's"),
+    ],
+)
+def test_a_type_that_is_not_set_or_that_does_not_fit_is_an_error(
+    attributes: dict[str, Any], told: str
+):
+    adapter = type("Own", (ModuleAdapter,), {"size": len, **attributes})()
+    with pytest.raises(AdapterError) as caught:
+        check_attributes(adapter)
+    assert told in str(caught.value)
+
+
+def test_types_are_not_needed_where_the_methods_are_overridden():
+    kind: Any = type("Own", (ModuleAdapter,), {"size": len})
+    for name in ("functions", "with_functions", "is_module", "is_function"):
+        setattr(kind, name, len)
+    check_attributes(kind())
+
+
+def test_functions_may_be_of_several_classes():
+    class Several(WordsAdapter):
+        function_type = str | bytes
+
+    assert [Several().is_function(one) for one in ("", b"", 1)] == [True, True, False]
 
 
 def test_some_functions_are_replaced_and_keep_their_order():

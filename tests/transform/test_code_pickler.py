@@ -12,7 +12,7 @@ from typing import Any, ForwardRef
 
 import pytest
 
-from parpass.transform.by_value import pickle_by_value, unpickle
+from parpass.transform.by_value import pickle_value, unpickle
 from parpass.transform.code_pickler import dumps
 
 PROGRAM = """
@@ -64,7 +64,7 @@ def test_a_method_keeps_its_file(program: dict[str, Any]):
     assert files_of(sent.add.__code__) == {"/of/a/program.py"}
     value = program["Adder"]()
     value.again = program["expression"]
-    again = pickle.loads(pickle_by_value(value)).again
+    again = pickle.loads(pickle_value(value)).again
     assert files_of(again.__code__) == {"/of/a/program.py"}
 
 

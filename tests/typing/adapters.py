@@ -15,17 +15,11 @@ class Program:
 
 
 class Adapter(ModuleAdapter):
-    def functions(self, mod: Program) -> Mapping[str, str]:
-        return mod.functions
+    module_type = Program
+    function_type = str
 
     def with_functions(self, mod: Program, functions: Mapping[str, str]) -> Program:
         return replace(mod, functions=functions)
-
-    def is_module(self, value: object) -> bool:
-        return isinstance(value, Program)
-
-    def is_function(self, value: object) -> bool:
-        return isinstance(value, str)
 
     def size(self, function: str, limit: int) -> int:
         return min(len(function), limit)
@@ -35,8 +29,8 @@ register_adapter(Program, Adapter())
 
 
 class Lacking(ModuleAdapter):
-    def functions(self, mod: Program) -> Mapping[str, str]:
-        return mod.functions
+    module_type = Program
+    function_type = str
 
 
 Lacking()  # type: ignore[abstract]  # pyright: ignore[reportAbstractUsage]

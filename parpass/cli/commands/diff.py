@@ -59,7 +59,6 @@ def diff(given: DiffOptions) -> None:
     if not adapter.is_module(other):
         raise click.UsageError(f"'{left}' and '{right}' are of different IRs")
     found = list(_differences(adapter, one, other, str(left), str(right)))
-    found = found or list(_besides(adapter, one, other))
     if not given.quiet:
         count = len(adapter.functions(one))
         functions = "1 function" if count == 1 else f"{count:,} functions"
@@ -83,21 +82,17 @@ def _differences(
     yield from (
         f"function '{name}' is only in {right}" for name in theirs if name not in mine
     )
+    if (besides := _besides(adapter, one, other)) is not None:
+        yield besides
 
 
-def _besides(adapter: ModuleAdapter, one: Any, other: Any) -> Iterator[str]:
-    """Yield other differences of modules whose functions are equal."""
-    from parpass.errors import StructuralMismatchError
+def _besides(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
+    """Return the difference of what two modules have besides functions."""
     from parpass.ir.module import IRModule
-    from parpass.ir.structural import assert_structural_equal
+    from parpass.ir.structural import structural_difference
     from parpass.transform.program_format import first_difference
 
+    shells = [adapter.with_functions(mod, {}) for mod in (one, other)]
     if isinstance(one, IRModule):
-        try:
-            assert_structural_equal(one, other)
-        except StructuralMismatchError as error:
-            yield str(error)
-        return
-    texts = [adapter.programs(mod).astext(mod) for mod in (one, other)]
-    if (found := first_difference(*texts)) is not None:
-        yield found
+        return structural_difference(*shells)
+    return first_difference(*map(adapter.programs(one).astext, shells))

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import click
 
 from parpass.errors.core import did_you_mean
-from parpass.transform import Pass, Sequential, registered_passes
+from parpass.transform import Pass, registered_passes
 from parpass.transform.name_globs import matches_pass
+from parpass.transform.passes import flat_passes
 
 
 def known_passes(pipeline: Pass) -> set[str]:
     """Return the names of all passes: those in a pipeline, and the registered ones."""
     return {one.info.name for one in flat_passes(pipeline)} | registered_passes().keys()
-
-
-def flat_passes(pipeline: Pass | None) -> Iterator[Pass]:
-    if pipeline is not None:
-        yield pipeline
-    if isinstance(pipeline, Sequential):
-        for child in pipeline.passes:
-            yield from flat_passes(child)
 
 
 def split_globs(given: Iterable[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from parpass.instrument import PassInstrument
 from parpass.ir.dialect import load_dialects
 from parpass.transform import (
     ModuleAdapter,
-    Pass,
     PassContext,
     Sequential,
     list_config_options,
@@ -25,6 +24,7 @@ from parpass.transform import (
 )
 from parpass.transform.context import MAX_SHIPPED_LEVEL
 from parpass.transform.debug.bisect import Gate
+from parpass.transform.passes import flat_passes
 
 
 def read_pipeline(text: str, adapter: ModuleAdapter | None = None) -> Sequential:
@@ -67,7 +67,9 @@ def make_context(
     `config` has the values of `--config`; `settings` are parpass's own options that
     have a flag, None for those not given.
     """
-    highest = max(MAX_SHIPPED_LEVEL, *_levels(pipeline))
+    highest = max(
+        MAX_SHIPPED_LEVEL, *(one.info.opt_level for one in flat_passes(pipeline))
+    )
     if level > highest:
         raise click.BadParameter(
             f"expected a level from 0 to {highest}, got {level}: no pass has a higher "
@@ -119,13 +121,6 @@ def make_contexts(
         [made((), settings) for _ in range(count - 1)],
         made((), {**settings, "isolated": None}),
     )
-
-
-def _levels(a_pass: Pass | None) -> Iterator[int]:
-    if a_pass is not None:
-        yield a_pass.info.opt_level
-    for one in a_pass.passes if isinstance(a_pass, Sequential) else ():
-        yield from _levels(one)
 
 
 def _key_and_value(setting: str) -> tuple[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from parpass.cli.operations.pass_globs import flat_passes
 from parpass.instrument import PassInstrument
 from parpass.transform import Pass, PassInfo, Sequential
 from parpass.transform.name_globs import matches_any_pass
+from parpass.transform.passes import flat_passes
 
 
 class PrintAroundPasses(PassInstrument):

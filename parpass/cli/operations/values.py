@@ -15,8 +15,8 @@ from parpass.cli.files.arrays import random_value
 from parpass.errors import EvaluationError
 from parpass.ir.module import IRModule
 from parpass.ir.node import post_order
+from parpass.ir.replacement import roots
 from parpass.ir.types import PointerType, PrimType, TensorType
-from parpass.relay.analysis import called_globals
 from parpass.relay.expr import Function
 from parpass.relay.interpreter import interpreter
 from parpass.tir.arith import Analyzer
@@ -87,11 +87,7 @@ def _parameters(function: Any) -> Sequence[Any]:
 
 
 def _entries(mod: IRModule) -> list[str]:
-    functions = mod.functions_by_name
-    if "main" in functions:
-        return ["main"]
-    called = {v.name_hint for f in functions.values() for v in called_globals(f)}
-    return [name for name in functions if name not in called]
+    return ["main"] if "main" in mod else roots(mod)
 
 
 def _difference(

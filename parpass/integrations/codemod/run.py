@@ -188,10 +188,13 @@ class _Run:
         """
         config = {"parpass.isolated": True} if self._isolated else None
         context = PassContext(config=config)
-        made = self._go(Sources(files), step, context=context, on_failure=policy).files
+        made = self._go(Sources(files), step, context=context, on_failure=policy)
         emitted = () if context.diag_ctx is None else context.diag_ctx.diagnostics
         ended = skip_reasons(emitted, step.info.name)
-        return {path: _with_failure(one, ended.get(path)) for path, one in made.items()}
+        return {
+            path: _with_failure(one, ended.get(path))
+            for path, one in made.functions.items()
+        }
 
 
 def _with_failure(file: SourceFile, reason: str | None) -> SourceFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -57,7 +57,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 class Sources:
     """A module: files by the paths that messages call them by."""
 
-    files: Mapping[str, SourceFile]
+    functions: Mapping[str, SourceFile]
 
 
 def _encode(file: SourceFile) -> bytes:
@@ -92,23 +92,9 @@ class _SourceCodec:
 class SourcesAdapter(ModuleAdapter):
     """The adapter of source files; the unit of size is the byte."""
 
+    module_type = Sources
+    function_type = SourceFile
     mutability = None  # files are frozen
-
-    def functions(self, mod: Sources) -> Mapping[str, SourceFile]:
-        """Return the files."""
-        return mod.files
-
-    def with_functions(self, mod: Sources, functions: Mapping[str, Any]) -> Sources:
-        """Return a module of these files."""
-        return replace(mod, files=functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of files."""
-        return isinstance(value, Sources)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a file."""
-        return isinstance(value, SourceFile)
 
     def size(self, function: SourceFile, limit: int) -> int:
         """Return the length of a file."""

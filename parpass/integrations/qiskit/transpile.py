@@ -58,23 +58,9 @@ class CircuitsAdapter(ModuleAdapter):
     is read back as a plain one, and a layout as one that is not equal.
     """
 
+    module_type = Circuits
+    function_type = Circuit
     mutability = None  # no pass changes a circuit that it is given
-
-    def functions(self, mod: Circuits) -> Mapping[str, Circuit]:
-        """Return the circuits."""
-        return mod.functions
-
-    def with_functions(self, mod: Circuits, functions: Mapping[str, Any]) -> Circuits:
-        """Return these circuits as a module."""
-        return replace(mod, functions=functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of circuits."""
-        return isinstance(value, Circuits)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a circuit in its box."""
-        return isinstance(value, Circuit)
 
     def size(self, function: Circuit, limit: int) -> int:
         """Return how many operations a circuit has, one for itself counted."""

@@ -79,25 +79,9 @@ class KernelBatches:
 class KernelAdapter(ModuleAdapter):
     """Handles batches, which are pickled."""
 
+    module_type = KernelBatches
+    function_type = KernelBatch
     mutability = None  # batches are frozen
-
-    def functions(self, mod: KernelBatches) -> Mapping[str, KernelBatch]:
-        """Return the batches."""
-        return mod.functions
-
-    def with_functions(
-        self, mod: KernelBatches, functions: Mapping[str, KernelBatch]
-    ) -> KernelBatches:
-        """Return these batches as a module."""
-        return KernelBatches(functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of batches."""
-        return isinstance(value, KernelBatches)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a batch."""
-        return isinstance(value, KernelBatch)
 
     def size(self, function: KernelBatch, limit: int) -> int:
         """Return about how many nodes its kernels have."""

@@ -306,6 +306,8 @@ class _Writer(Conversion):
     def _Call(self, call: Any) -> Steps:
         name = callee_name(call)
         own = name.removeprefix("tir.")
+        if own == "dot_pairs":
+            return (yield self._expr(_products_of_pairs(*call.args)))
         if own in _NODES_BY_CALL:
             make = getattr(tirx, _NODES_BY_CALL[own])
             return make(*(yield self._all(call.args)))
@@ -339,6 +341,18 @@ def _is_lane(value: Any) -> bool:
         value, lambda node: found.append(isinstance(node, tir.Shuffle))
     )
     return "x" not in value.dtype and any(found)
+
+
+def _products_of_pairs(a: Any, b: Any) -> Any:
+    """Return what a call of `dot_pairs` is, for which TVM has no operator."""
+    lanes = int(a.dtype.partition("x")[2])
+    products: list[Any] = []
+    for first in (0, 1):
+        places = [tir.const(at, "int32") for at in range(first, lanes, 2)]
+        halves = [tir.Shuffle([one], places) for one in (a, b)]
+        x, y = (tir.Cast(f"int32x{len(places)}", one) for one in halves)
+        products.append(x * y)
+    return products[0] + products[1]
 
 
 def _is_true(condition: Any) -> bool:

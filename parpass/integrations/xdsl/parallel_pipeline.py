@@ -79,13 +79,13 @@ def put_in_place(module: ModuleOp, before: XDSLModule, after: XDSLModule) -> Non
     """Replace functions of a module by the results; unchanged ones keep identity."""
     kept = {
         name: box.lent
-        for name, box in before.boxes.items()
-        if box.lent is not None and after.boxes.get(name) == box
+        for name, box in before.functions.items()
+        if box.lent is not None and after.functions.get(name) == box
     }
     frame, old = after.frame(), list(module.ops)
     rest: list[Operation | str]
-    if after.boxes.get(REST) == before.boxes.get(REST):
-        names = {one.lent: name for name, one in before.boxes.items() if one.lent}
+    if after.functions.get(REST) == before.functions.get(REST):
+        names = {one.lent: name for name, one in before.functions.items() if one.lent}
         rest = [names.get(op, op) for op in old]
     else:
         given = list(frame.ops)

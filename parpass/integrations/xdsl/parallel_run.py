@@ -70,7 +70,7 @@ class ParallelRun:
             cut = xdsl_adapter.cut(text, source_name, environment)
             if cut is None:
                 return None
-            for box in cut.boxes.values():
+            for box in cut.functions.values():
                 box.prints = prints
             pipeline = [pass_of(one) for one in passes] or [READ]
             made = self._made(cut, pipeline)
@@ -94,7 +94,7 @@ class ParallelRun:
         with _attempt():
             before = XDSLModule.of(module, ContextSpec.of(self._context))
             prints = prints and self._is_simple
-            for box in before.boxes.values():
+            for box in before.functions.values():
                 box.prints = prints
             after = self._made(before, [pass_of(one) for one in passes])
             if prints:

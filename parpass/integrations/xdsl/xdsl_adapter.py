@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -49,25 +48,9 @@ _VERIFY = Verify()
 class XDSLAdapter(ModuleAdapter):
     """Handles `XDSLModule`s; see `parpass.transform.ModuleAdapter` for the methods."""
 
+    module_type = XDSLModule
+    function_type = OwnedOps
     mutability = None  # boxes are values: what a pass changes is its own
-
-    def functions(self, mod: XDSLModule) -> Mapping[str, OwnedOps]:
-        """Return the boxes."""
-        return mod.boxes
-
-    def with_functions(
-        self, mod: XDSLModule, functions: Mapping[str, OwnedOps]
-    ) -> XDSLModule:
-        """Return a module with these boxes."""
-        return dataclasses.replace(mod, boxes=functions)
-
-    def is_module(self, value: Any) -> bool:
-        """Return whether this is a module of boxes."""
-        return isinstance(value, XDSLModule)
-
-    def is_function(self, value: Any) -> bool:
-        """Return whether this is a box."""
-        return isinstance(value, OwnedOps)
 
     def size(self, function: OwnedOps, limit: int) -> int:
         """Return about how many operations there are, by the number of bytes."""
@@ -141,7 +124,7 @@ class MLIRFormat(XDSLAdapter):
         if made is None:
             module = _parsed(text, source_name, environment)
             made = XDSLModule.of(module, environment)
-        for box in made.boxes.values():
+        for box in made.functions.values():
             box.prints = not has_resources
         return dataclasses.replace(made, is_checked=False, has_resources=has_resources)
 
@@ -155,7 +138,7 @@ class MLIRFormat(XDSLAdapter):
 
     def module_size(self, mod: XDSLModule) -> tuple[int, ...]:
         """Return the number of functions, and of all operations in them."""
-        return len(mod.boxes), sum(map(operations_in, mod.boxes.values()))
+        return len(mod.functions), sum(map(operations_in, mod.functions.values()))
 
 
 def _parsed(text: str, source_name: str, environment: ContextSpec) -> ModuleOp:
@@ -197,7 +180,7 @@ def cut(text: str, source_name: str, environment: ContextSpec) -> XDSLModule | N
     frame = f"{aliases}\n{head}\n{inside}\n{tail}"
     made = XDSLModule.of(_parsed(frame, source_name, environment), environment, boxes)
     made = dataclasses.replace(made, is_checked=False)
-    return made if inside else dataclasses.replace(made, boxes=boxes)
+    return made if inside else dataclasses.replace(made, functions=boxes)
 
 
 def _source(

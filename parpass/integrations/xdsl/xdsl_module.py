@@ -49,7 +49,7 @@ class XDSLModule:
     """A module of xDSL, as passes see it.
 
     Attributes:
-        boxes: Its functions, and whatever else has a name, in order.
+        functions: Its functions, and whatever else has a name, in boxes, in order.
         shell: The module without anything in it, as bytes.
         environment: The dialects that are known.
         is_checked: Whether it is valid, as passes expect it to be; else it is verified
@@ -58,7 +58,7 @@ class XDSLModule:
             resources, which xDSL keeps in the process that has parsed it.
     """
 
-    boxes: Mapping[str, OwnedOps] = field(default_factory=dict[str, OwnedOps])
+    functions: Mapping[str, OwnedOps] = field(default_factory=dict[str, OwnedOps])
     shell: bytes = b""
     environment: ContextSpec = field(default_factory=ContextSpec)
     is_checked: bool = True
@@ -98,7 +98,7 @@ class XDSLModule:
 
     def frame(self) -> ModuleOp:
         """Return a new module with all that is in no box of its own, and places."""
-        rest = self.boxes.get(REST)
+        rest = self.functions.get(REST)
         if rest is None:
             return empty_module(self.shell)
         [op] = decode(rest.content)
@@ -131,7 +131,7 @@ def text_of(mod: XDSLModule, printed: Callable[[ModuleOp], str] = _printed) -> s
             context.get_dialect(name)
         printer.print_metadata(context.loaded_dialects)
         return stream.getvalue() + "\n"
-    boxes = {name: box for name, box in mod.boxes.items() if name != REST}
+    boxes = {name: box for name, box in mod.functions.items() if name != REST}
     frame = mod.frame()
     block = frame.body.block
     if not (all(box.is_one for box in boxes.values()) and _has_no_names(block)):
@@ -220,7 +220,7 @@ def merged(
     """
     own: dict[str, list[Operation]] = {}
     added: dict[object, tuple[str, Operation]] = {}
-    for name, box in mod.boxes.items():
+    for name, box in mod.functions.items():
         if name == REST:
             continue
         ops = [kept[name]] if name in kept else box.take()

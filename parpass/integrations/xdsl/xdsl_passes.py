@@ -44,7 +44,7 @@ class EnclosingModule:
 
     def __init__(self, box: OwnedOps, mod: XDSLModule) -> None:
         self._shell = mod.shell
-        boxes, symbols = mod.boxes, box.symbols
+        boxes, symbols = mod.functions, box.symbols
         known = [name for name in symbols if name in boxes]
         self.stated = {name: _signature(boxes, name) for name in known}
         others = [name for name in symbols if name not in boxes]
@@ -178,13 +178,17 @@ class XDSLModulePass(_OfXDSL, ModulePass):
         module.verify()
         made = XDSLModule.of(module, mod.environment)
         boxes = {
-            name: mod.boxes[name] if mod.boxes.get(name) == box else _owned(box, module)
-            for name, box in made.boxes.items()
+            name: mod.functions[name]
+            if mod.functions.get(name) == box
+            else _owned(box, module)
+            for name, box in made.functions.items()
         }
-        is_same = made.shell == mod.shell and list(boxes) == list(mod.boxes)
-        if is_same and all(boxes[name] is mod.boxes[name] for name in boxes):
+        is_same = made.shell == mod.shell and list(boxes) == list(mod.functions)
+        if is_same and all(boxes[name] is mod.functions[name] for name in boxes):
             return mod
-        return dataclasses.replace(made, boxes=boxes, has_resources=mod.has_resources)
+        return dataclasses.replace(
+            made, functions=boxes, has_resources=mod.has_resources
+        )
 
 
 def _owned(box: OwnedOps, module: ModuleOp) -> OwnedOps:

@@ -26,7 +26,7 @@ class DropOperations:
     def items(self, mod: XDSLModule) -> Sequence[_Item]:
         """Return all that may go, what is around most others first."""
         found: list[tuple[int, _Item]] = []
-        for name, box in mod.boxes.items():
+        for name, box in mod.functions.items():
             ops = box.take()
             found += [(_size(op), (name, at)) for at, op in _inside(ops)]
             box.give_back(ops)
@@ -34,7 +34,7 @@ class DropOperations:
 
     def without(self, mod: XDSLModule, items: Sequence[_Item]) -> XDSLModule:
         """Return the module without some, `mod` if they are all needed."""
-        boxes = dict(mod.boxes)
+        boxes = dict(mod.functions)
         for name in {name for name, _ in items}:
             box = boxes[name]
             ops = box.take()
@@ -43,9 +43,9 @@ class DropOperations:
                 boxes[name] = OwnedOps(ops, prints=box.prints)
             else:
                 box.give_back(ops)
-        if all(boxes[name] is box for name, box in mod.boxes.items()):
+        if all(boxes[name] is box for name, box in mod.functions.items()):
             return mod
-        return dataclasses.replace(mod, boxes=boxes, is_checked=False)
+        return dataclasses.replace(mod, functions=boxes, is_checked=False)
 
 
 def operations_in(box: OwnedOps) -> int:

@@ -14,7 +14,6 @@ from parpass.ir.adt import Constructor
 from parpass.ir.base_func import BaseFunc
 from parpass.ir.global_var import GlobalVar
 from parpass.ir.inference_cache import (
-    InferenceRecord,
     cache_inference,
     cached_inference,
 )
@@ -147,8 +146,7 @@ class IRStoreCodec:
             used = {name: objects[at] for name, at in found.used}
             if not all(isinstance(typ, FuncType) for typ in used.values()):
                 raise TypeError("expected types of functions")
-            record = InferenceRecord(used, found.nodes, dict(found.used_types))
-            cache_inference(function, record)
+            cache_inference(function, used, found.nodes, dict(found.used_types))
         return function
 
     def _maker(self, record: bytes) -> Maker:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from parpass.ir.inference_cache import (
-    InferenceRecord,
     cache_inference,
     cached_inference,
 )
@@ -72,10 +71,12 @@ class InferType(FunctionwisePass):
             emit_errors(inferred.findings, ctx)
             return func
         if inferred.function.checked_type_ is not None:
-            entry = InferenceRecord(
-                inferred.used_globals, inferred.nodes, inferred.used_types
+            cache_inference(
+                inferred.function,
+                inferred.used_globals,
+                inferred.nodes,
+                inferred.used_types,
             )
-            cache_inference(inferred.function, entry)
         return inferred.function
 
 

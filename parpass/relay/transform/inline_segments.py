@@ -29,6 +29,7 @@ from parpass.transform import (
     register_pass,
 )
 from parpass.transform.pass_info import checked_names
+from parpass.transform.passes import flat_passes
 
 
 def at_every_level(a_pass: Pass) -> Pass:
@@ -36,11 +37,8 @@ def at_every_level(a_pass: Pass) -> Pass:
 
     The `disabled_pass` of the context holds.
     """
-    info = a_pass.info
-    a_pass.pass_info = PassInfo(0, info.name, required=info.required)
-    for child in a_pass.passes if isinstance(a_pass, Sequential) else ():
-        if child is not None:
-            at_every_level(child)
+    for one in flat_passes(a_pass):
+        one.pass_info = PassInfo(0, one.info.name, required=one.info.required)
     return a_pass
 
 

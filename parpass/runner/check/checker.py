@@ -24,7 +24,6 @@ from typing import Any
 from parpass.errors import ContractError, LawError, RuntimeUseError
 from parpass.runner.check.codec_check import (
     codec_visible_error,
-    difference_of,
     round_trip_fault,
 )
 from parpass.runner.check.worker import CheckJob, FunctionReport, run_check
@@ -164,7 +163,7 @@ def _difference(
         adapter.decode_function(result, (), mod)
         for result in (one.result, other.result)
     ]
-    return difference_of(adapter, *functions)
+    return adapter.difference(*functions)
 
 
 def _contract_error(

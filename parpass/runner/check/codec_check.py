@@ -6,38 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from parpass.errors import LawError
-from parpass.runner.check.state_difference import state_difference
 from parpass.transform import ModuleAdapter
-from parpass.transform.adapter import keep_inline, named_trip
-from parpass.transform.checked_adapter import adapter_name, overrides
+from parpass.transform.adapter import named_trip
+from parpass.transform.checked_adapter import adapter_name
 
 CODEC = "encode_function, decode_function"
-_NAMELESS = " object at 0x"  # in the text of objects without a `__repr__`
-_SHOWN = 24  # bytes
-
-
-def difference_of(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
-    """Return where two functions differ; None if passes cannot tell them apart.
-
-    Functions that compare by identity, and whose adapter has no `difference`, are
-    compared by their state; as encoded if passes consume them, as that is their state.
-    """
-    if one is other:
-        return None
-    plain = type(one).__eq__ is object.__eq__ and not overrides(adapter, "difference")
-    if plain and not adapter.consumes_functions:
-        return state_difference(adapter, one, other)
-    found = None if plain else adapter.difference(one, other)
-    if not plain and (found is None or _NAMELESS not in found):
-        return found
-    mine, others = (adapter.encode_function(each, keep_inline) for each in (one, other))
-    if plain and mine == others:
-        return None
-    pairs = enumerate(zip(mine, others, strict=False))
-    shortest = min(len(mine), len(others))
-    at = next((at for at, (a, b) in pairs if a != b), shortest)
-    parts = [repr(each[at : at + _SHOWN]) for each in (mine, others)]
-    return f"{parts[0]} and {parts[1]}, from byte {at} of their encodings on"
 
 
 def changed_in_place(
@@ -52,7 +25,7 @@ def changed_in_place(
     """
     for name, function in functions.items():
         original = adapter.decode_function(encoded[name], (), mod)
-        found = difference_of(adapter, original, function)
+        found = adapter.difference(original, function)
         if found is not None:
             return name, found
     return None
@@ -71,7 +44,7 @@ def round_trip_fault(
         again = " after an earlier round trip"
         function = back
         back = named_trip(adapter, name, back, mod)
-    found = difference_of(adapter, function, back)
+    found = adapter.difference(function, back)
     if found is None:
         return None
     return LawError(

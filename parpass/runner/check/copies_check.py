@@ -13,7 +13,6 @@ from typing import Any
 
 from parpass.errors import LawError
 from parpass.runner.check.codec_check import changed_in_place
-from parpass.runner.check.state_difference import is_surely_module
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.adapter import FoundMutability, keep_inline
 from parpass.transform.capture.intercept import allowing_capture, capturing
@@ -21,6 +20,7 @@ from parpass.transform.capture.recorder import Recorder, function_pass_body, rec
 from parpass.transform.checked_adapter import adapter_name
 from parpass.transform.frozen_values import is_frozen
 from parpass.transform.function_copies import own_module, reached_function
+from parpass.transform.function_difference import is_surely_module
 from parpass.transform.object_walk import Part, parts_of, walk
 from parpass.transform.passes import FunctionPass, FunctionwisePass
 from parpass.transform.plan.invoke import applies_to, transform_function

@@ -14,7 +14,7 @@ from typing import Any
 
 from parpass.errors.adapters import format_with_method
 from parpass.program_modules import is_of_program
-from parpass.runner.check.codec_check import changed_in_place, difference_of
+from parpass.runner.check.codec_check import changed_in_place
 from parpass.runner.check.outside_reads import outside_reads
 from parpass.runner.follow.payload import StagePayload
 from parpass.runner.follow.pickling import pickle_briefly, pickle_by_value
@@ -306,7 +306,7 @@ class _Functions(Mapping[str, Any]):
     def _is_same(self, known: Any, given: Any) -> bool:
         # A module pass may have made another one of it, even of another IR.
         with contextlib.suppress(Exception):
-            return difference_of(self._adapter, known, given) is None
+            return self._adapter.difference(known, given) is None
         return False
 
     def __iter__(self) -> Iterator[str]:

@@ -13,6 +13,7 @@ a serial one, as far as there is a core to start them on.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import deque
 from concurrent.futures import Future
@@ -93,7 +94,9 @@ class StopCriterion:
             count = min(_BATCH, self._functions - at)
         if is_counted or self._counting <= _COUNTING_SHARE * spent:
             pace = each * at / self.nodes if each else _DEFAULT_PACE
-            limit = int(min(self._overhead / (pace or 1e-12), 1e9)) + 1
+            # Beside the last function there is nothing to run.
+            most = math.inf if at + 1 == self._functions else self._overhead
+            limit = int(min(most / (pace or 1e-12), 1e9)) + 1
             self._size = 1 + held.size(self._adapter, limit)
             self._counting += self.seconds() - spent
             if self._size > limit:

@@ -206,7 +206,8 @@ class _StageRun:
         """Take back the functions in no job once workers have lost too much."""
         done = self._schedule.fraction_done
         self._losses.job_finished(job.process, time.perf_counter(), done)
-        if self._losses.is_too_much and not self._stage.is_reclaimed:
+        are_behind = self._losses.is_too_much and self._schedule.outlasts_giants
+        if are_behind and not self._stage.is_reclaimed:
             self._send.send_nowait(Reclaimed())
             self._stage.is_reclaimed = True
             self._note("the rest is taken back")

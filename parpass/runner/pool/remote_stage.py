@@ -179,8 +179,9 @@ class RemoteStage:
         new: list[FunctionHandle] = []
         for index, outcome in result.outcomes.items():
             held = self._mod.handles[self.names[index]]
-            if index in result.functions:
-                held = FunctionHandle(encoded=result.functions[index])
+            changed = result.functions.get(index)
+            if changed is not None:
+                held = FunctionHandle(encoded=changed)
             self._bytes += self.writer.slots.size(index)
             for at, seconds in enumerate(outcome.seconds):
                 self._seconds[at] += seconds

@@ -30,7 +30,8 @@ that grows with the logarithm of their number. In serial order, it is the next t
 fails.
 
 If the workers are slower than the coordinator's process alone would be, functions in no
-job can be reclaimed, and run there.
+job can be reclaimed, and run there once all jobs have ended. While a function runs that
+is larger than all of them, that would gain nothing.
 
 If a worker dies that runs no function (while it loads a stage, for example), only the
 job is lost. If workers exit like that several times and no job finishes in between, no
@@ -350,8 +351,7 @@ class Scheduler:
         return min(most, enough / pace) if pace else most
 
     def _max_job_weight(self) -> float:
-        not_ready = self._not_ready * self._known_weight / max(1, self._known)
-        share = (self._waiting_weight + not_ready) / (
+        share = (self._waiting_weight + self._unready_weight) / (
             self._workers * _JOBS_PER_WORKER_LEFT
         )
         pace = self.pace
@@ -372,8 +372,22 @@ class Scheduler:
     @property
     def fraction_done(self) -> float:
         """The fraction of the work that is done, by estimated weight."""
-        not_ready = self._not_ready * self._known_weight / max(1, self._known)
-        return self._done_weight / max(1.0, self._known_weight + not_ready)
+        return self._done_weight / max(1.0, self._known_weight + self._unready_weight)
+
+    @property
+    def outlasts_giants(self) -> bool:
+        """Whether the functions in no job are more work than any job of one function.
+
+        Otherwise, workers are through with them before that function has ended.
+        """
+        jobs = self._in_flight.values()
+        giant = max([self._weights[job[0]] for job in jobs if len(job) == 1], default=0)
+        return self._waiting_weight + self._unready_weight > giant
+
+    @property
+    def _unready_weight(self) -> float:
+        """The estimated weight of functions that are not ready yet."""
+        return self._not_ready * self._known_weight / max(1, self._known)
 
     @property
     def pace(self) -> float | None:

@@ -87,7 +87,7 @@ class StageWriter:
         self.slots = FunctionIndex.private(len(held))
         # All functions of a stage that is one message, by index; else none.
         self._attached: Mapping[int, EncodedFunction] = {}
-        self._sent: set[int] = set()  # in jobs so far
+        self._sent = bytearray(len(held))  # 1 for those in jobs so far
         self._send_alone = False  # each function, outside of its batch
         self._written: WeakKeyDictionary[FunctionBatch, IndexEntry] = (
             WeakKeyDictionary()
@@ -231,8 +231,9 @@ class StageWriter:
         # A function that runs alone must not fail for another of its batch. From the
         # first suspect on, which is one that runs again, that holds for all.
         is_alone = len(functions) == 1
-        self._send_alone |= is_alone and not self._sent.isdisjoint(functions)
-        self._sent.update(functions)
+        self._send_alone |= is_alone and self._sent[functions[0]] == 1
+        for function in functions:
+            self._sent[function] = 1
         if is_alone or self._send_alone:
             return {**self._attached, **self._encode_separately(functions)}
         return self._attached

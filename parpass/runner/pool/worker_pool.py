@@ -100,8 +100,13 @@ class WorkerHandle:
         return [one for one in (self.current, self.next) if one is not None]
 
     @property
+    def may_take_jobs(self) -> bool:
+        """Whether it takes jobs, or will once it is ready."""
+        return not (self.is_over or self.is_retired)
+
+    @property
     def takes_jobs(self) -> bool:
-        return self.is_ready and not (self.is_over or self.is_retired)
+        return self.is_ready and self.may_take_jobs
 
     def accepts(self, queued: QueuedJob) -> bool:
         if not self.takes_jobs:
@@ -377,7 +382,7 @@ class Pool(Executor):
         Raises:
             NoWorkersError: There are no workers, and no thread can be started for one.
         """
-        here = [one for one in self.handles if not (one.is_over or one.is_retired)]
+        here = [one for one in self.handles if one.may_take_jobs]
         free = sum(1 for one in here if one.current is None)
         for _ in range(min(self._workers - len(here), wanted - free)):
             try:
@@ -486,7 +491,7 @@ class Pool(Executor):
             most = _MAX_KILLED_STARTS if was_killed(str(error)) else _MAX_FAILED_STARTS
             if error.why == "end" and self._failed_starts < most:
                 jobs = self._respawn()
-            elif not self.is_warm:
+            elif not any(one.may_take_jobs for one in self.handles):
                 jobs = self._take_queue()
         for queued in jobs:
             _fail(queued.answer, error)

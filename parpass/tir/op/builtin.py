@@ -137,7 +137,7 @@ _UNARY: dict[str, tuple[Callable[..., Any], bool]] = {
     "exp2": (np.exp2, True),
     "fabs": (np.fabs, True),
     "floor": (np.floor, True),
-    "isnan": (np.isnan, False),
+    "isnan": (np.isnan, True),
     "log": (np.log, True),
     "log10": (np.log10, True),
     "log1p": (np.log1p, False),

@@ -24,7 +24,6 @@ from parpass.tir.expr import (
     as_prim_expr,
 )
 from parpass.tir.expr.binary_op import check_bool
-from parpass.tir.op.const_fold import fold
 from parpass.tir.op.operands import binary, match_types
 
 __all__ = [
@@ -92,9 +91,7 @@ def _logical(kind: type[And | Or], a: Any, b: Any, span: Span | None) -> PrimExp
                 f"expected bools for {kind.__name__}, got {one.dtype}; compare it with "
                 "something"
             )
-    lhs, rhs = match_types(lhs, rhs)
-    found = fold(kind, lhs, rhs)
-    return kind(lhs, rhs, span) if found is None else found
+    return binary(kind, lhs, rhs, span)
 
 
 def logical_not(a: Any, span: Span | None = None) -> PrimExpr:

@@ -21,6 +21,7 @@ from parpass.tir.expr import (
     CmpExpr,
     FloatImm,
     IntImm,
+    LogicalExpr,
     PrimExpr,
     as_prim_expr,
 )
@@ -210,7 +211,10 @@ def _unmatched(lhs: PrimExpr, rhs: PrimExpr) -> IRTypeError:
 
 
 def binary(
-    kind: type[BinaryOpExpr | CmpExpr], a: Any, b: Any, span: Span | None
+    kind: type[BinaryOpExpr | CmpExpr | LogicalExpr],
+    a: Any,
+    b: Any,
+    span: Span | None,
 ) -> PrimExpr:
     """Return a node of two operands of one dtype, or what constants fold it to."""
     lhs, rhs = match_types(a, b)

@@ -11,7 +11,7 @@ from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import accepts_passes_of
 from parpass.transform.context import PassContext
 from parpass.transform.pass_registry import names_in_contexts
-from parpass.transform.passes import Pass, Sequential
+from parpass.transform.passes import Pass, flat_passes
 
 # How much alike a misspelt name is to the one that is meant. What is less like any name
 # may be of a pass that is defined later, or of TVM's alone, and is accepted.
@@ -52,10 +52,8 @@ def warn_of_unknown_names(
 
 def _names_in(root: Pass) -> set[str]:
     """Return the names of passes in a pipeline, and of those that they require."""
-    found, waiting = set[str](), [root]
-    while waiting:
-        one = waiting.pop()
-        found |= {one.info.name, *one.info.required}
-        if isinstance(one, Sequential):
-            waiting += [child for child in one.passes if child is not None]
-    return found
+    return {
+        name
+        for one in flat_passes(root)
+        for name in (one.info.name, *one.info.required)
+    }

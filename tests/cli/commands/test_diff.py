@@ -8,7 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parpass.cli import main
+from parpass.transform import register_adapter
 from tests.support.cli.commands import write_model
+from tests.support.registering import registering_for_a_while
+from tests.support.toy.parented_ir import Adapter, Fn, Mod
 
 PROGRAM = """\
 def @main(%x: int8) { add(%x, @leaf(%x)) }
@@ -87,3 +90,37 @@ def test_attributes_of_the_module_are_compared(left: Path):
     result = diff(left, f'#[attrs(target="llvm")]\n{PROGRAM}')
     assert result.exit_code == 1
     assert "attrs" in result.stdout
+
+
+def test_attributes_of_the_module_are_compared_if_functions_differ(left: Path):
+    other = PROGRAM.replace("negative", "abs")
+    result = diff(left, f'#[attrs(target="llvm")]\n{other}')
+    assert "function 'leaf'" in result.stdout
+    assert "not structurally equal: <root>.attrs\n" in result.stdout
+
+
+class Readable(Adapter):
+    """Reads lines of a name and operations; functions have no `__eq__`."""
+
+    ir_name = "parented"
+
+    def parse(self, text: str, source_name: str) -> Mod:
+        lines = map(str.split, text.splitlines())
+        return Mod({name: Fn(name, *ops) for name, *ops in lines})
+
+    def astext(self, mod: Mod, *, show_meta_data: bool = True) -> str:
+        return "\n".join(mod.texts())
+
+
+def test_functions_without_an_eq_are_compared_by_their_content(tmp_path: Path):
+    path = tmp_path / "one.txt"
+    path.write_text("a add\nb mul nop")
+    with registering_for_a_while():
+        register_adapter(Mod, Readable())
+        for text in ("a add\nb mul nop", "b mul nop\na add"):
+            result = diff(path, text, "--ir", "parented")
+            assert (result.exit_code, result.output) == (0, "equal: 2 functions\n")
+        result = diff(path, "a add\nb nop nop", "--ir", "parented")
+    assert result.exit_code == 1
+    told = "function 'b': 'mul' and 'nop' at Fn.ops[0].name\n@@"
+    assert result.stdout.startswith(told)

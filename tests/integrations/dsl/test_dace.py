@@ -34,12 +34,12 @@ def main():
     found = example.find("kernels")
     built = parpass.run_pipeline_sync(
         found, example.steps("dace"), workers=2, isolated=True
-    ).programs
+    ).functions
     import numpy as np
     from dace import DeviceType
     from dace.transformation.auto.auto_optimize import auto_optimize
     a, b = np.random.default_rng(1).random((2, 20, 20))
-    for name, program in found.programs.items():
+    for name, program in found.functions.items():
         results = []
         serial = auto_optimize(program.defined().to_sdfg(), DeviceType.CPU).compile()
         for one in (example.load(built[name]), serial):

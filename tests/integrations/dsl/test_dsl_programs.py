@@ -62,7 +62,7 @@ def test_programs_are_found_in_a_package_that_is_only_read(
         "@dsl.program(backend=b)\ndef second(a):\n    pass\n"
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    found = example["find"](folder.name).programs
+    found = example["find"](folder.name).functions
     assert [*found] == [f"{folder.name}.first", f"{folder.name}.more.second"]
 
 

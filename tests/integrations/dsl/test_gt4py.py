@@ -42,7 +42,7 @@ import parpass
 def main():
     built = parpass.run_pipeline_sync(
         example.find("stencils"), example.steps("gt4py"), workers=2, isolated=True
-    ).programs
+    ).functions
     import gt4py.next as gtx
     import numpy as np
     import stencils

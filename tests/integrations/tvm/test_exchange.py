@@ -110,9 +110,15 @@ def test_parpass_compiles_what_is_from_tvm():
     [
         relay.nn.softmax(relay.var("x", shape=(2, 7))),
         relay.nn.dense(relay.var("x", shape=(4, 16)), relay.var("w", shape=(16, 16))),
+        relay.nn.dense(
+            relay.var("x", shape=(4, 64), dtype="int8"),
+            relay.var("w", shape=(9, 64), dtype="int8"),
+            out_dtype="int32",
+        ),
         relay.sum(relay.exp(relay.var("x", shape=(3, 40))), axis=1),
+        relay.topk(relay.var("x", shape=(3, 40)), 5, ret_type="indices"),
     ],
-    ids=["softmax", "dense", "sum"],
+    ids=["softmax", "dense", "dense of bytes", "sum", "topk"],
 )
 def test_kernels_of_parpass_are_compiled_by_tvm(call: Any):
     from parpass.integrations import tvm as ptvm

@@ -25,7 +25,7 @@ def function() -> list[Operation]:
 
 
 def text_box() -> OwnedOps:
-    return MLIRFormat().parse(PROGRAM, "a.mlir").boxes["f"]
+    return MLIRFormat().parse(PROGRAM, "a.mlir").functions["f"]
 
 
 def changed(box: OwnedOps) -> str:

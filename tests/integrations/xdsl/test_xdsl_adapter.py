@@ -80,7 +80,7 @@ def test_workers_parse_and_print_and_the_text_is_that_of_xdsl(
     programs = MLIRFormat()
     read = programs.parse(PROGRAM, "a.mlir")
     assert [
-        name for name, box in read.boxes.items() if isinstance(box, UnparsedOps)
+        name for name, box in read.functions.items() if isinstance(box, UnparsedOps)
     ] == [
         "first",
         "second",

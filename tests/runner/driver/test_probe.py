@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +16,7 @@ from parpass.runner.ipc.module_store import FunctionHandle
 
 LIGHT, HEAVY = 1e-5, 1e-2  # seconds
 TO_WIN = 0.1  # seconds, for workers to be worth it
+GIANT = 10**8  # nodes
 
 
 class Policy:
@@ -31,10 +32,10 @@ class Policy:
 
 
 class Sizes:
-    """An adapter to which all functions are of one node."""
+    """An adapter of functions that are their sizes."""
 
-    def size(self, function: object, limit: int) -> int:
-        return 1
+    def size(self, function: int, limit: int) -> int:
+        return min(function, limit)
 
 
 class StartsWorkers(WarmUpCriterion):
@@ -58,6 +59,7 @@ def handed_over(
     costs: Sequence[float],
     monkeypatch: pytest.MonkeyPatch,
     kind: type[StopCriterion | StartsWorkers] = StopCriterion,
+    giants: Collection[int] = (),
 ) -> int | None:
     """Return the first function that workers get, of functions that take so long."""
     now = 0.0
@@ -67,7 +69,7 @@ def handed_over(
     criterion = kind(len(costs), *about)
     at = 0
     while at < len(costs):
-        count = criterion(at, FunctionHandle(object()))
+        count = criterion(at, FunctionHandle(GIANT if at in giants else 1))
         if not count:
             return at
         now += sum(costs[at : at + count])
@@ -82,6 +84,14 @@ def test_light_functions_stay_here_and_of_heavy_ones_few_do(
     first = handed_over([HEAVY] * 200, monkeypatch)
     assert first is not None
     assert first < 4
+
+
+def test_a_giant_is_handed_over_if_there_is_something_to_run_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    assert handed_over([LIGHT] * 12, monkeypatch, giants=[5]) == 5
+    assert handed_over([LIGHT] * 12, monkeypatch, giants=[0]) == 0
+    assert handed_over([LIGHT] * 12, monkeypatch, giants=[11]) is None
 
 
 def test_heavy_functions_behind_light_ones_are_handed_over(

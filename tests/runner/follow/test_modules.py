@@ -195,7 +195,7 @@ def test_a_value_that_was_added_to_a_module_and_taken_away_is_taken_away_in_work
 
 
 ADAPTED = """
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from parpass.transform import FunctionPass, ModuleAdapter, PassInfo, register_adapter
 
 STEP = 1
@@ -205,15 +205,9 @@ class Program:
     functions: dict = field(default_factory=dict)
 
 class Adapter(ModuleAdapter):
+    module_type = Program
+    function_type = tuple
     step = 1
-    def functions(self, mod):
-        return mod.functions
-    def with_functions(self, mod, functions):
-        return replace(mod, functions=functions)
-    def is_module(self, value):
-        return isinstance(value, Program)
-    def is_function(self, value):
-        return isinstance(value, tuple)
     def size(self, function, limit):
         return min(len(function) + 1, limit)
     def is_skipped(self, function):

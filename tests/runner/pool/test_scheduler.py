@@ -266,6 +266,24 @@ def test_the_share_that_is_done_is_told_by_weight():
     assert schedule.fraction_done == pytest.approx(30 / 80)
 
 
+def test_functions_in_no_job_outlast_giants_while_they_are_more_work():
+    pool = Pool(21, 2)
+    pool.announce([0], [100])
+    pool.announce(list(range(1, 21)), [10] * 20)
+    giant = pool.job_of(0)
+
+    def left() -> int:
+        flying = sum(len(job.functions) for job in pool.in_flight.values())
+        return 21 - len(pool.done) - flying
+
+    assert pool.schedule.outlasts_giants
+    while left():
+        assert pool.schedule.outlasts_giants == (10 * left() > 100)
+        pool.finish(next(job for job in pool.in_flight if job != giant), 0.1)
+    pool.finish(giant, 1.0)
+    assert not pool.schedule.outlasts_giants
+
+
 def test_a_stage_with_one_function_is_one_job():
     pool = ready(1)
     pool.finish(1, seconds=0.0)

@@ -410,3 +410,12 @@ def test_a_job_is_prefetched_by_the_worker_that_will_be_idle_first():
 
 def test_a_long_job_waits_for_a_worker_that_is_idle():
     assert assigned(0.02, 0.01, 1.0) == [[0.02], [0.01]]
+
+
+def test_a_worker_that_does_not_start_fails_no_job_that_another_one_will_take():
+    with contextlib.closing(Pool(2)) as pool:
+        pool.start()
+        answer = pool.submit(echo, b"x")
+        late = next(iter(pool.handles))
+        pool._start_failed(late, NoWorkersError("hang", ""))  # pyright: ignore[reportPrivateUsage]
+        assert answer.result() == b"x"

@@ -54,7 +54,7 @@ WORDS = IR(
 """,
     "words_ir": """\
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from parpass.transform import (
     FunctionPass,
@@ -74,21 +74,11 @@ class Words:
 
 
 class WordsAdapter(ModuleAdapter):
+    module_type = Words
+    function_type = str
     mutability = None
     ir_name = "words"
     suffixes = (".words",)
-
-    def functions(self, mod):
-        return mod.functions
-
-    def with_functions(self, mod, functions):
-        return Words(dict(functions))
-
-    def is_module(self, value):
-        return isinstance(value, Words)
-
-    def is_function(self, value):
-        return isinstance(value, str)
 
     def size(self, function, limit):
         return min(len(function), limit)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from parpass.transform import (
     BlobSink,
@@ -54,17 +53,8 @@ class Shown(Counted):
 class ShownAdapter(ModuleAdapter):
     """Handles modules, and says nothing of its codec."""
 
-    def functions(self, mod: Counted) -> Mapping[str, Names]:
-        return mod.functions
-
-    def with_functions(self, mod: Counted, functions: Mapping[str, Names]) -> Counted:
-        return replace(mod, functions=functions)
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, Counted)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, Names)
+    module_type = Counted
+    function_type = Names
 
     def size(self, function: Names, limit: int) -> int:
         return min(len(function.numbers) + 1, limit)

@@ -37,6 +37,8 @@ class Faulty:
 class FaultyAdapter(ModuleAdapter):
     """Fails as it was told when it was made."""
 
+    module_type = Faulty
+    function_type = Fun
     round_trip_between_passes = False
 
     def __init__(self, fault: str = "", gives: Any = None) -> None:
@@ -51,18 +53,6 @@ class FaultyAdapter(ModuleAdapter):
         if self.gives == RAISES:
             raise ValueError("broken")
         return self.gives
-
-    def functions(self, mod: Faulty) -> Mapping[str, Fun]:
-        return mod.functions
-
-    def with_functions(self, mod: Faulty, functions: Mapping[str, Fun]) -> Faulty:
-        return replace(mod, functions=functions)
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, Faulty)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, Fun)
 
     def size(self, function: Fun, limit: int) -> int:
         return min(abs(function.value) + 1, limit)

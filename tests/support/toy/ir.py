@@ -112,24 +112,14 @@ class ToyMutability:
 class ToyAdapter(ModuleAdapter):
     """Handles programs."""
 
+    module_type = Program
+    function_type = Fn
     mutability = ToyMutability()
-
-    def functions(self, mod: Program) -> Mapping[str, Fn]:
-        return mod.functions
-
-    def with_functions(self, mod: Program, functions: Mapping[str, Fn]) -> Program:
-        return replace(mod, functions=functions)
 
     def read_only(
         self, mod: Program, functions: Mapping[str, Fn], reader: str
     ) -> Program:
         return ReadOnlyProgram(functions, mod.title, mod.sources, reader)
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, Program)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, Fn)
 
     def is_skipped(self, function: Fn) -> bool:
         return function.skip

@@ -76,19 +76,13 @@ class AlwaysSettingMod(Mod):
 
 
 class Adapter(ModuleAdapter):
-    """Five methods, as a beginner writes them."""
+    """As a beginner writes one."""
 
-    def functions(self, mod: Mod) -> Mapping[str, Any]:
-        return mod.functions
+    module_type = Mod
+    function_type = Fn
 
     def with_functions(self, mod: Mod, functions: Mapping[str, Any]) -> Mod:
         return type(mod)(functions)
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, Mod)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, Fn)
 
     def size(self, function: Fn, limit: int) -> int:
         return min(len(function.ops), limit)
@@ -138,17 +132,14 @@ class Setting(AlwaysSetting):
 class FunctionDefs(ModuleAdapter):
     """Modules are dicts of `ast.FunctionDef`."""
 
+    module_type = dict
+    function_type = ast.FunctionDef
+
     def functions(self, mod: Any) -> Any:
         return mod
 
     def with_functions(self, mod: Any, functions: Any) -> Any:
         return functions
-
-    def is_module(self, value: Any) -> bool:
-        return isinstance(value, dict)
-
-    def is_function(self, value: Any) -> bool:
-        return isinstance(value, ast.FunctionDef)
 
     def size(self, function: Any, limit: int) -> int:
         return min(function.end_lineno, limit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from parpass.target.lower_elementary import EXP2
+from parpass.target.elementary_polynomials import EXP2
 from parpass.tir import op
 from parpass.tir.expr import Call, Let, PrimExpr, Select, Var
 
@@ -36,7 +36,7 @@ def power(x: PrimExpr) -> PrimExpr:
         return bound[-1][0]
 
     x = named("x", x)
-    is_low = named("low", x < _float(_LEAST))
+    is_low = x < _float(_LEAST)
     x = named("within", Select(is_low, _float(0), x))
     shifted = named("shifted", _fused(x, _LOG2_E, _LAST_IS_ONE))
     exponent = named("exponent", op.subtract(shifted, _float(_LAST_IS_ONE)))

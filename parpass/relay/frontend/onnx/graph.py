@@ -44,7 +44,7 @@ from parpass.relay.frontend.onnx.model import (
     operator_name,
     opsets_of,
 )
-from parpass.relay.frontend.onnx.onnx_node import KnownValues, OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import KnownValues, OnnxNode, Quantized
 from parpass.relay.frontend.onnx.operators import CONVERTERS
 from parpass.relay.frontend.onnx.parameters import InputSettings
 from parpass.relay.frontend.onnx.tensor_proto import array_of
@@ -104,7 +104,12 @@ class Finisher(ExprMutator):
 
     def finished(self, expr: Expr) -> Expr:
         """Return an expression that is finished down to what is kept."""
-        return self.visit(expr)
+        found = self.visit(expr)
+        quantized = self._values.quantized.get(expr)
+        if quantized is not None:
+            finished = Quantized(*map(self.visit, quantized))
+            self._values.quantized[found] = finished
+        return found
 
     def visit_call(self, call: Call) -> Expr:
         """Mark a call, or return its value."""

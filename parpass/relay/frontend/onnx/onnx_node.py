@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,18 @@ from parpass.runtime.dtypes import is_int_dtype
 from parpass.transform import PassContext
 
 
+class Quantized(NamedTuple):
+    """The ints that floats were computed from: each is an int times the scale.
+
+    Attributes:
+        ints: The ints, without their zero point, as int16.
+        scale: Broadcasts to them.
+    """
+
+    ints: Expr
+    scale: Expr
+
+
 class KnownValues:
     """The values of expressions that are the same whatever the model runs on.
 
@@ -37,12 +49,16 @@ class KnownValues:
 
     Args:
         weights: The constants that may become parameters; more may be added.
+
+    Attributes:
+        quantized: The floats that were computed from ints.
     """
 
     def __init__(self, weights: Collection[Expr] = ()) -> None:
         self._inputs = _Reads(lambda leaf: isinstance(leaf, Var))
         self._weights = _Reads(lambda leaf: leaf in weights)
         self._found: dict[Expr, npt.NDArray[Any]] = {}
+        self.quantized: dict[Expr, Quantized] = {}
 
     def depends_on_inputs(self, expr: Expr) -> bool:
         """Return whether an expression depends on the model's inputs."""
@@ -115,6 +131,9 @@ class OnnxNode:
         branch: Converts the graphs among its attributes.
         open_error: Returns the error for shapes that have to be known.
         names_read: The names that are read in the same graph, or given out.
+
+    Attributes:
+        quantized: The floats of the model that were computed from ints.
     """
 
     def __init__(
@@ -146,6 +165,7 @@ class OnnxNode:
         self._inputs_read: set[int] = set()
         self._types = types
         self._values = values
+        self.quantized = values.quantized
         self._unread = {attribute.name: attribute for attribute in proto.attribute}
 
     @property

@@ -56,6 +56,15 @@ CASES: dict[str, Any] = {
     "softmax": nn.softmax(data(3, 77)),
     "log_softmax": nn.log_softmax(data(3, 77)),
     "softmax of channels": nn.softmax(data(2, 21, 5), 1),
+    "softmax of images": nn.softmax(data(2, 21, 9, 13), 1),
+    "softmax of columns": nn.softmax(data(9, 77), 0),
+    "the place of the largest": relay.argmax(data(5, 100), 1),
+    "places in columns": relay.argmin(data(9, 77), 0),
+    "places of what is computed": relay.argmax(relay.exp(data(5, 99)), 1),
+    "the last place": relay.argmax(
+        data(5, 80, dtype="int32"), 1, select_last_index=True
+    ),
+    "places in planes": relay.argmax(data(3, 9, 13), (1, 2)),
     "a norm": nn.l2_normalize(data(3, 77), 1e-5, axis=[1]),
     "a global pooling": nn.global_max_pool2d(data(2, 3, 9, 13)),
     "an einsum of columns": relay.einsum([data(3, 5, 7), data(7, 48)], "abc,cd->abd"),
@@ -83,6 +92,10 @@ def test_no_step_reads_out_of_bounds_or_what_nobody_wrote(axis: int):
 def test_one_nan_in_whatever_lane_is_in_the_result(axis: int, at: int):
     values = numbers(100, 100)
     values[at, at] = np.nan
+    (softened,) = by_machine(nn.softmax(const(values), axis))
+    lost = np.isnan(softened).all(axis)
+    assert np.flatnonzero(lost).tolist() == [at]
+    assert np.isnan(softened).sum() == 100
     for reduce in (relay.sum, relay.max, relay.min):
         (found,) = by_machine(reduce(const(values), axis))
         assert np.isnan(found[at])
@@ -93,3 +106,5 @@ def test_elements_that_are_no_neighbours_are_joined_one_by_one():
     every_other = relay.strided_slice(data(40, 80), [0, 0], [40, 80], [1, 2])
     assert not vector_lanes(relay.sum(every_other, 1))
     assert vector_lanes(relay.sum(data(40, 40), 1))
+    assert vector_lanes(nn.softmax(data(9, 40), 0))
+    assert vector_lanes(relay.argmax(data(40, 40), 1))

@@ -16,11 +16,12 @@ from parpass.relay.backend.lowering.loops import (
     scratch,
     zero,
 )
-from parpass.relay.backend.lowering.reduction_loops import accumulated
+from parpass.relay.backend.lowering.reduction_loops import accumulated, reductions
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
     OpCall,
+    Result,
     Store,
     register_injective,
     register_template,
@@ -96,6 +97,56 @@ def _along_rows(
 def _larger(one: PrimExpr, other: PrimExpr) -> PrimExpr:
     """Return the larger of two; a NaN may be lost, since its power is NaN again."""
     return Select(one > other, one, other)
+
+
+@register_template("nn.softmax", "nn.fast_softmax", level=20)
+def _softmax_of_columns(call: OpCall[SoftmaxAttrs], store: Store) -> Stmt | None:
+    """Return loops over all columns together, if rows are not along the last axis."""
+    (data,), out, target = call.sources, call.out, call.target
+    axis = normal_axis(call.attrs.axis, len(out.shape))
+    if axis == len(out.shape) - 1 or 0 in out.shape:
+        return None
+    columns = Result((*out.shape[:axis], *out.shape[axis + 1 :]), out.dtype)
+    largest, factors = (
+        scratch(columns.shape, out.dtype, name) for name in ("largest", "factors")
+    )
+    powers = scratch(out.shape, out.dtype, "powers")
+
+    def element(at: Indices, k: Indices) -> list[PrimExpr]:
+        return [*at[:axis], k[0], *at[axis:]]
+
+    def read(at: Indices, k: Indices) -> PrimExpr:
+        return data.at(element(at, k))
+
+    def keep_largest(at: Indices, value: PrimExpr) -> Stmt:
+        return BufferStore(largest, value, at)
+
+    def keep_power(at: Indices) -> Stmt:
+        difference = op.subtract(
+            data.at(at), BufferLoad(largest, [*at[:axis], *at[axis + 1 :]])
+        )
+        return BufferStore(powers, power(difference), at)
+
+    def kept_power(at: Indices, k: Indices) -> PrimExpr:
+        return BufferLoad(powers, element(at, k))
+
+    def keep_factor(at: Indices, total: PrimExpr) -> Stmt:
+        return BufferStore(factors, op.div(op.const(1, out.dtype), total), at)
+
+    def quotient(at: Indices) -> Stmt:
+        factor = BufferLoad(factors, [*at[:axis], *at[axis + 1 :]])
+        return store(at, op.multiply(BufferLoad(powers, at), factor))
+
+    over, least = (out.shape[axis],), lowest(out.dtype)
+    stmt = stmt_seq(
+        reductions(columns, over, read, keep_largest, target, least, _larger),
+        elementwise_nest(out.shape, keep_power, target),
+        reductions(columns, over, kept_power, keep_factor, target),
+        elementwise_nest(out.shape, quotient, target),
+    )
+    for one in (powers, factors, largest):
+        stmt = allocated(one, stmt)
+    return stmt
 
 
 @register_template("nn.softmax", "nn.fast_softmax")

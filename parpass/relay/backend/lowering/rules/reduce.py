@@ -24,6 +24,7 @@ from parpass.relay.backend.lowering.rule_registry import (
     Store,
     register_template,
 )
+from parpass.relay.backend.lowering.templates.flat_loops import in_memory
 from parpass.relay.op.declaration.type_relations import normal_axis
 from parpass.relay.op.reduce import (
     ArgReduceAttrs,
@@ -156,48 +157,70 @@ def _variance(call: OpCall[VarianceAttrs], store: Store) -> Stmt:
     return reductions(call.out, rows.shape, square, divided, call.target)
 
 
-def _register_arg(name: str, start: Callable[[str], PrimExpr], is_max: bool) -> None:
+def _register_arg(name: str, start: Callable[[str], PrimExpr], join: Join) -> None:
+    """Register the template of an operator that returns the place of an extreme.
+
+    Args:
+        name: The operator.
+        start: Returns the neutral element of `join`.
+        join: Returns the better of two; NaN if one is.
+    """
+
     @register_template(name)
     def template(call: OpCall[ArgReduceAttrs], store: Store) -> Stmt:
-        (data,), rows = call.sources, _Rows(call)
-        if not rows.count:
+        if not _Rows(call).count:
             raise NoRuleError("where the largest of no elements is")
-
-        def element(at: Indices) -> Stmt:
-            def more(known: list[PrimExpr], k: Indices) -> list[PrimExpr]:
-                where, best = known
-                value = rows.element(at, k)
-                wins = _wins(value, best, is_max, call.attrs.select_last_index)
-                place = op.cast_to(flat(k, rows.shape), "int32")
-                # The place first: whether it wins is asked of what there was.
-                return [Select(wins, place, where), Select(wins, value, best)]
-
-            starts = [op.const(0, "int32"), start(data.dtype)]
-            return accumulated_together(
-                starts, rows.shape, more, lambda found: store(at, found[0])
-            )
-
-        return nest(call.out.shape, element)
+        return in_memory(call, lambda new: _places_of(new, store, start, join))
 
 
-def _wins(value: PrimExpr, best: PrimExpr, is_max: bool, is_last: bool) -> PrimExpr:
-    """Return whether a value is the new best one: as for numpy, no number beats all."""
-    if is_last:
-        is_better = value >= best if is_max else value <= best
-    else:
-        is_better = value > best if is_max else value < best
+def _places_of(
+    call: OpCall[ArgReduceAttrs],
+    store: Store,
+    start: Callable[[str], PrimExpr],
+    join: Join,
+) -> Stmt:
+    """Return loops for the extremes, and those for the first or last place of each."""
+    (data,), out, rows = call.sources, call.out, _Rows(call)
+    is_last = call.attrs.select_last_index
+    extremes = scratch(out.shape, data.dtype, "extremes")
+    places = scratch(rows.shape, "int32", "places")  # in memory, to be read in vectors
+    none = op.const(-1 if is_last else rows.count, "int32")
+
+    def keep(at: Indices, value: PrimExpr) -> Stmt:
+        return BufferStore(extremes, value, at)
+
+    def place(at: Indices, k: Indices) -> PrimExpr:
+        is_one = _is_same(rows.element(at, k), BufferLoad(extremes, at))
+        return Select(is_one, BufferLoad(places, k), none)
+
+    def number(k: Indices) -> Stmt:
+        return BufferStore(places, op.cast_to(flat(k, rows.shape), "int32"), k)
+
+    of_extremes, of_places = (out._replace(dtype=one) for one in (data.dtype, "int32"))
+    least = start(data.dtype)
+    pick = op.maximum if is_last else op.minimum
+    over, target = rows.shape, call.target
+    stmt = stmt_seq(
+        nest(rows.shape, number, "k"),
+        reductions(of_extremes, over, rows.element, keep, target, least, join),
+        reductions(of_places, over, place, store, target, none, pick),
+    )
+    return allocated(places, allocated(extremes, stmt))
+
+
+def _is_same(value: PrimExpr, extreme: PrimExpr) -> PrimExpr:
+    """Return whether a value is the extreme; NaN is one."""
+    is_equal = op.equal(value, extreme)
     if not data_type(value.dtype).is_floating:
-        return is_better
-    beats = op.isnan(value)
-    if not is_last:
-        return op.logical_or(
-            is_better, op.logical_and(beats, op.logical_not(op.isnan(best)))
-        )
-    return op.logical_or(is_better, beats)
+        return is_equal
+    are_none = op.logical_and(
+        op.not_equal(value, value), op.not_equal(extreme, extreme)
+    )
+    return op.logical_or(is_equal, are_none)
 
 
-_register_arg("argmax", lowest, is_max=True)
-_register_arg("argmin", highest, is_max=False)
+_register_arg("argmax", lowest, op.maximum)
+_register_arg("argmin", highest, op.minimum)
 
 
 def _register_scan(name: str, first: int, step: Callable[[Any, Any], PrimExpr]) -> None:

@@ -1,7 +1,7 @@
 """Lowering rule of `topk`: a heap has the best elements of a row up to some place.
 
 An entry of the heap is one int of 64 bits. Its upper half is the element's key, an int
-in whose order elements are; its lower half is greater for those that come first, which
+in whose order elements are. Its lower half is greater for those that come first, which
 win of equal ones. The root is the least entry: whatever is not better than that is only
 looked at, which is what happens to most elements of a long row.
 """
@@ -26,7 +26,6 @@ from parpass.tir.stmt import BufferStore, IfThenElse, LetStmt, Stmt, While, stmt
 
 _KEY, _ENTRY = "int32", "int64"
 _KEY_BITS = 32
-_LOWER_HALF = 2**32 - 1
 _ALL_BUT_SIGN = 2**31 - 1
 
 
@@ -52,7 +51,8 @@ def _topk(call: OpCall[TopKAttrs], store: Store) -> Stmt:
 
         def insert(k: PrimExpr) -> Stmt:
             upper = op.left_shift(op.cast_to(BufferLoad(keys, [k]), _ENTRY), _KEY_BITS)
-            return heap.replace_least(op.bitwise_or(upper, _lower_half(k)))
+            lower = _from_the_end(op.cast_to(k, _ENTRY))
+            return heap.replace_least(op.bitwise_or(upper, lower))
 
         def insert_if_better(k: Indices) -> Stmt:
             place = op.add(k[0], count)
@@ -60,9 +60,7 @@ def _topk(call: OpCall[TopKAttrs], store: Store) -> Stmt:
             return IfThenElse(BufferLoad(keys, [place]) > least, insert(place))
 
         def write_worst(k: Indices) -> Stmt:
-            place = op.cast_to(
-                _lower_half(op.bitwise_and(heap.least, _LOWER_HALF)), "int32"
-            )
+            place = _from_the_end(op.cast_to(heap.least, _KEY))
             name = Var("place", place.dtype)
             results = {
                 "values": data.at(at(name)),
@@ -95,13 +93,12 @@ def _key(value: PrimExpr) -> PrimExpr:
     bits, zero = op.reinterpret(_KEY, value), op.const(0, _KEY)
     key = Select(bits < zero, op.bitwise_xor(bits, _ALL_BUT_SIGN), bits)
     key = Select(value.equal(op.const(0, value.dtype)), zero, key)  # so is -0.0
-    is_nan = op.not_equal(value, value)  # `isnan` has no vectors
-    return Select(is_nan, op.max_value(_KEY), key)
+    return Select(op.isnan(value), op.max_value(_KEY), key)
 
 
-def _lower_half(place: PrimExpr) -> PrimExpr:
-    """Return the lower half of the entry for a place, and the other way round."""
-    return op.subtract(op.const(_LOWER_HALF, _ENTRY), op.cast_to(place, _ENTRY))
+def _from_the_end(place: PrimExpr) -> PrimExpr:
+    """Return a place as counted from the last one that there could be, or back."""
+    return op.subtract(_ALL_BUT_SIGN, place)
 
 
 class _Heap:

@@ -71,10 +71,11 @@ def with_long_rows(call: OpCall[Any], store: Store) -> tuple[OpCall[Any], Store]
     sources = [*map(turned_source, call.sources)]
     out = call.out._replace(shape=turned(call.out.shape))
     attrs = structs.replace(attrs, **changed)
-    return (
-        call._replace(attrs=attrs, sources=sources, out=out),
-        lambda indices, value: store(back(indices), value),
-    )
+
+    def turned_store(indices: Indices, value: PrimExpr) -> Stmt:
+        return store(back(indices), value)
+
+    return call._replace(attrs=attrs, sources=sources, out=out), turned_store
 
 
 class Sides(NamedTuple):

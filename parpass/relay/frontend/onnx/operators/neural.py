@@ -40,10 +40,6 @@ def _with_addend(node: OnnxNode, product: Expr, c: Expr, beta: float) -> Expr:
     return op.add(product, c)
 
 
-def _mat_mul(node: OnnxNode) -> Expr:
-    return product_of(node, node.input(0), node.input(1))
-
-
 def product_of(node: OnnxNode, a: Expr, b: Expr, out_dtype: str = "") -> Expr:
     """Return the product of matrices, stacks of them, or vectors, as numpy has it.
 
@@ -173,7 +169,6 @@ NEURAL: dict[str, Converter] = {
     "Dropout": _dropout,
     "Einsum": _einsum,
     "Gemm": _gemm,
-    "MatMul": _mat_mul,
     "NegativeLogLikelihoodLoss": _nll_loss,
     "SoftmaxCrossEntropyLoss": _softmax_loss,
     "SpaceToDepth": _space_to_depth,

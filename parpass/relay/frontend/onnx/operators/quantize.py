@@ -12,7 +12,7 @@ from ml_dtypes import finfo, iinfo
 
 from parpass.relay import op
 from parpass.relay.expr import Expr
-from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode
+from parpass.relay.frontend.onnx.onnx_node import Converter, OnnxNode, Quantized
 from parpass.relay.frontend.onnx.operators.axes import normal_axis
 from parpass.relay.frontend.onnx.operators.neural import product_of
 from parpass.relay.frontend.onnx.operators.window import conv_of
@@ -21,6 +21,8 @@ from parpass.runtime.dtypes import is_float_dtype, is_int_dtype
 
 _SATURATED = ("float8_e4m3", "float8_e5m2")
 _EXPONENTS = "float8_e8m0fnu"
+_BYTES = ("int8", "uint8")
+_MOST_SUMMED = (2**31 - 1) // 255**2  # products of differences of bytes, in an int32
 
 
 def cast_to(node: OnnxNode, data: Expr, dtype: str, *, saturate: bool = True) -> Expr:
@@ -169,8 +171,30 @@ def _dequantize_linear(node: OnnxNode) -> Expr:
     if zero is not None:
         zero = op.cast(_along(node, zero, data, axis, block), "float32")
         found = op.subtract(found, zero)
-    scale = op.cast(_along(node, scale, data, axis, block), "float32")
-    return op.cast(op.multiply(found, scale), dtype)
+    factor = op.cast(_along(node, scale, data, axis, block), "float32")
+    found = op.cast(op.multiply(found, factor), dtype)
+    if dtype == "float32" and node.dtype(data) in _BYTES and not block:
+        ints = op.cast(data, "int16")
+        if zero is not None:
+            ints = op.subtract(ints, op.cast(zero, "int16"))
+        node.quantized[found] = Quantized(ints, factor)
+    return found
+
+
+def _mat_mul(node: OnnxNode) -> Expr:
+    """Return a product; of quantized rows by a matrix, that of their ints, scaled."""
+    a, b = node.input(0), node.input(1)
+    left, right = node.quantized.get(a), node.quantized.get(b)
+    if left is None or right is None or node.rank(a) < 2 or node.rank(b) != 2:
+        return product_of(node, a, b)
+    inner = node.dims(b)[0]
+    is_short = isinstance(inner, int) and inner <= _MOST_SUMMED
+    # One for all rows, and one for all columns or for each.
+    is_apart = not node.rank(left.scale) and node.rank(right.scale) < 2
+    if not (is_short and is_apart):
+        return product_of(node, a, b)
+    total = op.cast(product_of(node, left.ints, right.ints, "int32"), "float32")
+    return op.multiply(total, op.multiply(left.scale, right.scale))
 
 
 def _centred(node: OnnxNode, index: int, zero: int, *, rows: bool) -> Expr:
@@ -179,7 +203,7 @@ def _centred(node: OnnxNode, index: int, zero: int, *, rows: bool) -> Expr:
     Differences of bytes are ints of 16 bits, whose products take half the time.
     """
     data = node.input(index)
-    dtype = "int16" if node.dtype(data) in ("int8", "uint8") else "int32"
+    dtype = "int16" if node.dtype(data) in _BYTES else "int32"
     data = op.cast(data, dtype)
     point = node.optional(zero)
     if point is None:
@@ -239,6 +263,7 @@ def _q_linear_conv(node: OnnxNode) -> Expr:
 QUANTIZE: dict[str, Converter] = {
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize_linear,
+    "MatMul": _mat_mul,
     "MatMulInteger": _mat_mul_integer,
     "QLinearConv": _q_linear_conv,
     "QLinearMatMul": _q_linear_mat_mul,

@@ -4,16 +4,19 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tests.support.onnx.models import (
     Array,
     assert_agrees,
     evaluate,
+    graph_model,
     imported,
     one_node,
     random,
+    reference,
 )
 
 SMALL = {"int8": -3, "uint8": 7, "int16": -300, "uint16": 300}
@@ -69,6 +72,44 @@ def test_each_row_and_column_may_have_a_zero_point() -> None:
     wide = [one.astype("int32") for one in (a, b, rows, columns)]
     wanted = (wide[0] - wide[2][:, None]) @ (wide[1] - wide[3])
     assert found.tolist() == wanted.tolist()
+
+
+def product_of_quantized(b: Array, scale: Array, axis: int = 1) -> onnx.ModelProto:
+    """Return a product of quantized rows and a matrix of ints with scales."""
+    node = helper.make_node
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        node("DequantizeLinear", ["w", "ws"], ["b"], axis=axis),
+        node("MatMul", ["a", "b"], ["y"]),
+    ]
+    known = {
+        "s": np.array(0.05, "float32"),
+        "z": np.array(131, "uint8"),
+        "w": b,
+        "ws": scale,
+    }
+    return graph_model(nodes, {"x": random(2, 5, 3)}, ["y"], known=known, opset=21)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_product_of_quantized_numbers_is_that_of_their_ints(
+    columns: bool,
+) -> None:
+    b = whole(3, 4, low=-120, high=120, dtype="int8")
+    scale = np.array([0.01, 0.2, 0.03, 0.4] if columns else 0.02, "f4")
+    model, x = product_of_quantized(b, scale), random(2, 5, 3)
+    mod = imported(model)
+    assert 'out_dtype="int32"' in str(mod)
+    np.testing.assert_allclose(evaluate(mod, x), reference(model, x), rtol=1e-5)
+
+
+def test_a_product_whose_rows_have_scales_of_their_own_is_one_of_floats() -> None:
+    b, scale = whole(3, 4, dtype="int8"), np.array([0.1, 0.2, 0.3], "f4")
+    model, x = product_of_quantized(b, scale, axis=0), random(2, 5, 3)
+    mod = imported(model)
+    assert "int32" not in str(mod)
+    np.testing.assert_allclose(evaluate(mod, x), reference(model, x), rtol=1e-5)
 
 
 def test_quantized_convolutions_are_those_of_the_numbers_that_are_meant() -> None:

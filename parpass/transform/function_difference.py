@@ -1,17 +1,60 @@
-"""The difference of two functions that compare by identity: that of their states."""
+"""The difference of two functions where their adapter says nothing of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from parpass.transform import ModuleAdapter
+from parpass.transform.codecs import BlobSink
 from parpass.transform.frozen_values import is_frozen
 from parpass.transform.object_walk import Part, parts_of
 
+_NAMELESS = " object at 0x"  # in the text of objects without a `__repr__`
+_SHOWN = 24  # bytes
 
-def state_difference(adapter: ModuleAdapter, one: Any, other: Any) -> str | None:
-    """Return where the state of two functions differs; None if nowhere.
+
+class _Adapter(Protocol):
+    """The part of a module adapter, which imports this module, that is needed here."""
+
+    @property
+    def consumes_functions(self) -> bool: ...
+
+    def is_module(self, value: Any) -> bool: ...
+
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes: ...
+
+
+def function_difference(adapter: _Adapter, one: Any, other: Any) -> str | None:
+    """Return where two functions differ; None if passes cannot tell them apart."""
+    if one is other:
+        return None
+    shown = None
+    if type(one).__eq__ is not object.__eq__:
+        if one == other:
+            return None
+        shown = f"{one!r} and {other!r}"
+        if _NAMELESS not in shown:
+            return shown
+    of_content = _of_bytes if adapter.consumes_functions else _of_states
+    return of_content(adapter, one, other) or shown
+
+
+def _of_bytes(adapter: _Adapter, one: Any, other: Any) -> str | None:
+    """Return where the encoded forms of two functions differ."""
+    mine, others = (
+        adapter.encode_function(each, lambda _: None) for each in (one, other)
+    )
+    if mine == others:
+        return None
+    pairs = enumerate(zip(mine, others, strict=False))
+    shortest = min(len(mine), len(others))
+    at = next((at for at, (a, b) in pairs if a != b), shortest)
+    parts = [repr(each[at : at + _SHOWN]) for each in (mine, others)]
+    return f"{parts[0]} and {parts[1]}, from byte {at} of their encodings on"
+
+
+def _of_states(adapter: _Adapter, one: Any, other: Any) -> str | None:
+    """Return where the states of two functions differ.
 
     Compared are attributes, slots and items, and which objects are the same. What they
     know of modules is left out.
@@ -23,9 +66,7 @@ def state_difference(adapter: ModuleAdapter, one: Any, other: Any) -> str | None
     return f"{what} at {type(one).__name__}{path}"
 
 
-def _differing(
-    adapter: ModuleAdapter, one: Any, other: Any
-) -> Iterator[tuple[str, str]]:
+def _differing(adapter: _Adapter, one: Any, other: Any) -> Iterator[tuple[str, str]]:
     same: dict[int, int] = {}  # objects of the other function, by those of the one
     kept: list[Any] = []
     waiting = [(Part(one, "", ""), Part(other, "", ""))]
@@ -76,7 +117,7 @@ def _compared(
     return (new, "nothing and something"), []
 
 
-def is_surely_module(adapter: ModuleAdapter, value: Any) -> bool:
+def is_surely_module(adapter: _Adapter, value: Any) -> bool:
     """Return whether a value is surely a module: where a dict is one, any may be."""
     return not adapter.is_module({}) and adapter.is_module(value)
 
