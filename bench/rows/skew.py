@@ -75,7 +75,7 @@ def _skew(setting: Setting) -> Iterator[Line]:
         what,
         "parallel run : serial run of the large function alone",
         ratio(times, "parallel", "giant"),
-        Goal(1.05),
+        Goal(1.3),
         times=times,
     )
     yield Line(

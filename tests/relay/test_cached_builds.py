@@ -114,7 +114,6 @@ def test_large_constants_are_digested_where_passes_take_longer(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(module_digests, "_LARGE_BYTES", 30_000)
-    monkeypatch.setattr(module_digests, "_UNCOUNTED_BYTES", 0)
 
     def recalled(value: float) -> int:
         """Return whether a function is recalled that has a large constant."""

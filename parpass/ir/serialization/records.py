@@ -21,6 +21,7 @@ from parpass.ir.serialization.value_forms import (
     ATOMS,
     HOLE,
     LEAVES,
+    TOLD_BY_EQUALITY,
     Holes,
     RepeatedKeyError,
     holes_in,
@@ -30,7 +31,7 @@ from parpass.ir.serialization.value_forms import (
     type_of,
     value_of,
 )
-from parpass.ir.types import IncompleteType, TensorType
+from parpass.ir.types import IncompleteType
 from parpass.runtime.ndarray import NDArray
 
 _MAX_KNOWN = 1_000  # lists of classes that are known to fit a record
@@ -86,22 +87,18 @@ def opener(kind: Kind, leaves: frozenset[type[Any]]) -> Callable[[Any], Opened]:
             case Form.REFERENCES:
                 inside.append(f"*{value}")
                 key.append(f"len({value})")
-            case Form.TYPES:  # of tensors, nearly always
-                are_tensors = f"type({value}) is tuple and TENSORS(map(type, {value}))"
-                inside.append(
-                    f"*(() if {are_tensors} else objects_in({value}, LEAVES))"
-                )
-                key.append(f"({value} if {are_tensors} else key_of({value}))")
             case Form.PAIRS:
                 inside.append(f"*[one for pair in {value}.items() for one in pair]")
                 key.append(f"len({value})")
             case Form.NUMBER:
                 numbers.append(value)
-            case Form.PLAIN:
-                inside.append(
-                    f"*(() if type({value}) in LEAVES else objects_in({value}, LEAVES))"
+            case Form.PLAIN | Form.TYPES:  # of tensors, nearly always
+                is_told = (
+                    f"(type({value}) in TOLD or "
+                    f"type({value}) is tuple and ALL_TOLD(map(type, {value})))"
                 )
-                key.append(f"({value} if type({value}) in PLAIN else key_of({value}))")
+                inside.append(f"*(() if {is_told} else objects_in({value}, LEAVES))")
+                key.append(f"({value} if {is_told} else key_of({value}))")
     if numbers:
         others = ", ".join(f"key_of({one})" for one in numbers)
         key.append(f"(HOLE if {_are_own(numbers)} else ({others}))")
@@ -109,8 +106,8 @@ def opener(kind: Kind, leaves: frozenset[type[Any]]) -> Callable[[Any], Opened]:
         "kind": kind.make,
         "HOLE": HOLE,
         "LEAVES": leaves,
-        "PLAIN": (str, type(None)),
-        "TENSORS": (frozenset({TensorType}) & leaves).issuperset,
+        "TOLD": TOLD_BY_EQUALITY & leaves,
+        "ALL_TOLD": (TOLD_BY_EQUALITY & leaves).issuperset,
         "objects_in": objects_in,
         "key_of": key_of,
     }

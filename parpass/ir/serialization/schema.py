@@ -210,7 +210,31 @@ def kind_name(make: type[Any]) -> str:
     return f"{namespace}.{make.__name__}" if namespace else make.__name__
 
 
-def known_kinds() -> dict[str, Kind]:
+class KnownKinds(Mapping[str, Kind]):
+    """Kinds by name; what annotations say is looked up for those that are asked for."""
+
+    def __init__(self, classes: Sequence[type[Struct]]) -> None:
+        self._classes: dict[str, type[Struct]] = {}
+        self._rivals: dict[str, type[Struct]] = {}
+        for one in classes:
+            name = kind_name(one)
+            before = self._classes.get(name, one)
+            if before is not one:
+                self._rivals[name] = before
+            self._classes[name] = one
+
+    def __getitem__(self, name: str) -> Kind:
+        kind, rival = kind_of(self._classes[name]), self._rivals.get(name)
+        return kind if rival is None else replace(kind, rival=rival)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+
+def known_kinds() -> KnownKinds:
     """Return all kinds by name; operators, arrays and modules have other forms.
 
     Attributes are those of the operator table.
@@ -218,16 +242,7 @@ def known_kinds() -> dict[str, Kind]:
     return _kinds_of(_classes())
 
 
-@functools.lru_cache(maxsize=4)  # a module of one function takes as long otherwise
-def _kinds_of(classes: tuple[type[Struct], ...]) -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
-    for one in classes:
-        kind = kind_of(one)
-        before = found.get(kind.name)
-        if before is not None and before.make is not one:
-            kind = replace(kind, rival=before.make)
-        found[kind.name] = kind
-    return found
+_kinds_of = functools.lru_cache(maxsize=4)(KnownKinds)
 
 
 def ambiguous(kind: Kind) -> str:

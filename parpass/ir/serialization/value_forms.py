@@ -25,7 +25,8 @@ ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
 LEAVES = ATOMS | {Op, TensorType, UnknownDim}  # what a form may be as it stands
 OBJECTS = msgspec.Struct, NDArray, IRModule  # what may have a row
 
-_TOLD_BY_EQUALITY = frozenset({str, int, type(None), Op, TensorType, UnknownDim})
+# Whose values are equal only if they are written alike.
+TOLD_BY_EQUALITY = frozenset({str, int, type(None), Op, TensorType, UnknownDim})
 
 type_of: Callable[[Any], type[Any]] = type  # whose own type is partly unknown
 
@@ -89,14 +90,14 @@ def key_of(value: Any) -> Any:
     It cannot be hashed if there is none.
     """
     kind = type_of(value)
-    if kind in _TOLD_BY_EQUALITY:
+    if kind in TOLD_BY_EQUALITY:
         return value
     if kind is float:
         return float, value.hex()
     if kind is bool or kind is bytes:
         return kind, value
     if kind is tuple:
-        if _TOLD_BY_EQUALITY.issuperset(map(type, value)):
+        if TOLD_BY_EQUALITY.issuperset(map(type, value)):
             return value
         return (tuple, *map(key_of, value))
     return HOLE if isinstance(value, OBJECTS) else []

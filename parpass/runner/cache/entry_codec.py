@@ -7,6 +7,7 @@ a class of the program, stays in the memory of the process that computed it.
 
 from __future__ import annotations
 
+import builtins
 import weakref
 from collections.abc import Sequence
 from typing import Any, cast
@@ -74,10 +75,10 @@ class _Effects(msgspec.Struct, array_like=True):
 
 
 class _Entry(msgspec.Struct, array_like=True):
-    reads: list[tuple[tuple[ReadKind, str], bytes]]
+    reads: tuple[tuple[tuple[ReadKind, str], bytes], ...]
     result: bytes | None
     effects: dict[int, _Effects]
-    dependencies: list[str] | None
+    dependencies: tuple[str, ...] | None
     signature_changed: bool
     content: bytes | None
 
@@ -139,10 +140,10 @@ def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _
         if result is None:
             raise _NotStorableError
     return _Entry(
-        list(entry.reads),
+        entry.reads,
         result,
         {at: _written_effects(one) for at, one in entry.effects.items()},
-        None if entry.dependencies is None else list(entry.dependencies),
+        entry.dependencies,
         entry.signature_changed,
         None if result is None or has_large else digest_of(result),
     )
@@ -239,10 +240,7 @@ def _read_emission(emission: _Emission) -> Emission:
 
 
 _CATEGORIES: dict[str, type[Warning]] = {
-    kind.__name__: kind
-    for kind in (
-        *(Warning, UserWarning, DeprecationWarning, PendingDeprecationWarning),
-        *(SyntaxWarning, RuntimeWarning, FutureWarning, ImportWarning),
-        *(UnicodeWarning, BytesWarning, ResourceWarning, EncodingWarning),
-    )
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Warning)
 }

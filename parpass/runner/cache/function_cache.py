@@ -15,7 +15,7 @@ import random
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,11 @@ class CacheEntry(msgspec.Struct, frozen=True):
         content: The digest of the result in keys of later stages, if a layer had it.
     """
 
-    reads: Sequence[tuple[Read, bytes]]
+    reads: tuple[tuple[Read, bytes], ...]
     result: Any
     bound: weakref.ref[BoundObjects]
     effects: Mapping[int, Effects] = {}
-    dependencies: Sequence[str] | None = ()
+    dependencies: tuple[str, ...] | None = ()
     signature_changed: bool = False
     content: bytes | None = None
 
@@ -142,7 +142,7 @@ class FunctionCache:
         upper = () if self.store is None else (self.store,)
         self.layers = Layers([*upper, *map(open_layer, lower)])
         self._max_entries = max_entries
-        self._entries: dict[bytes, list[CacheEntry]] = {}  # used last at the end
+        self._entries: dict[str, Sequence[CacheEntry]] = {}  # used last at the end
         self._count = 0
         self._bound: deque[BoundObjects] = deque(maxlen=_MAX_BOUND)
         self._commits = 0
@@ -152,43 +152,65 @@ class FunctionCache:
         """Return whether to compute the next result again, and compare."""
         return self._verify > 0 and self._random.random() < self._verify
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, Sequence[CacheEntry]]:
-        """Return the results of the keys that have any, the newest first."""
-        found: dict[bytes, Sequence[CacheEntry]] = {}
+    def look_up(
+        self,
+        keys: Collection[str],
+        accept: Callable[[str, Sequence[CacheEntry]], bool],
+        decode: Callable[[bytes], Sequence[CacheEntry]],
+    ) -> None:
+        """Look for results in memory, then in one layer after the other.
+
+        Args:
+            keys: The keys.
+            accept: Is given a key and its results in one place, the newest first;
+                returns whether one of them is what is looked for.
+            decode: Returns the results that a layer has; none if they are damaged.
+        """
+        known, read = self.get(keys), list[tuple[str, Sequence[CacheEntry]]]()
+
+        def accept_encoded(key: str, encoded: bytes) -> bool:
+            entries = decode(encoded)
+            if entries:
+                read.append((key, entries))
+            return accept(key, entries)
+
+        missing = [one for one in keys if not accept(one, known.get(one, ()))]
+        self.layers.fetch(missing, accept_encoded)
+        self.put(read)
+
+    def get(self, keys: Iterable[str]) -> dict[str, Sequence[CacheEntry]]:
+        """Return the results in memory of the keys that have any, the newest first."""
+        found: dict[str, Sequence[CacheEntry]] = {}
         with forks_wait(), self._lock:
             for key in keys:
                 entries = self._entries.pop(key, None)
                 if entries is not None:
-                    self._entries[key] = entries
-                    found[key] = tuple(entries)
+                    self._entries[key] = found[key] = entries
         return found
 
-    def put(self, results: Iterable[tuple[bytes, Sequence[CacheEntry]]]) -> None:
+    def put(self, results: Iterable[tuple[str, Sequence[CacheEntry]]]) -> None:
         """Add results by keys, and replace results with the same reads.
 
         The least recently used results are dropped when the cache is full.
         """
         with forks_wait(), self._lock:
             for key, entries in results:
-                before = self._entries.pop(key, [])
+                before = self._entries.pop(key, ())
                 same = [one.reads for one in entries]
                 others = [one for one in before if one.reads not in same]
-                self._entries[key] = now = [*entries, *others][:_MAX_VARIANTS]
+                now = self._entries[key] = [*entries, *others][:_MAX_VARIANTS]
                 self._count += len(now) - len(before)
             while self._count > self._max_entries:
                 oldest = next(iter(self._entries))
                 self._count -= len(self._entries.pop(oldest))
 
-    def discard(self, key: bytes, entry: CacheEntry) -> None:
+    def discard(self, key: str, entry: CacheEntry) -> None:
         """Drop a result."""
         with forks_wait(), self._lock:
-            found = self._entries.get(key, [])
+            found = self._entries.get(key, ())
             kept = [one for one in found if one.reads != entry.reads]
             self._count -= len(found) - len(kept)
-            if kept:
-                self._entries[key] = kept
-            else:
-                self._entries.pop(key, None)
+            self._entries[key] = kept
 
     def clear(self) -> None:
         """Drop all results."""
@@ -221,28 +243,37 @@ class FunctionCache:
         return self._count
 
 
+class _Reference(weakref.ref[Any]):
+    """A reference to an object, with a value of it and the number that `id` gave."""
+
+    __slots__ = "number", "value"
+
+
 class IdentityMemo:
     """Values by the identity of objects, as long as these live."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], Any]] = {}
+        self._known: dict[int, _Reference] = {}
+        known = self._known
+
+        def forget(gone: Any) -> None:
+            if known.get(gone.number) is gone:
+                del known[gone.number]
+
+        self._forget = forget
 
     def get(self, key: Any) -> Any | None:
         known = self._known.get(id(key))
-        return known[1] if known is not None and known[0]() is key else None
+        return known.value if known is not None and known() is key else None
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value of an object, if there can be weak references to it."""
-        number, known = id(key), self._known
-
-        def forget(gone: weakref.ref[Any]) -> None:
-            if number in known and known[number][0] is gone:
-                del known[number]
-
         try:
-            known[number] = weakref.ref(key, forget), value
+            made = _Reference(key, self._forget)
         except TypeError:
             return
+        made.number, made.value = id(key), value
+        self._known[made.number] = made
 
 
 _EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
@@ -251,7 +282,7 @@ _EMPTY = hashlib.blake2b(digest_size=16)  # a copy takes less than a new one
 def digest_of(*parts: bytes | memoryview) -> bytes:
     """Return the digest of parts, which tells where each of them ends."""
     state = _EMPTY.copy()
-    state.update(repr([*map(len, parts)]).encode())
     for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
         state.update(part)
     return state.digest()

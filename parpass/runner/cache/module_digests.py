@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+import msgspec
+
+from parpass.runner.cache.entry_codec import decode_entries
 from parpass.runner.cache.function_cache import BoundObjects, CacheEntry, digest_of
 from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.ipc.messages import Read, ReadKind
@@ -16,14 +20,9 @@ from parpass.transform import BlobSink, LargeValue
 # bytes of them, whose digests are not known, has one if passes take five times as long.
 _LARGE_BYTES = 1 << 24
 _BYTES_PER_SECOND = 100e6
-_UNCOUNTED_BYTES = 1 << 20  # digested before it is counted how many there are
 
 
-class _TooLargeError(Exception):
-    """The digest of a function takes longer than its passes, as far as is known."""
-
-
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True, gc=False):
     """The content of a function: its digest, and what it refers to by identity."""
 
     digest: bytes
@@ -35,38 +34,35 @@ class ModuleDigests:
 
     Attributes:
         bound: What functions of the module refer to by identity; a weak reference.
-        codec: Encodes them for a store on disk; None if the adapter has none.
     """
 
     def __init__(self, run: RunCache, stage_key: bytes, module: StoredModule) -> None:
         self._run, self._stage_key, self._module = run, stage_key, module
         self._base, self._adapter, self._cache = module.base, run.adapter, run.cache
+        # Layers have kernels, too. Results of a stage are neighbours on disk.
+        self._place = f"function {stage_key[:4].hex()} "
+        self._encode_reference = run.adapter.encode_reference  # wrapped at each look-up
         self._objects = self._cache.bound(self._adapter.bound_objects(self._base))
         self.bound = weakref.ref(self._objects)
         # What was read from disk may share other parts than what was computed, which
         # the bytes for workers show.
-        self.codec = run.store_codec(self._base)
+        self._codec = run.store_codec(self._base)
         self._fits: dict[weakref.ref[BoundObjects], bool] = {}
-        self._keys: dict[str, bytes | None] = {}
+        self._keys: dict[str, str | None] = {}
         self._functions: dict[str, bytes | None] = {}
         self._reads: dict[Read, bytes] = {}
 
     # Functions.
 
-    def key_of(self, name: str) -> bytes | None:
+    def key_of(self, name: str) -> str | None:
         """Return the key of a function in this stage; None if it has no digest."""
         if name not in self._keys:
             self._run.store.check_open()
             content = self._function(name)
-            self._keys[name] = content and digest_of(
-                self._stage_key,
-                content,
-                self._adapter.encode_reference(self._base, name),
-                _encoded_name(name),
-            )
+            self._keys[name] = None if content is None else self._key(content, name)
         return self._keys[name]
 
-    def key_after(self, name: str, seconds: float) -> bytes | None:
+    def key_after(self, name: str, seconds: float) -> str | None:
         """Return the key of a function on which the passes have taken so long.
 
         If it has none for its large constants, and that took longer than their digests,
@@ -79,6 +75,11 @@ class ModuleDigests:
                 self._keys.pop(name, None)
                 self._functions.pop(name, None)
         return self.key_of(name)
+
+    def _key(self, content: bytes, name: str) -> str:
+        shown = self._encode_reference(self._base, name)
+        key = digest_of(self._stage_key, content, shown, _encoded_name(name))
+        return self._place + key.hex()
 
     def _function(self, name: str) -> bytes | None:
         if name not in self._functions:
@@ -97,11 +98,14 @@ class ModuleDigests:
     def _slow_key(self, name: str) -> bytes:
         return digest_of(self._stage_key, _encoded_name(name))
 
-    def note_content(self, entry: CacheEntry) -> None:
-        """Note the digest of a function, if a layer had it with the result."""
-        if entry.content is not None:
-            content = Content(entry.content, self.bound)
-            self._cache.digests.put(entry.result, content)
+    def decoded(self, encoded: bytes) -> Sequence[CacheEntry]:
+        """Return results that a layer has, of functions as members of this module."""
+        entries = decode_entries(encoded, self._codec, self.bound)
+        for one in entries:
+            if one.content is not None:
+                content = Content(one.content, self.bound)
+                self._cache.digests.put(one.result, content)
+        return entries
 
     def content(self, function: Any, name: str = "") -> bytes | None:
         """Return the digest of a function; None if it has none.
@@ -112,52 +116,52 @@ class ModuleDigests:
         known = memo.get(function) if is_frozen else None
         if known is not None and self.has_all(known.bound):
             return known.digest
-        values: dict[bytes, int] = {}  # however many objects have one
-        digested = 0
-
-        def take_out(value: LargeValue) -> int | None:
-            nonlocal digested
-            if value.nbytes < self._run.store.optimizations.large_value_bytes:
-                return None
-            if name and digested <= _UNCOUNTED_BYTES and memo.get(value) is None:
-                digested += value.nbytes
-                if digested > _UNCOUNTED_BYTES:
-                    self._check_size(function, name)
-            return values.setdefault(self._value(value), len(values))
-
-        encoded = self._encoded(function, name, take_out)
-        if encoded is None:
-            return None
-        found = digest_of(encoded, *values)
-        if is_frozen:
+        found = self._computed(function, name)
+        if is_frozen and found is not None:
             memo.put(function, Content(found, self.bound))
         return found
 
-    def _encoded(self, function: Any, name: str, take_out: BlobSink) -> bytes | None:
+    def _computed(self, function: Any, name: str) -> bytes | None:
+        large_bytes = self._run.store.optimizations.large_value_bytes
+        large: dict[int, LargeValue] = {}
+        values: dict[bytes, int] = {}  # however many objects have one
+
+        def note(value: LargeValue) -> int | None:
+            if value.nbytes < large_bytes:
+                return None
+            large[id(value)] = value
+            return 0
+
+        def take_out(value: LargeValue) -> int | None:
+            if value.nbytes < large_bytes:
+                return None
+            return values.setdefault(self._value(value), len(values))
+
+        encoded = self._encoded(function, note)
+        if large:
+            if name and not self._pays(name, large.values()):
+                return None
+            encoded = self._encoded(function, take_out)
+        return None if encoded is None else digest_of(encoded, *values)
+
+    def _pays(self, name: str, values: Iterable[LargeValue]) -> bool:
+        """Return whether digests of large constants pay, as far as is known."""
+        memo = self._cache.digests
+        nbytes = sum(one.nbytes for one in values if memo.get(one) is None)
+        if nbytes > _LARGE_BYTES:
+            self._run.large[name] = nbytes
+        return not self._is_too_large(name)
+
+    def _encoded(self, function: Any, take_out: BlobSink) -> bytes | None:
         try:
             # For memory alone the form that workers get is faster.
-            if self.codec is not None and self._cache.layers:
-                encoded = self.codec.encode(function, take_out)
-                if encoded is not None or self._is_too_large(name):
+            if self._codec is not None and self._cache.layers:
+                encoded = self._codec.encode(function, take_out)
+                if encoded is not None:
                     return encoded
             return self._adapter.encode_content(function, self._base, take_out)
         except Exception:  # noqa: BLE001 -- what sends it to workers says what is wrong
             return None
-
-    def _check_size(self, function: Any, name: str) -> None:
-        """Raise `_TooLargeError` if a function's digest does not pay."""
-        nbytes, memo = 0, self._cache.digests
-
-        def count(value: LargeValue) -> int:
-            nonlocal nbytes
-            nbytes += 0 if memo.get(value) else value.nbytes
-            return 0
-
-        self._adapter.encode_content(function, self._base, count)
-        if nbytes > _LARGE_BYTES:
-            self._run.large[name] = nbytes
-            if self._is_too_large(name):
-                raise _TooLargeError
 
     def _value(self, value: LargeValue) -> bytes:
         known = self._cache.digests.get(value)
@@ -202,7 +206,7 @@ class ModuleDigests:
             case _ if name not in handles:
                 return b"absent"
             case ReadKind.NAME:
-                return digest_of(self._adapter.encode_reference(self._base, name))
+                return digest_of(self._encode_reference(self._base, name))
             case ReadKind.SIGNATURE:
                 return self._signature(name)
             case _:
@@ -222,7 +226,7 @@ class ModuleDigests:
         content = self._function(name)
         if content is None:
             return os.urandom(16)  # what has no digest equals nothing
-        return digest_of(content, self._adapter.encode_reference(self._base, name))
+        return digest_of(content, self._encode_reference(self._base, name))
 
 
 def _encoded_name(name: str) -> bytes:

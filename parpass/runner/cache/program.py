@@ -110,11 +110,15 @@ def digest_of_libraries() -> bytes:
 
 def _digest_of_parpass() -> bytes:
     state = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(parpass_folder()).rglob("*.py")):
-        state.update(str(path).encode(errors="surrogatepass"))
-        state.update(path.read_bytes())
-        if _may_have_changed(_stamp(path.stat())):
-            state.update(os.urandom(16))
+    for folder, inner, names in os.walk(parpass_folder()):
+        inner.sort()
+        for name in sorted(one for one in names if one.endswith(".py")):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                state.update(path.encode(errors="surrogatepass") + file.read())
+                stamp = _stamp(os.fstat(file.fileno()))
+            if _may_have_changed(stamp):
+                state.update(os.urandom(16))
     return state.digest()
 
 

@@ -19,11 +19,6 @@ from parpass.transform.checked_adapter import adapter_name, unchecked
 from parpass.transform.gc_pause import in_gc_pauses
 
 
-def stored_name(key: bytes) -> str:
-    """Return the name of a key on disk, where there are kernels, too."""
-    return f"function {key.hex()}"
-
-
 class RunCache:
     """A function cache, as one run uses it.
 
@@ -49,7 +44,7 @@ class RunCache:
         self.large: dict[str, int] = {}
         cache.layers.renew_patience()
         self._unwritten = 0  # results that are in no store, as there is no codec
-        self._pending: list[tuple[bytes, CacheEntry, Callable[[], Any] | None]] = []
+        self._pending: list[tuple[str, CacheEntry, Callable[[], Any] | None]] = []
         self._codec: tuple[Any, StoreCodec | None] | None = None  # with its module
 
     @property
@@ -93,7 +88,7 @@ class RunCache:
         return self._codec[1]
 
     def keep_later(
-        self, key: bytes, entry: CacheEntry, load: Callable[[], Any] | None = None
+        self, key: str, entry: CacheEntry, load: Callable[[], Any] | None = None
     ) -> None:
         """Keep a result at the end of the run, unless that is cancelled.
 
@@ -122,7 +117,7 @@ class RunCache:
             for key, entries in kept:
                 encoded = encode_entries(entries, codec, large_bytes)
                 if encoded is not None:
-                    written[stored_name(key)] = encoded
+                    written[key] = encoded
                 elif codec is None:
                     self._unwritten += 1
         self.cache.layers.put(written)

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from parpass.errors import CacheMismatchWarning
 from parpass.errors.warning import warn
-from parpass.runner.cache.entry_codec import decode_entries
 from parpass.runner.cache.function_cache import CacheEntry
 from parpass.runner.cache.module_digests import ModuleDigests
-from parpass.runner.cache.run_cache import RunCache, stored_name
+from parpass.runner.cache.run_cache import RunCache
 from parpass.runner.cache.stage_keys import StageKey, is_program_as_loaded
 from parpass.runner.cache.verification import RECORDED, mismatch
 from parpass.runner.ipc.batch import EncodedFunction, FunctionBatch
@@ -55,17 +54,26 @@ class StageCache:
 
     def recall(self, outcomes: StageOutcomes) -> None:
         """Add the outcomes of all functions whose results are in the cache."""
-        found = self._found(outcomes.names)
-        for at, name in enumerate(outcomes.names):
-            entry = found.get(name)
+        digests, names = self._digests, outcomes.names
+        with in_gc_pauses(names) as each:
+            keys = map(digests.key_of, each)
+            wanted = {key: at for at, key in enumerate(keys) if key is not None}
+
+        def accept(key: str, entries: Sequence[CacheEntry]) -> bool:
+            self._run.store.check_open()
+            entry = next(filter(self._is_valid, entries), None)
             if entry is None:
-                continue
+                return False
+            at = wanted[key]
             if self._cache.is_to_be_verified():
                 self._expected[at] = entry
-                continue
-            handle = self._module.handles[name]
-            outcomes.put(at, self._handle(entry, handle), self._outcome(entry))
+                return True
+            handle = self._handle(entry, self._module.handles[names[at]])
+            outcomes.put(at, handle, self._outcome(entry))
             outcomes.recalled.add(at)
+            return True
+
+        self._cache.look_up(wanted, accept, digests.decoded)
         self._run.recalled += len(outcomes.recalled)
 
     def keep(self, outcomes: StageOutcomes) -> None:
@@ -109,7 +117,7 @@ class StageCache:
         return not _is_made_anew(outcomes.effects_of(at))
 
     def _keep(
-        self, at: int, key: bytes, handle: FunctionHandle, outcomes: StageOutcomes
+        self, at: int, key: str, handle: FunctionHandle, outcomes: StageOutcomes
     ) -> None:
         run, base, name = self._run, self._base, outcomes.names[at]
         is_same = handle is self._module.handles[name]
@@ -122,13 +130,13 @@ class StageCache:
             reads.append((RECORDED, b""))
         dependencies = outcomes.dependencies_of(at)
         entry = CacheEntry(
-            reads,
+            tuple(reads),
             None,
             self._digests.bound,
             outcomes.effects_of(at),
             None
             if ANY_FUNCTION in dependencies
-            else sorted(outcomes.names[one] for one in dependencies),
+            else tuple(sorted(outcomes.names[one] for one in dependencies)),
             outcomes.has_changed_signature(at),
         )
         expected = self._expected.get(at)
@@ -144,41 +152,12 @@ class StageCache:
             content = self._adapter.encode_function(function, keep_inline)
             run.keep_later(key, replace(entry, result=content))
 
-    def _found(self, names: Sequence[str]) -> Mapping[str, CacheEntry | None]:
-        """Return the results of functions, in memory or in a layer below it."""
-        digests = self._digests
-        with in_gc_pauses(names) as each:
-            keys = {name: key for name in each if (key := digests.key_of(name))}
-        known = self._cache.get(keys.values())
-        found = {name: self._valid(known.get(key, ())) for name, key in keys.items()}
-        missing = {stored_name(keys[n]): n for n, one in found.items() if one is None}
-        if not (self._cache.layers and missing):
-            return found
-        read: list[tuple[bytes, Sequence[CacheEntry]]] = []
-
-        def accept(stored: str, encoded: bytes) -> bool:
-            """Decode results; return whether one is of this module."""
-            self._run.store.check_open()
-            name = missing[stored]
-            entries = decode_entries(encoded, digests.codec, digests.bound)
-            for one in entries:
-                digests.note_content(one)
-            if entries:
-                read.append((keys[name], entries))
-                found[name] = self._valid(entries)
-            return found[name] is not None
-
-        self._cache.layers.fetch(missing, accept)
-        self._cache.put(read)
-        return found
-
-    def _valid(self, entries: Sequence[CacheEntry]) -> CacheEntry | None:
-        """Return the first result whose reads are of this module."""
-        for entry in entries:
-            is_valid = all(self._digests.read(one) == was for one, was in entry.reads)
-            if is_valid and not _is_made_anew(entry.effects):
-                return entry
-        return None
+    def _is_valid(self, entry: CacheEntry) -> bool:
+        """Return whether the reads of a result are of this module."""
+        for one, was in entry.reads:
+            if self._digests.read(one) != was:
+                return False
+        return not _is_made_anew(entry.effects)
 
     def _handle(self, entry: CacheEntry, before: FunctionHandle) -> FunctionHandle:
         """Return the function that a result has, as one of this module."""
@@ -208,7 +187,7 @@ class StageCache:
     def _verify(
         self,
         name: str,
-        key: bytes,
+        key: str,
         expected: CacheEntry,
         computed: CacheEntry,
         handle: FunctionHandle | None,

@@ -51,7 +51,7 @@ REF = weakref.ref(BOUND)
 SPAN = Span("text", 1, 2, 3, 4)
 ENTRIES = [
     CacheEntry(
-        [((ReadKind.SIGNATURE, "f"), b"digest"), ((ReadKind.NAMES, ""), b"")],
+        (((ReadKind.SIGNATURE, "f"), b"digest"), ((ReadKind.NAMES, ""), b"")),
         b"fn of bytes",
         REF,
         {
@@ -65,11 +65,11 @@ ENTRIES = [
                 [Remark(RemarkKind.PASSED, "P", "f", "Did", "did it", SPAN, {"n": 1})],
             )
         },
-        ["f", "g"],
+        ("f", "g"),
         True,
         digest_of(b"fn of bytes"),
     ),
-    CacheEntry([], None, REF, {}, None),
+    CacheEntry((), None, REF, {}, None),
 ]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -466,6 +468,22 @@ def test_a_path_opens_the_cache_in_that_folder(tmp_path: Path, of: Any):
             assert run(runner, program(1), Add(0)) == (recalled, 1 - recalled)
     made = run_pipeline_sync(program(1), Add(0), cache=folder)
     assert made == program(1)
+
+
+def test_results_of_a_stage_lie_side_by_side_on_disk(tmp_path: Path):
+    stages, keys = list[set[str]](), list[str]()
+    with open_runner(workers=0, cache=FunctionCache(tmp_path)) as runner:
+        for level in range(4):
+            context = PassContext(opt_level=level)
+            runner.run_sync(program(*range(20)), Add(0), context=context)
+            with closing(sqlite3.connect(tmp_path / "objects.sqlite")) as table:
+                rows = table.execute("select key from object order by key").fetchall()
+            keys = [key for (key,) in rows]
+            stages.append({*keys}.difference(*stages))
+    assert [len(one) for one in stages] == [20] * 4
+    for stage in stages:
+        first = min(map(keys.index, stage))
+        assert {*keys[first : first + 20]} == stage
 
 
 @pytest.mark.parametrize("wrong", [True, "", "http://a", 3])
