@@ -42,7 +42,7 @@ class PassStatisticsInstrument(PassInstrument):
         """The counters of each pass by pass name, in the order of a serial run."""
         totals: _ByPass = {}
         for context, (before, _) in self._seen.items():
-            _add_difference(totals, context.statistics, before)
+            _add(totals, counted_since(context.statistics, before))
         return totals
 
     @property
@@ -51,7 +51,7 @@ class PassStatisticsInstrument(PassInstrument):
         totals: _ByBoth = {}
         for context, (_, before) in self._seen.items():
             if self._by_function:
-                _add_difference(totals, _by_both_names(context), before)
+                _add(totals, counted_since(_by_both_names(context), before))
         return totals
 
     def render(self) -> str:
@@ -75,24 +75,29 @@ class PassStatisticsInstrument(PassInstrument):
             if self._by_function:
                 context.keep_function_statistics()
             both = _by_both_names(context)
-            self._seen[context] = _copied(context.statistics), _copied(both)
+            self._seen[context] = copied(context.statistics), copied(both)
 
 
-def _copied(statistics: Mapping[_Key, Counter[str]]) -> dict[_Key, Counter[str]]:
+def counted_since(
+    now: Mapping[_Key, Counter[str]], before: Mapping[_Key, Counter[str]]
+) -> dict[_Key, dict[str, int]]:
+    """Return the counters that have changed, by key, less their former amounts."""
+    found: dict[_Key, dict[str, int]] = {}
+    for key, counters in now.items():
+        old = before.get(key, Counter())
+        counts = {one: n - old[one] for one, n in counters.items() if n != old[one]}
+        if counts:
+            found[key] = counts
+    return found
+
+
+def copied(statistics: Mapping[_Key, Counter[str]]) -> dict[_Key, Counter[str]]:
     return {key: Counter(counters) for key, counters in statistics.items()}
 
 
-def _add_difference(
-    totals: dict[_Key, Counter[str]],
-    now: Mapping[_Key, Counter[str]],
-    before: Mapping[_Key, Counter[str]],
-) -> None:
-    for key, counters in now.items():
-        old = before.get(key, Counter())
-        if counters != old:
-            total = totals.setdefault(key, Counter())
-            total.update(counters)
-            total.subtract(old)
+def _add(totals: dict[_Key, Counter[str]], more: Mapping[_Key, dict[str, int]]) -> None:
+    for key, counters in more.items():
+        totals.setdefault(key, Counter()).update(counters)
 
 
 def _by_both_names(context: PassContext) -> _ByBoth:

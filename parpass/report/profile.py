@@ -7,13 +7,13 @@ reads.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Generator, Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from parpass.errors import ArgumentError
+from parpass.instrument.profiling import copied, counted_since
 from parpass.report.timeline import Category, Recorded, function_calls
 from parpass.transform import PassContext
 from parpass.transform.capture.pass_memory import PassMemory
@@ -22,6 +22,7 @@ VERSION = 2  # of the format; the first one had no memory
 
 # Counters by name.
 Counts = dict[str, int]
+_Amount = TypeVar("_Amount", int, float)
 
 
 class RunProfile(msgspec.Struct):
@@ -50,20 +51,31 @@ class RunProfile(msgspec.Struct):
     def add(self, other: RunProfile) -> None:
         """Add the numbers of another run; memory takes the maximum."""
         self.seconds += other.seconds
-        for name, seconds in other.passes.items():
-            _add_seconds(self.passes, name, seconds)
-        for name, seconds in other.functions.items():
-            _add_seconds(self.functions, name, seconds)
+        _add(self.passes, other.passes)
+        _add(self.functions, other.functions)
         for name, counts in other.statistics.items():
-            _add_counts(self.statistics.setdefault(name, {}), counts)
+            _add(self.statistics.setdefault(name, {}), counts)
         for name, functions in other.function_statistics.items():
             known = self.function_statistics.setdefault(name, {})
             for function, counts in functions.items():
-                _add_counts(known.setdefault(function, {}), counts)
+                _add(known.setdefault(function, {}), counts)
         if other.memory is not None:
             self.memory = self.memory or PassMemory()
             self.memory.merge(other.memory)
         self.failure = self.failure or other.failure
+
+    def add_slices(self, recorded: Recorded) -> None:
+        """Add the times of a track; a sink of a `Timeline`."""
+        slices = recorded.ordered_slices
+        for one in slices:
+            if one.category is Category.MODULE_PASS:
+                _add(self.passes, {one.name: one.ended - one.began})
+            elif one.category is Category.RUN:
+                self.seconds += one.ended - one.began
+        for pass_name, call in function_calls(slices):
+            seconds = call.ended - call.began
+            _add(self.passes, {pass_name: seconds})
+            _add(self.functions, {call.name: seconds})
 
 
 class Profile(msgspec.Struct, kw_only=True):
@@ -116,62 +128,27 @@ def decoded_profile(content: bytes, name: str) -> Profile:
 def profiling(context: PassContext, *, memory: bool) -> Generator[RunProfile]:
     """Measure the runs under a context in the block: what they count, and memory.
 
-    The times are added by `add_slices`. The context keeps the counters of functions
-    apart from then on.
+    Times are added by `RunProfile.add_slices`. The context keeps the counters of each
+    function from then on.
     """
     from parpass.transform.capture.memory_meter import measuring_memory
 
     profile = RunProfile()
     context.keep_function_statistics()
-    before = _copied(context.statistics)
+    before = copied(context.statistics)
     functions = context.function_statistics or {}
-    functions_before = {name: _copied(one) for name, one in functions.items()}
+    functions_before = {name: copied(one) for name, one in functions.items()}
     measuring = measuring_memory(context) if memory else contextlib.nullcontext()
     try:
         with measuring as profile.memory:
             yield profile
     finally:
-        profile.statistics = _since(context.statistics, before)
+        profile.statistics = counted_since(context.statistics, before)
         for name, counters in (context.function_statistics or {}).items():
-            if counted := _since(counters, functions_before.get(name, {})):
+            if counted := counted_since(counters, functions_before.get(name, {})):
                 profile.function_statistics[name] = counted
 
 
-def add_slices(profile: RunProfile, recorded: Recorded) -> None:
-    """Add the times of a track to a profile; a sink of a `Timeline`."""
-    passes, functions = profile.passes, profile.functions
-    slices = recorded.ordered_slices
-    for one in slices:
-        if one.category is Category.MODULE_PASS:
-            _add_seconds(passes, one.name, one.ended - one.began)
-        elif one.category is Category.RUN:
-            profile.seconds += one.ended - one.began
-    for pass_name, call in function_calls(slices):
-        _add_seconds(passes, pass_name, call.ended - call.began)
-        _add_seconds(functions, call.name, call.ended - call.began)
-
-
-def _copied(statistics: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
-    return {name: Counter(counters) for name, counters in statistics.items()}
-
-
-def _add_seconds(seconds: dict[str, float], name: str, more: float) -> None:
-    seconds[name] = seconds.get(name, 0.0) + more
-
-
-def _add_counts(counts: Counts, more: Mapping[str, int]) -> None:
-    for counter, amount in more.items():
-        counts[counter] = counts.get(counter, 0) + amount
-
-
-def _since(
-    now: Mapping[str, Counter[str]], before: Mapping[str, Counter[str]]
-) -> dict[str, Counts]:
-    """Return the counters that have changed, by key, less their former amounts."""
-    found: dict[str, Counts] = {}
-    for name, counters in now.items():
-        old = before.get(name, Counter())
-        counts = {one: n - old[one] for one, n in counters.items() if n != old[one]}
-        if counts:
-            found[name] = counts
-    return found
+def _add(amounts: dict[str, _Amount], more: Mapping[str, _Amount]) -> None:
+    for name, amount in more.items():
+        amounts[name] = amounts.get(name, 0) + amount

@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import NamedTuple
 
+INTERVAL_SECONDS = 0.2  # between two calls of the callback
+
 
 class WorkerActivity(NamedTuple):
     """The activity of a worker, or of this process.
@@ -33,9 +35,9 @@ class Progress(NamedTuple):
     """The progress of a run.
 
     Attributes:
-        stage: The number of the stage, from 1. A stage is a group of passes that go
-            through the functions together. Each module pass is one of its own, and in
-            the caller's process each pass may be.
+        stage: The number of the stage, from 1; 0 while a page is made of a recording. A
+            stage is a group of passes that go through the functions together. Each
+            module pass is one of its own, and in the caller's process each pass may be.
         passes: The names of the passes of the stage.
         done: The number of finished functions.
         functions: The number of functions; 0 for a module pass.

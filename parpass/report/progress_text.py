@@ -43,7 +43,7 @@ def one_line(progress: Progress) -> str:
 
 
 def stage_text(progress: Progress) -> str:
-    text = f"stage {progress.stage}: "
+    text = f"stage {progress.stage}: " if progress.stage else ""
     if progress.functions:
         text += f"{progress.done} of {progress.functions} functions, "
     text += f"{progress.seconds:.0f} s"

@@ -18,7 +18,12 @@ from typing import Literal, NamedTuple
 
 from parpass.errors import ArgumentError, ProgressWarning
 from parpass.errors.warning import warn
-from parpass.report.progress import Progress, ProgressCallback, WorkerActivity
+from parpass.report.progress import (
+    INTERVAL_SECONDS,
+    Progress,
+    ProgressCallback,
+    WorkerActivity,
+)
 from parpass.report.progress_text import ProgressLines
 from parpass.runner.ipc.messages import FunctionOutcome, JobResult
 from parpass.runner.ipc.status_board import Phase, StatusBoard
@@ -29,7 +34,6 @@ from parpass.transform.passes import Pass, step_names
 from parpass.transform.plan.commands import StepRecord
 from parpass.transform.plan.serial import ends_stage
 
-_INTERVAL_SECONDS = 0.2  # between two calls of the callback
 _SLOW_SECONDS = 3.0  # that a function takes at least to be called slow
 _SLOW_FACTOR = 10  # of the median, likewise
 _MAX_SAMPLES = 999  # times of functions, of which the median is taken
@@ -276,7 +280,7 @@ class ProgressTracker(RunObserver):
         return stage
 
     def _tell_regularly(self) -> None:
-        while not self._stopped.wait(_INTERVAL_SECONDS):
+        while not self._stopped.wait(INTERVAL_SECONDS):
             stage = self._stage
             if not stage.number or self._is_pending:
                 continue

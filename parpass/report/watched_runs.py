@@ -152,11 +152,11 @@ class WatchedRuns:
             The times and statistics, added up, and the largest memory. They are whole
             when the block is left.
         """
-        from parpass.report.profile import add_slices, profiling
+        from parpass.report.profile import profiling
 
         with (
             profiling(_or_current(context), memory=memory) as profile,
-            self.traced_to(functools.partial(add_slices, profile)),
+            self.traced_to(profile.add_slices),
         ):
             yield profile
 

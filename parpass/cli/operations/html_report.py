@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from parpass.cli.files.writing import write_or_warn
 from parpass.cli.output.failure import command_line
+from parpass.report.progress import ProgressCallback
 from parpass.runner import Runner
 from parpass.transform import PassContext
 
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def writing_report(
-    path: str | None, runner: Runner, context: PassContext, trace: str | None
+    path: str | None,
+    runner: Runner,
+    context: PassContext,
+    trace: str | None,
+    progress: ProgressCallback | None,
 ) -> Generator[Recording | None]:
     """Record the runs of the block, and write the page, even if the block fails.
 
     A page that cannot be written is a warning. Without a path nothing is recorded.
     `trace` is the path of a trace that the block writes; the page contains it.
+    `progress` is called while the page is made.
     """
     if path is None:
         yield None
@@ -37,7 +43,7 @@ def writing_report(
         if recording is not None:
             recording.command = command_line()
             recording.trace = b"" if trace is None else _trace(trace)
-            write_or_warn(recording.to_html().encode(), path)
+            write_or_warn(recording.to_html(progress=progress).encode(), path)
 
 
 def _trace(path: str) -> bytes:

@@ -107,9 +107,10 @@ class Watching:
         options = self.options
         self._runner, self._contexts = runner, contexts
         with contextlib.ExitStack() as stack:
-            recording = stack.enter_context(
-                writing_report(options.report, runner, contexts.first, options.trace)
-            )
+            is_quiet = options.quiet or not shows_progress
+            self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
+            about = options.report, runner, contexts.first, options.trace
+            recording = stack.enter_context(writing_report(*about, self._progress))
             if options.trace is not None:
                 stack.enter_context(runner.trace(options.trace))
             if options.profile is not None:
@@ -120,8 +121,6 @@ class Watching:
                     memory=options.profile_memory,
                 )
                 stack.callback(self._numbers.write, pipeline, jobs)
-            is_quiet = options.quiet or not shows_progress
-            self._progress = stack.enter_context(showing_progress(quiet=is_quiet))
             yield recording
 
     def run(self, mod: Any, pipeline: Pass) -> Any:

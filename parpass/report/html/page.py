@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from parpass.report.html.document import (
     TimelineChart,
     Version,
 )
+from parpass.report.progress import INTERVAL_SECONDS, Progress, ProgressCallback
 from parpass.report.report import Line, RunReport, Sections
 from parpass.report.timeline import Category, Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
@@ -159,9 +161,16 @@ class Recording(PassInstrument):
         if value is not None:
             yield Version(None, adapter.function_text(function, value, mod), "")
 
-    def to_html(self, title: str = "A run of parpass") -> str:
-        """Return the recording as a page: one file, which needs no network."""
-        return document_of(self, title).to_html()
+    def to_html(
+        self,
+        title: str = "A run of parpass",
+        progress: ProgressCallback | None = None,
+    ) -> str:
+        """Return the recording as a page: one file, which needs no network.
+
+        `progress` is called with how many functions are done, as in a run.
+        """
+        return document_of(self, title, progress).to_html()
 
     def write(self, path: str | Path, title: str = "A run of parpass") -> None:
         """Write the recording as a page.
@@ -180,13 +189,15 @@ class Recording(PassInstrument):
         return mime_bundle(text, self._repr_html_())
 
 
-def document_of(recording: Recording, title: str) -> Document:
+def document_of(
+    recording: Recording, title: str, progress: ProgressCallback | None = None
+) -> Document:
     report = recording.report
     shown = Sections("", (), (), ()) if report is None else report.sections()
     by_function = Counter(one.function for one in recording.remarks)
     by_pass = Counter(one.pass_name for one in recording.remarks)
     names = recording.functions()
-    versions = [list(recording.versions(name)) for name in names]
+    versions = _versions(recording, names, progress)
     passes = _pass_rows(recording, by_pass)
     index = {one.name: at for at, one in enumerate(passes)}
     return Document(
@@ -221,6 +232,23 @@ def document_of(recording: Recording, title: str) -> Document:
         command=recording.command,
         trace=base64.b64encode(recording.trace).decode(),
     )
+
+
+def _versions(
+    recording: Recording, functions: Sequence[str], progress: ProgressCallback | None
+) -> list[list[Version]]:
+    """Return the versions of functions; comparing them takes most of the time."""
+    began = told = time.monotonic()
+    found: list[list[Version]] = []
+    for done, name in enumerate(functions, 1):
+        found.append([*recording.versions(name)])
+        now = time.monotonic()
+        if progress is not None and now - told >= INTERVAL_SECONDS:
+            told, count = now, len(functions)
+            eta = (now - began) * (count - done) / done
+            about = ("writing the report",), done, count, now - began, eta
+            progress(Progress(0, *about, (), (), None, False))
+    return found
 
 
 def _remark_row(remark: Remark) -> RemarkRow:

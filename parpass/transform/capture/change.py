@@ -16,6 +16,7 @@ from typing import Any, Protocol, Self
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
+from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
@@ -158,14 +159,48 @@ class _Adapter(Protocol):
     def restoring_pass(self, kind: str) -> Any: ...
 
 
+class _Version:
+    """A version of a function: its bytes and its text, each made when asked for."""
+
+    __slots__ = ("_deflated", "_encoded", "_large", "function", "name")
+
+    def __init__(self, name: str, function: Any) -> None:
+        self.name, self.function = name, function
+        self._encoded: bytes | None = None
+        self._large: list[_LargeValue] = []
+        self._deflated: bytes | None = None
+
+    def deflated(self, mod: Any, adapter: _Adapter) -> bytes | None:
+        """Return its text, deflated; None if there is no function."""
+        if self._deflated is None and self.function is not None:
+            text = adapter.function_text(self.name, self.function, mod)
+            self._deflated = _deflated(_bounded(text))
+        return self._deflated
+
+    def is_same(self, other: _Version, adapter: _Adapter) -> bool:
+        """Return whether two versions are encoded as the same, large values too."""
+        if self._encode(adapter) != other._encode(adapter):
+            return False
+        large, others = self._large, other._large
+        return len(large) == len(others) and all(map(_is_equal, large, others))
+
+    def _encode(self, adapter: _Adapter) -> bytes:
+        if self._encoded is None:
+            self._encoded = adapter.encode_function(self.function, self._keep_large)
+        return self._encoded
+
+    def _keep_large(self, value: _LargeValue) -> int:
+        self._large.append(value)
+        return len(self._large) - 1
+
+
 class ChangeWatch:
     """Finds the changes that instruments want to get; owned by a context."""
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.wanted = tuple(wanted)
-        # Of the function that was looked at last: the next pass is given it, mostly.
-        self._last: tuple[Any, bytes, list[_LargeValue]] = None, b"", []
-        self._last_text: tuple[Any, str, str] = None, "", ""
+        # That which was made last: the next pass is given it, mostly.
+        self._last = _Version("", None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChangeWatch, (self.wanted,)
@@ -194,15 +229,24 @@ class ChangeWatch:
             )
             if not (is_restoring and wants_function(self.wanted, name)):
                 return ()
-        if None not in (before, after) and self._is_same(before, after, adapter):
+        with gc_paused:  # of what a printer makes, nothing is left
+            return self._difference(name, before, after, mod, adapter)
+
+    def _difference(
+        self, name: str, before: Any, after: Any, mod: Any, adapter: _Adapter
+    ) -> tuple[FunctionChange, ...]:
+        old, new = self._last, _Version(name, after)
+        if old.function is not before or old.name != name:
+            old = _Version(name, before)
+        self._last = new
+        if None not in (before, after) and old.is_same(new, adapter):
+            old.function, self._last = after, old
             return ()
-        old, new = (
-            None if one is None else self._text(name, one, mod, adapter)
-            for one in (before, after)
-        )
-        if old == new and adapter.difference(before, after) is None:
+        texts = old.deflated(mod, adapter), new.deflated(mod, adapter)
+        is_hidden = texts[0] == texts[1]
+        if is_hidden and adapter.difference(before, after) is None:
             return ()
-        return (FunctionChange.of(name, old, new),)
+        return (FunctionChange(name, texts, is_hidden),)
 
     def in_module(
         self, pass_: Any, before: Mapping[str, Any], mod: Any, adapter: _Adapter
@@ -221,37 +265,6 @@ class ChangeWatch:
                 pass_, name, before.get(name), after.get(name), mod, adapter
             )
         ]
-
-    def _is_same(self, before: Any, after: Any, adapter: _Adapter) -> bool:
-        old, large = self._encoded(before, adapter)
-        new, others = self._encoded(after, adapter)
-        return (
-            old == new
-            and len(large) == len(others)
-            and all(_is_equal(*pair) for pair in zip(large, others, strict=True))
-        )
-
-    def _encoded(
-        self, function: Any, adapter: _Adapter
-    ) -> tuple[bytes, list[_LargeValue]]:
-        known, encoded, large = self._last
-        if known is not function:
-            large = list[_LargeValue]()
-
-            def keep(value: _LargeValue) -> int:
-                large.append(value)
-                return len(large) - 1
-
-            encoded = adapter.encode_function(function, keep)
-            self._last = function, encoded, large
-        return encoded, large
-
-    def _text(self, name: str, function: Any, mod: Any, adapter: _Adapter) -> str:
-        known, its_name, text = self._last_text
-        if known is not function or its_name != name:
-            text = _bounded(adapter.function_text(name, function, mod))
-            self._last_text = function, name, text
-        return text
 
 
 @lru_cache(maxsize=4096)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from parpass.cli.output import progress_display
+from parpass.report.html import page
 from tests.support.cli import commands
 from tests.support.cli.calling import opt
 
@@ -33,6 +36,21 @@ def test_a_pass_that_fails_is_named_on_the_page(model: Path):
     result = opt(model, "-p", f"test.{name}", "--report", page)
     assert result.exit_code == 1
     assert '"failure":"The run failed: ' in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("quiet", "lines"), [((), 1), (("-q",), 0)])
+def test_while_the_page_is_written_the_command_says_so(
+    model: Path, monkeypatch: pytest.MonkeyPatch, quiet: tuple[str, ...], lines: int
+):
+    monkeypatch.setattr(page, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(progress_display, "_LINE_SECONDS", 0.0)
+    report = model.with_name("report.html")
+    result = opt(model, "-p", "InferType", "--report", report, *quiet)
+    assert result.exit_code == 0
+    told = re.findall(
+        r"Progress: 1 of 1 functions, .* \(writing the report\)\n", result.stderr
+    )
+    assert len(told) == lines
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 
 from parpass.report.html import page
 from parpass.report.html.page import Recording, document_of
+from parpass.report.progress import Progress
+from parpass.report.progress_text import one_line
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
 from parpass.transform.capture.change import FunctionChange
@@ -106,6 +108,16 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
         assert kept == texts[: 3 - left_out]
         told = f"{count} of functions left out: too much text"
         assert told in document_of(recording, "a run").facts
+
+
+def test_a_page_tells_how_many_functions_it_has(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page, "INTERVAL_SECONDS", 0.0)
+    with Runner(workers=0) as runner:
+        recording, _ = recorded(runner, Add(1), {})
+    told: list[Progress] = []
+    assert recording.to_html("a run", told.append) == recording.to_html("a run")
+    assert [one.done for one in told] == [*range(1, 10)]
+    assert one_line(told[-1]).startswith("9 of 9 functions, ")
 
 
 def test_an_interrupted_run_is_called_cancelled():
