@@ -43,7 +43,7 @@ from parpass.runner.ipc.messages import (
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.content_digest import ContentDigests
 from parpass.runner.stage.module_view import FunctionView
-from parpass.transform import FunctionPass, ModuleAdapter, Pass, PassContext
+from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
     Enforcer,
@@ -52,7 +52,6 @@ from parpass.transform.budget import (
     uncounted,
 )
 from parpass.transform.capture.bodies import pausing_body
-from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import (
     Recorder,
@@ -76,18 +75,14 @@ class FunctionCursor:
     Attributes:
         index: Its index in the module.
         original: The function at the start of the stage, if its first step ran by this.
-        watch: Finds its changes; None until one is looked for.
-        unrestored: The function before a step whose result the next step restores.
     """
 
-    __slots__ = ("index", "name", "original", "outcome", "unrestored", "watch")
+    __slots__ = ("index", "name", "original", "outcome")
 
     def __init__(self, name: str, index: int) -> None:
         self.name, self.index = name, index
         self.outcome = FunctionOutcome(None)
         self.original: Any = None
-        self.watch: ChangeWatch | None = None
-        self.unrestored: Any = None
 
 
 class StageInterpreter:
@@ -122,8 +117,6 @@ class StageInterpreter:
     ) -> None:
         self._steps = steps
         self._context = context
-        watch = context.change_watch
-        self._wanted = () if watch is None else watch.wanted  # changes, by watchers
         self.adapter = adapter
         self._load = load
         self._slot = slot
@@ -132,7 +125,6 @@ class StageInterpreter:
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).stable_signatures
         self._unstable = frozenset(unstable if kept else names)
-        self._left_open = _left_open(steps, adapter) if watch else frozenset[int]()
         self.cutoff = Cutoff(len(steps) - 1)
         self.quarantined: Verdicts = {}
         self._records_reads = recording >= Recording.READS
@@ -196,12 +188,10 @@ class StageInterpreter:
         began = time.perf_counter()
         if self._slot is not None:
             self._slot.write(cursor.index, at)
-        view, before = self._view(at), outcome.function
+        view = self._view(at)
         recorder = Recorder(view[0], view[1].reader, self._analyses)
         self._run(at, name, outcome, recorder, view)
         outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-        if self._wanted and outcome.failure is None:
-            self._find_change(at, cursor, before, recorder)
         emitted = emissions.take()
         if emitted or not recorder.is_empty:
             effects = Effects(
@@ -217,8 +207,9 @@ class StageInterpreter:
         elif self._dependencies:
             outcome.dependencies = cast("set[int]", self._dependencies)
         if outcome.effects or outcome.failure is not None:
-            found = outcome.cutoff(cursor.index)
-            self.cutoff = min(self.cutoff, found or self.cutoff)
+            cutoff = outcome.cutoff(cursor.index)
+            if cutoff is not None:
+                self.cutoff = min(self.cutoff, cutoff)
         if len(self._analyses):
             self._drop_unused_analyses(name, outcome)
 
@@ -245,28 +236,6 @@ class StageInterpreter:
             outcome.failure = error
         finally:
             stop_recording(token)
-
-    def _find_change(
-        self, at: int, cursor: FunctionCursor, before: Any, recorder: Recorder
-    ) -> None:
-        """Record the change by a step, with that by the step which restores after it.
-
-        Instruments never see the function between the two.
-        """
-        if at in self._left_open:
-            cursor.unrestored = before
-            return
-        pass_ = self._steps[at]
-        if at - 1 in self._left_open:
-            pass_, before = self._steps[at - 1], cursor.unrestored
-        if cursor.watch is None:
-            cursor.watch = ChangeWatch(self._wanted)
-        after, module = cursor.outcome.function, self.module_before(at)
-        about = pass_, cursor.name, before, after, module, self.adapter
-        try:
-            recorder.changes = cursor.watch.in_function(*about)
-        except Exception as error:  # noqa: BLE001 -- of the adapter
-            cursor.outcome.failure = error
 
     def _drop_unused_analyses(self, name: str, outcome: FunctionOutcome) -> None:
         is_done = outcome.failure is not None
@@ -498,7 +467,7 @@ class StageInterpreter:
         """
         if self._slot is None or self._budgets[at].on_failure is not OnFailure.FAIL:
             return True
-        if self._wanted:
+        if self._context.change_watch is not None:
             return True  # it is compared with the result
         return self.is_cached(name, function)
 
@@ -515,13 +484,3 @@ _imported: set[str] = set()
 
 def _results_in(outcome: FunctionOutcome) -> list[Read]:
     return [one for one in outcome.reads if one[0] is ReadKind.RESULT]
-
-
-def _left_open(steps: Sequence[Pass], adapter: ModuleAdapter) -> frozenset[int]:
-    """Return the steps that are followed by one which restores what they left open."""
-    found: set[int] = set()
-    for at, step in enumerate(steps[:-1]):
-        restoring = adapter.restoring_pass(step.function_kind)
-        if isinstance(step, FunctionPass) and type(steps[at + 1]) is type(restoring):
-            found.add(at)
-    return frozenset(found)

@@ -19,6 +19,7 @@ from parpass.transform.capture.structural_diff import structural_diff
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
+_MOST_KEPT = 512  # versions: more functions than go through passes in turn
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
 
@@ -199,8 +200,8 @@ class ChangeWatch:
 
     def __init__(self, wanted: Sequence[Wanted]) -> None:
         self.wanted = tuple(wanted)
-        # That which was made last: the next pass is given it, mostly.
-        self._last = _Version("", None)
+        # Those that were made last, by function: the next pass is given them, mostly.
+        self._last: dict[str, _Version] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChangeWatch, (self.wanted,)
@@ -235,12 +236,14 @@ class ChangeWatch:
     def _difference(
         self, name: str, before: Any, after: Any, mod: Any, adapter: _Adapter
     ) -> tuple[FunctionChange, ...]:
-        old, new = self._last, _Version(name, after)
-        if old.function is not before or old.name != name:
+        old, new = self._last.get(name), _Version(name, after)
+        if old is None or old.function is not before:
             old = _Version(name, before)
-        self._last = new
+        if len(self._last) == _MOST_KEPT:
+            self._last.clear()
+        self._last[name] = new
         if None not in (before, after) and old.is_same(new, adapter):
-            old.function, self._last = after, old
+            old.function, self._last[name] = after, old
             return ()
         texts = old.deflated(mod, adapter), new.deflated(mod, adapter)
         is_hidden = texts[0] == texts[1]

@@ -131,6 +131,10 @@ def transform_function(
         check.check(result, name, restoring if is_restored else None, mod)
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
+    watch_changes = context.change_watch
+    if watch_changes is not None and recorder is not None:
+        about = pass_, name, function, result, mod, adapter
+        recorder.changes = watch_changes.in_function(*about)
     return result
 
 

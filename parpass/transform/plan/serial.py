@@ -19,7 +19,6 @@ from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import Budget, budgets_of, has_enforcer
-from parpass.transform.capture.change import ChangeWatch
 from parpass.transform.capture.intercept import (
     allowing_capture,
     capturing,
@@ -99,11 +98,10 @@ def run_stage_serially(
             declared_where(pass_)  # raises what a run with workers would
     warn_of_unenforced(budgets)
     # Computed before the bodies run, in which no instruments are visible.
-    watch = context.change_watch if context.instruments else None
     is_watched = bool(context.instruments) or renderer_is_overridden()
     with function_pass_body(), tagging_log_records, analyses:
         for pass_, budget in zip(steps, budgets, strict=True):
-            step = _SerialStep(pass_, budget, mod, context, adapter, analyses, watch)
+            step = _SerialStep(pass_, budget, mod, context, adapter, analyses)
             run = step.run_capturing if keeps else step.run
             mod, record = run(checkpoint)
             records.append(record)
@@ -148,12 +146,10 @@ class _SerialStep:
         context: PassContext,
         adapter: ModuleAdapter,
         analyses: AnalysisManager,
-        watch: ChangeWatch | None,
     ) -> None:
         self._began = time.perf_counter()
         self._pass, self._budget, self._analyses = pass_, budget, analyses
         self._mod, self._context, self._adapter = mod, context, adapter
-        self._watch = watch
         self._failure: BaseException | None = None
         self._failed_on: str | None = None
         self._changed: dict[str, Any] = {}
@@ -163,7 +159,8 @@ class _SerialStep:
         self, checkpoint: Callable[[int, Any], object] | None
     ) -> tuple[Any, StepRecord]:
         """Run the pass on the functions in order; return the module and the record."""
-        pass_, adapter, pass_name = self._pass, self._adapter, self._pass.info.name
+        pass_, adapter, context = self._pass, self._adapter, self._context
+        pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
         view = _read_only_view(adapter, self._mod, functions, pass_name)
         analyses = self._analyses
@@ -180,7 +177,10 @@ class _SerialStep:
             try:
                 if not applies_to(pass_, function, adapter):
                     continue
-                result = self._transformed(name, function, view, own)
+                with recording(own):
+                    result = transform_function(
+                        pass_, name, function, view, context, adapter, budget
+                    )
             except BaseException as error:  # noqa: BLE001 -- raised by the plan
                 self._failure, self._failed_on = error, name
             if own.diagnostics or own.counted or own.remarks or own.changes:
@@ -198,19 +198,6 @@ class _SerialStep:
             if result is not function:
                 self._changed[name] = result
         return self._outcome(recorder)
-
-    def _transformed(
-        self, name: str, function: Any, view: Any, recorder: Recorder
-    ) -> Any:
-        pass_, adapter, context = self._pass, self._adapter, self._context
-        with recording(recorder):
-            result = transform_function(
-                pass_, name, function, view, context, adapter, self._budget
-            )
-        if self._watch is not None:
-            about = pass_, name, function, result, view, adapter
-            recorder.changes = self._watch.in_function(*about)
-        return result
 
     def run_capturing(
         self, checkpoint: Callable[[int, Any], object] | None

@@ -13,16 +13,8 @@ from parpass.runner.ipc.shared_dir import SharedDirectory
 from parpass.runner.ipc.status_board import StatusBoard, StatusSlot
 from parpass.runner.stage.interpreter import FunctionCursor, StageInterpreter
 from parpass.transform import FunctionPass, Pass, PassContext, PassInfo
-from tests.support.toy.ir import (
-    Check,
-    CheckedAdapter,
-    Fn,
-    Program,
-    ToyAdapter,
-    program,
-)
+from tests.support.toy.ir import Fn, Program, ToyAdapter, program
 from tests.support.toy.passes import Add, AddFrom, FailOn, Say, Write
-from tests.support.watching import ChangeLog
 
 
 class Look(FunctionPass):
@@ -187,38 +179,3 @@ def test_each_body_is_recorded_that_of_a_function_made_on_demand_too(tmp_path: P
     outcome_of(work_on(program(0, 1), steps, slot=StatusSlot(folder, "1-a")), "f0")
     # f0 is looked at, then f1 for f0, then f0 again.
     assert seen == [(0, 0, 0, 0), (0, 1, 1, 0), (0, 2, 0, 2)]
-
-
-def test_each_version_is_printed_once_when_the_next_step_has_restored_it():
-    printed: list[Fn] = []
-
-    class Printing(CheckedAdapter):
-        def function_text(self, name: str, function: Fn, mod: Program) -> str:
-            printed.append(function)
-            return super().function_text(name, function, mod)
-
-    mod = {f"f{at}": Fn((at,), checked=True) for at in (0, 100)}
-    steps = [Add(1), Check(), Add(10), Check()]
-    context = PassContext(instruments=[ChangeLog()])
-    work = StageInterpreter(
-        steps, context, Printing(), Program(), list(mod), mod.__getitem__
-    )
-    cursors = [FunctionCursor(name, at) for at, name in enumerate(mod)]
-    work.run(cursors)
-    found = [
-        [
-            (at, one.before, one.after)
-            for at, said in effects.items()
-            for one in said.changes
-        ]
-        for effects in (cursor.outcome.effects for cursor in cursors)
-    ]
-    assert found == [
-        [
-            (1, f"# \nf{at}: ({at},)", f"# \nf{at}: ({at + 1},)"),
-            (3, f"# \nf{at}: ({at + 1},)", f"# \nf{at}: ({at + 11},)"),
-        ]
-        for at in (0, 100)
-    ]
-    assert len(printed) == len(set(printed)) == 6
-    assert all(one.checked for one in printed)
