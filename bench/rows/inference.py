@@ -100,8 +100,9 @@ def compared(
     times = interleaved(sides, 2 * setting.repeat + 1, collect=False)
     found = ours.module.get_output(0).numpy()
     apart = np.abs(np.subtract(found, expected, dtype="float64"))
-    apart[np.isnan(found) & np.isnan(expected)] = 0
-    far = float(apart.max() / max(float(np.nanmax(np.abs(expected))), _LEAST))
+    apart = np.where(np.isnan(found) & np.isnan(expected), 0, apart)
+    finite = np.asarray(expected)[np.isfinite(expected)]
+    far = float(apart.max() / np.abs(finite).max(initial=_LEAST))
     note = f"{1e3 * min(times[_OURS]):.2f} ms, outputs {far:.0e} apart"
     return Line(
         *(name, _AGAINST, ratio(times, _OURS, _THEIRS), Goal(goal), note, times),

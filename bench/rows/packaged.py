@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def _packaged(setting: Setting) -> Iterator[Line]:
         line = _line(name, path, setting)
         if line.figure is not None:
             factors.append(line.figure.value)
-        yield line
+        yield replace(line, goal=None)  # all together have one
     if factors:
         what = f"{len(factors)} networks of other packages"
         mean = Figure(statistics.geometric_mean(factors))
