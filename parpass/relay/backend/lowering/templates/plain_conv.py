@@ -130,8 +130,8 @@ class PlainConv(ConvNest):
         def tiles(group: PrimExpr, *row: PrimExpr) -> Stmt:
             return in_chunks(
                 *("output", shape.outputs, self.tile.rows),
-                lambda channel, channels: self._columns(
-                    lambda column, pixels, results: self._results(
+                lambda channel, channels: self.columns(
+                    lambda column, pixels, results: self.results(
                         data,
                         Place(
                             *(image, group, row, channel, channels),
@@ -144,7 +144,7 @@ class PlainConv(ConvNest):
         extents = (shape.groups, *shape.counts[:-1])
         return nested(("group", *shape.row_names()), extents, lambda at: tiles(*at))
 
-    def _columns(self, body: Callable[[PrimExpr, int, int], Stmt]) -> Stmt:
+    def columns(self, body: Callable[[PrimExpr, int, int], Stmt]) -> Stmt:
         """Return a loop over the tiles of a row.
 
         Args:
@@ -167,7 +167,7 @@ class PlainConv(ConvNest):
             parts.append(body(column, last, last * shape.phases - lacking))
         return stmt_seq(*parts)
 
-    def _results(self, data: FlatInput, place: Place) -> Stmt:
+    def results(self, data: FlatInput, place: Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
         shape = self.shape
         vectors = self._vectors(place)

@@ -7,8 +7,8 @@ end, as in a product of rows with rows.
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from parpass.relay.backend.lowering.rule_registry import (
     OpCall,
@@ -20,7 +20,6 @@ from parpass.relay.backend.lowering.templates.accumulators import (
     lanes_tile,
     loaded,
 )
-from parpass.relay.backend.lowering.templates.conv_nest import ConvNest
 from parpass.relay.backend.lowering.templates.conv_operands import (
     CONVOLUTIONS,
     ConvShape,
@@ -29,12 +28,15 @@ from parpass.relay.backend.lowering.templates.conv_operands import (
 )
 from parpass.relay.backend.lowering.templates.flat_loops import (
     bound_all,
-    flat,
     in_chunks,
     index,
     nested,
 )
-from parpass.relay.backend.lowering.templates.plain_conv import suits_plain_conv
+from parpass.relay.backend.lowering.templates.plain_conv import (
+    Place,
+    PlainConv,
+    suits_plain_conv,
+)
 from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import PrimExpr
 from parpass.tir.op import add, multiply
@@ -55,29 +57,7 @@ def window_products(call: OpCall[Any], store: Store) -> Stmt | None:
     return _WindowProducts.loops(shape, call, store)
 
 
-class _Place(NamedTuple):
-    """The position of a tile of results.
-
-    Attributes:
-        image: The image.
-        group: The group of channels.
-        row: The row; of a volume with its plane before it, of a signal none.
-        channel: The first output channel in the group.
-        channels: The number of output channels.
-        column: The first pixel in the row.
-        pixels: The number of pixels.
-    """
-
-    image: PrimExpr
-    group: PrimExpr
-    row: tuple[PrimExpr, ...]
-    channel: PrimExpr
-    channels: int
-    column: PrimExpr
-    pixels: int
-
-
-class _WindowProducts(ConvNest):
+class _WindowProducts(PlainConv):
     """The loops of a convolution, where a vector is neighbours in a window."""
 
     def chosen_tile(self) -> Tile:
@@ -85,30 +65,14 @@ class _WindowProducts(ConvNest):
         pixels = min(self.shape.counts[-1], self.lanes)
         return lanes_tile(self.shape.outputs, pixels, self.registers.number)
 
-    def rows(self, image: PrimExpr, data: FlatInput) -> Stmt:
-        """Return the loops over the results of an image."""
-        shape, tile = self.shape, self.tile
+    def columns(self, body: Callable[[PrimExpr, int, int], Stmt]) -> Stmt:
+        """Return a loop over the tiles of a row."""
+        return in_chunks(
+            *("column", self.shape.counts[-1], self.tile.columns),
+            lambda column, pixels: body(column, pixels, pixels),
+        )
 
-        def tiles(at: tuple[PrimExpr, ...]) -> Stmt:
-            group, *row = at
-            return in_chunks(
-                *("output", shape.outputs, tile.rows),
-                lambda channel, channels: in_chunks(
-                    *("column", shape.counts[-1], tile.columns),
-                    lambda column, pixels: self._results(
-                        data,
-                        _Place(
-                            *(image, group, (*row,), channel, channels),
-                            *(column, pixels),
-                        ),
-                    ),
-                ),
-            )
-
-        extents = (shape.groups, *shape.counts[:-1])
-        return nested(("group", *shape.row_names()), extents, tiles)
-
-    def _results(self, data: FlatInput, place: _Place) -> Stmt:
+    def results(self, data: FlatInput, place: Place) -> Stmt:
         """Return what computes the results of a tile and stores them."""
         shape, pixels = self.shape, place.pixels
         *outer, name = shape.kernel_names()
@@ -117,7 +81,7 @@ class _WindowProducts(ConvNest):
             (shape.inputs, *shape.kernel[:-1]),
             lambda at: in_chunks(
                 *(name, shape.kernel[-1], self.lanes),
-                lambda x, some: self._products(data, place, (*at, x), some),
+                lambda x, some: self._part(data, place, (*at, x), some),
             ),
         )
         parts = [self.sums.cleared(place.channels * pixels), products]
@@ -136,8 +100,8 @@ class _WindowProducts(ConvNest):
             )
         return stmt_seq(*parts)
 
-    def _products(
-        self, data: FlatInput, place: _Place, at: tuple[PrimExpr, ...], some: int
+    def _part(
+        self, data: FlatInput, place: Place, at: tuple[PrimExpr, ...], some: int
     ) -> Stmt:
         """Return the products of neighbours in all windows and in all kernels.
 
@@ -150,12 +114,8 @@ class _WindowProducts(ConvNest):
         shape, (channel, *inside) = self.shape, at
         of_group = add(multiply(place.group, index(shape.inputs)), channel)
         seen = shape.seen((*place.row, place.column), inside)
-        output = add(multiply(place.group, index(shape.outputs)), place.channel)
-        kernel = (shape.inputs, *shape.kernel)
-        begins = (
-            data.place((of_group, *seen, index(0))),
-            flat((output, *at), (1, *kernel)),
-        )
+        weight, to_next = self.weight_place(place, channel, inside)
+        begins = data.place((of_group, *seen, index(0))), weight
 
         def products(starts: list[PrimExpr]) -> Stmt:
             first, first_weight = starts
@@ -169,7 +129,7 @@ class _WindowProducts(ConvNest):
                 ]
                 for memory, start, step, count in (
                     (data.data, first, shape.step, place.pixels),
-                    (self.weight, first_weight, math.prod(kernel), place.channels),
+                    (self.weight, first_weight, to_next, place.channels),
                 )
             )
             return self.sums.add_outer_product(kernels, windows)
