@@ -117,7 +117,8 @@ def cast_to(value: Any, dtype: str, span: Span | None = None) -> PrimExpr:
     Raises:
         IRTypeError: There is no such cast.
     """
-    expr, dtype = as_prim_expr(value), checked(dtype)
+    dtype = checked(dtype)
+    expr = _beside(value, dtype)
     if expr.dtype == dtype:
         return expr
     to, of = data_type(dtype), data_type(expr.dtype)
@@ -168,7 +169,8 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     """Return two operands converted to a common dtype, if they differ.
 
     A scalar next to a vector is repeated. The wider float or int wins; a float wins
-    over an int, and an unsigned int over a signed one of the same width.
+    over an int, and an unsigned int over a signed one of the same width. A Python float
+    next to a float64 is one.
 
     Raises:
         IRTypeError: There is no common dtype.
@@ -176,6 +178,7 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     lhs, rhs = as_prim_expr(a), as_prim_expr(b)
     if lhs.dtype == rhs.dtype:
         return lhs, rhs
+    lhs, rhs = _beside(a, rhs.dtype), _beside(b, lhs.dtype)
     left, right = data_type(lhs.dtype), data_type(rhs.dtype)
     if left.lanes == 1 and right.lanes != 1:
         lhs = Broadcast(lhs, right.lanes)
@@ -188,6 +191,16 @@ def match_types(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
     if _is_cast(left, right, lhs, rhs):
         return cast_to(lhs, rhs.dtype), rhs
     return lhs, cast_to(rhs, lhs.dtype)
+
+
+def _beside(value: Any, dtype: str) -> PrimExpr:
+    """Return a value as an expression, as exact as a dtype that it meets can hold it.
+
+    A Python float is a float64, which as a float32 would be rounded.
+    """
+    if isinstance(value, float) and data_type(dtype).element == "float64":
+        return FloatImm("float64", value)
+    return as_prim_expr(value)
 
 
 def _is_cast(left: DataType, right: DataType, lhs: PrimExpr, rhs: PrimExpr) -> bool:

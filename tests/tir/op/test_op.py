@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from parpass import structural_equal, tir
 from parpass.errors import IRError, IRTypeError
+from parpass.tir import op
 from parpass.tir.data_type import wrapped
 from parpass.tir.op import bitwise_not
 from tests.support.profiles import examples
@@ -48,6 +50,17 @@ def test_numbers_take_the_dtype_of_the_other_operand():
     assert (tir.Var("y", "int64") * 2).b.dtype == "int64"
     assert (2 - F).a.dtype == "float32"
     assert (X < 3).dtype == "bool"
+
+
+def test_a_float_beside_a_float64_keeps_its_digits():
+    x, lanes = tir.Var("x", "float64"), tir.Var("lanes", "float64x4")
+    exact, single = tir.const(0.2, "float64"), tir.const(0.2, "float32")
+    assert structural_equal(x * 0.2, x * exact)
+    assert structural_equal(0.2 * x, exact * x)
+    assert structural_equal(x < np.float64(0.2), x < exact)
+    assert structural_equal(lanes + 0.2, lanes + tir.const(0.2, "float64x4"))
+    assert structural_equal(op.cast_to(0.2, "float64"), exact)
+    assert not structural_equal(x * single, x * exact)  # rounded by who made it
 
 
 def test_neutral_operands_go_away():

@@ -156,6 +156,16 @@ def test_an_unbiased_variance_of_one_is_a_quotient_by_0(run: Run) -> None:
     assert_means_the_same(built, run)
 
 
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+@pytest.mark.parametrize("method", ["bilinear", "bicubic"])
+def test_float64_images_have_all_digits_between_their_corners(
+    method: str, run: Run
+) -> None:
+    data = const(np.linspace(-1, 7, 8).reshape(1, 2, 2, 2))
+    built = nn.upsampling(data, 2.0, 3.0, method=method, align_corners=True)
+    assert_means_the_same(built, run)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_groups_may_be_along_any_axis(axis: int) -> None:
     shape = 4, 6, 2
