@@ -72,12 +72,10 @@ def _carried(digits: str) -> int:
     return int(digits)
 
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
 def name_text(name: str) -> str:
     """Return a name, quoted unless it consists of letters, digits and `_`."""
-    return name if _PLAIN_NAME.fullmatch(name) else json.dumps(name)
+    is_plain = name.isascii() and name.isidentifier()
+    return name if is_plain else json.dumps(name)
 
 
 def read_name(text: str) -> str:
@@ -308,7 +306,9 @@ def value_text(value: Any, of_type: Callable[[Type], str] = type_text) -> str:
 
 def items_text(items: Mapping[str, Any] | None) -> list[str]:
     """Return `key=value` for each attribute of a function or a module."""
-    return [f"{_key_text(k)}={value_text(v)}" for k, v in (items or {}).items()]
+    if not items:
+        return []
+    return [f"{_key_text(k)}={value_text(v)}" for k, v in items.items()]
 
 
 def _key_text(name: str) -> str:

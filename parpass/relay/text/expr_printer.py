@@ -16,13 +16,12 @@ from parpass.relay.expr import Call, Constant
 if TYPE_CHECKING:
     from parpass.diagnostic import Span
     from parpass.ir.dialect import Annotate
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from parpass.errors import SizeLimitError
 from parpass.ir.adt import Constructor
-from parpass.ir.node import children, post_order
+from parpass.ir.node import children, post_order, reflection
 from parpass.ir.op.op_table import Op
 from parpass.ir.text.literals import VarNames, attrs_text, items_text, name_text
 from parpass.ir.text.printer import Part, indent, render_parts
@@ -129,11 +128,10 @@ class TypeTexts:
 
     def text(self, typ: Type) -> str:
         """Return the text of a type, which is often that of others."""
-        if not typ.parts:
-            return str(typ)
-        if id(typ) not in self._texts:
-            self._texts[id(typ)] = (typ, type_text(typ))
-        return self._texts[id(typ)][1]
+        known = self._texts.get(id(typ))
+        if known is None:
+            known = self._texts[id(typ)] = typ, type_text(typ)
+        return known[1]
 
     def spend(self, text: str) -> str:
         """Return a text of types or attributes.
@@ -150,7 +148,7 @@ class TypeTexts:
         return text
 
 
-_LEAVES = Constant | GlobalVar | Op | Var
+_LEAVES = (Constant, GlobalVar, Op, Var)
 
 
 class ExprPrinter:
@@ -177,7 +175,7 @@ class ExprPrinter:
         self._in_place = _written_in_place(order)
         self._lines: dict[Scope, list[Any]] = {}
         for node in order:
-            if node not in self._in_place and not self._is_inline(node):
+            if not (node in self._in_place or self._is_inline(node)):
                 self._lines.setdefault(self._scopes.around[node], []).append(node)
 
     def expression(self) -> str:
@@ -331,19 +329,22 @@ class ExprPrinter:
 
     def _reference(self, expr: Node) -> str:
         """Return the text of a node as an operand of other nodes."""
+        name = self._names.get(expr)
+        if name is not None:
+            return name
         match expr:
+            case Var():
+                return self._vars.text_of(expr, expr.name_hint)
+            case Op():
+                return expr.name
             case Constant():
                 text = self._constants.text_of(expr.data)
                 return text + self._comments.comment_of_constant(expr, self._is_typed)
             case GlobalVar():
                 return f"@{name_text(expr.name_hint)}"
-            case Op():
-                return expr.name
             case Constructor():
                 return f"{expr.name_hint}{'' if expr.inputs else BARE}"
-            case Var():
-                return self._vars.text_of(expr, expr.name_hint)
-            case TupleGetItem() if expr not in self._names:
+            case TupleGetItem():
                 return self._projection(expr)
             case _:
                 return self._names[expr]
@@ -361,26 +362,32 @@ class ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
-        if isinstance(expr, Clause | Pattern):  # written where they stand
-            return True
+        if isinstance(expr, (Call, Tuple)):
+            return False
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
-        return not children(expr) and not isinstance(expr, Tuple)
+        # What is part of a match is written where it stands.
+        return isinstance(expr, (Clause, Pattern)) or not children(expr)
 
 
 def _written_in_place(order: Sequence[Node]) -> set[Node]:
     """Return what is used once and ends a block, or is the value of a `let`."""
-    uses = Counter(child for node in order for child in children(node))
-    found = {order[-1]}
+    uses = dict[Node, int]()  # of what ends a block
     for node in order:
+        if not reflection(type(node)).scopes:
+            continue
         match node:
             case Let(value=value, body=body):
-                ends = (value, body)
+                uses |= {value: 0, body: 0}
             case Function(body=body) | Clause(rhs=body):
-                ends = (body,)
+                uses[body] = 0
             case If(true_branch=true, false_branch=false):
-                ends = (true, false)
+                uses |= {true: 0, false: 0}
             case _:
-                continue
-        found.update(end for end in ends if uses[end] == 1)
-    return found
+                pass
+    if uses:
+        for node in order:
+            for child in children(node):
+                if child in uses:
+                    uses[child] += 1
+    return {order[-1], *(end for end, count in uses.items() if count == 1)}

@@ -172,6 +172,8 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
+        if self._context.change_watch is not None:
+            self._context.change_watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.

@@ -132,7 +132,8 @@ def transform_function(
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
     watch_changes = context.change_watch
-    if watch_changes is not None and recorder is not None:
+    is_told = recorder is not None and recorder.pass_name is not None
+    if watch_changes is not None and is_told:
         about = pass_, name, function, result, mod, adapter
         recorder.changes = watch_changes.in_function(*about)
     return result
