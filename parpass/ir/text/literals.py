@@ -319,12 +319,15 @@ def attrs_text(attrs: msgspec.Struct | Mapping[str, Any] | None) -> list[str]:
     """Return `key=value` for each attribute of a call that differs from its default."""
     if not isinstance(attrs, msgspec.Struct):
         return items_text(attrs)
-    usual = _default_texts(type(attrs))
-    values = ((name, value_text(getattr(attrs, name))) for name in usual)
-    return [f"{name}={text}" for name, text in values if text != usual[name]]
+    texts: list[str] = []
+    for name, usual, usual_text in _defaults(type(attrs)):
+        value = getattr(attrs, name)
+        if value is not usual and (text := value_text(value)) != usual_text:
+            texts.append(f"{name}={text}")
+    return texts
 
 
 @functools.cache
-def _default_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
+def _defaults(kind: type[msgspec.Struct]) -> list[tuple[str, Any, str]]:
     fields = msgspec.structs.fields(kind)
-    return {field.name: value_text(field.default) for field in fields}
+    return [(one.name, one.default, value_text(one.default)) for one in fields]

@@ -25,10 +25,10 @@ def render_parts(parts: Sequence[Part]) -> str:
     waiting = [*reversed(parts)]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, str):
+        if type(part) is str:
             text.append(part)
         else:
-            waiting += reversed(part())
+            waiting += part()[::-1]
     return "".join(text)
 
 

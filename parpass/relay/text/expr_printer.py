@@ -192,6 +192,9 @@ class ExprPrinter:
 
     def _line(self, node: Expr, depth: int) -> list[Part]:
         name = self._names[node] = f"%{len(self._names)}"
+        if isinstance(node, Call):  # nearly always
+            comment = self._comments.comment_of(node)
+            return [f"{indent(depth)}{name} = {self._call(node)}{comment};\n"]
         return [f"{indent(depth)}{name} = ", *self._definition(node, depth), ";\n"]
 
     def _block(self, scope: Scope, result: Expr, depth: int) -> list[Part]:

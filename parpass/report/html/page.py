@@ -35,7 +35,7 @@ from parpass.transform.capture.structural_diff import ComparedText
 MAX_TEXT_BYTES = 100_000_000  # of all versions, deflated: to about a tenth
 _NO_TEXT = zlib.compress(b"")  # of a function that a pass removed
 # Slices of functions that a chart can have, and still follow the mouse.
-_MAX_SLICES = 50_000
+MAX_SLICES = 50_000
 # Of what is nested only the innermost is drawn.
 _DRAWN = {
     Category.MODULE_PASS,
@@ -60,6 +60,8 @@ class Recording(PassInstrument):
         remarks: The remarks, in serial order.
         changed: How many functions each pass changed.
         tracks: The slices of each track, by its name.
+        draws_functions: Whether slices of functions are among them; not if they were
+            too many.
         seconds: The time of each pass on each function, by function and pass.
         calls: How often each pass ran on a function.
         sources: The source texts of the modules, by name.
@@ -77,6 +79,7 @@ class Recording(PassInstrument):
         self.remarks: list[Remark] = []
         self.changed: Counter[str] = Counter()
         self.tracks: defaultdict[str, list[Slice]] = defaultdict(list)
+        self.draws_functions = True
         self.seconds: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self.calls: Counter[str] = Counter()
         self.sources: dict[str, str] = {}
@@ -113,11 +116,18 @@ class Recording(PassInstrument):
     def add_slices(self, recorded: Recorded) -> None:
         """Record what a track did; a sink of a `Timeline`."""
         slices = recorded.ordered_slices
-        self.tracks[recorded.track.name] += slices
         for pass_name, call in function_calls(slices):
             took = self.seconds[call.name]
             took[pass_name] = took.get(pass_name, 0.0) + call.ended - call.began
             self.calls[pass_name] += 1
+        if not self.draws_functions:
+            slices = _without_functions(slices)
+        tracks = self.tracks
+        tracks[recorded.track.name] += slices
+        if self.draws_functions and sum(map(len, tracks.values())) > MAX_SLICES:
+            self.draws_functions = False
+            for name, own in tracks.items():
+                tracks[name] = _without_functions(own)
 
     def add_module(self, mod: Any) -> None:
         """Record the module that a run returned, whose functions are shown as well."""
@@ -187,6 +197,10 @@ class Recording(PassInstrument):
         del kinds
         text = self.failure or (str(self.report) if self.report else "no run")
         return mime_bundle(text, self._repr_html_())
+
+
+def _without_functions(slices: Sequence[Slice]) -> list[Slice]:
+    return [one for one in slices if one.category is not Category.FUNCTION]
 
 
 def document_of(
@@ -316,10 +330,7 @@ def _timeline(recording: Recording, functions: list[str]) -> TimelineChart | Non
     tracks = list(recording.tracks)
     if not tracks:
         return None
-    count = sum(map(len, recording.tracks.values()))
-    wanted = _DRAWN
-    if count > _MAX_SLICES:
-        wanted = (_DRAWN - {Category.FUNCTION}) | {Category.PASS}
+    wanted = _DRAWN if recording.draws_functions else _DRAWN | {Category.PASS}
     place = {name: at for at, name in enumerate(functions)}
     names: dict[str, int] = {}
     made = TimelineChart(tracks, [], [], [], [], [], [])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -136,13 +136,16 @@ class ComparedText:
             if name not in found and older not in taken:
                 found[name] = older
                 taken.add(older)
-        given = dict.fromkeys(name for line in new for name in line.names)
-        own = [name for name in given if name not in found and name not in taken]
+        given = dict.fromkeys([name for line in new for name in line.names])
+        left = [name for name in given if name not in found]
+        if not left:
+            return found
+        own = [name for name in left if name not in taken]
         found.update(zip(own, own, strict=True))
         taken.update(own)
-        taken.update(name for line in old for name in line.names)
+        taken.update([name for line in old for name in line.names])
         numbers: Counter[str] = Counter()
-        for name in given:
+        for name in left:
             if name not in found:
                 found[name] = _free_name(name, taken, numbers)
                 taken.add(found[name])
@@ -218,8 +221,8 @@ def _matches(kinds: Sequence[_Keys], between: _Keys) -> dict[int, int]:
             return found
         left = _places(mine, found)
         for key, others in _places(theirs, taken).items():
-            own = left.get(key, ())
-            if len(own) == len(others):
+            own = left.get(key)
+            if own is not None and len(own) == len(others):
                 found.update(zip(own, others, strict=True))
                 taken.update(others)
     mine, theirs = between
@@ -254,10 +257,10 @@ def _gaps(
 def _places(
     keys: Sequence[Hashable], without: dict[int, int] | set[int]
 ) -> dict[Hashable, list[int]]:
-    found: defaultdict[Hashable, list[int]] = defaultdict(list)
+    found: dict[Hashable, list[int]] = {}
     for at, key in enumerate(keys):
         if at not in without:
-            found[key].append(at)
+            found.setdefault(key, []).append(at)
     return found
 
 
@@ -331,10 +334,9 @@ def _hunk(
     script: Sequence[tuple[str, int, int]], old: Sequence[_Line], new: Sequence[_Line]
 ) -> Iterator[str]:
     marks = [mark for mark, *_ in script]
+    size, removed, added = len(marks), marks.count("-"), marks.count("+")
     _, at, to = script[0]
-    gone, new_ones = marks.count("-"), marks.count("+")
-    sizes = len(marks) - new_ones, len(marks) - gone
-    yield f"@@ -{_range(at, sizes[0])} +{_range(to, sizes[1])} @@"
+    yield f"@@ -{_range(at, size - added)} +{_range(to, size - removed)} @@"
     for mark, at, to in script:
         yield f"{mark}{old[at] if mark == '-' else new[to]}"
 
