@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import time
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -29,11 +28,10 @@ from parpass.report.progress import INTERVAL_SECONDS, Progress, ProgressCallback
 from parpass.report.report import Line, RunReport, Sections
 from parpass.report.timeline import Category, Recorded, Slice, function_calls
 from parpass.transform import ModuleAdapter, PassInfo, adapter_of
-from parpass.transform.capture.change import FunctionChange
+from parpass.transform.capture.change import FunctionChange, inflated
 from parpass.transform.capture.structural_diff import ComparedText
 
 MAX_TEXT_BYTES = 100_000_000  # of all versions, deflated: to about a tenth
-_NO_TEXT = zlib.compress(b"")  # of a function that a pass removed
 # Slices of functions that a chart can have, and still follow the mouse.
 MAX_SLICES = 50_000
 # Of what is nested only the innermost is drawn.
@@ -47,6 +45,10 @@ _DRAWN = {
     Category.LOST,
     Category.FUNCTION,
 }
+
+# Versions of a function: the pass, None for the first one, and the text, deflated; None
+# where the pass removed the function.
+_Kept = list[tuple[str | None, bytes | None]]
 
 
 class Recording(PassInstrument):
@@ -87,7 +89,7 @@ class Recording(PassInstrument):
         self.command = ""
         self.trace = b""
         self.left_out = 0
-        self._versions: dict[str, list[tuple[str | None, bytes]]] = {}
+        self._versions: dict[str, _Kept] = {}
         self._bytes = 0
         self._module: tuple[Any, ModuleAdapter] | None = None
 
@@ -102,12 +104,10 @@ class Recording(PassInstrument):
         before, after = change.deflated
         if not versions and before is not None:
             self._keep(versions, None, before)
-        self._keep(versions, info.name, after or _NO_TEXT)
+        self._keep(versions, info.name, after)
 
-    def _keep(
-        self, versions: list[tuple[str | None, bytes]], after: str | None, text: bytes
-    ) -> None:
-        self._bytes += len(text)
+    def _keep(self, versions: _Kept, after: str | None, text: bytes | None) -> None:
+        self._bytes += len(text or b"")
         if self._bytes > MAX_TEXT_BYTES:
             self.left_out += 1
         else:
@@ -157,10 +157,10 @@ class Recording(PassInstrument):
 
         Of one that no pass changed it is the one that is in the module.
         """
-        kept: Sequence[tuple[str | None, bytes]] = self._versions.get(function, ())
+        kept = self._versions.get(function, [])
         before: ComparedText | None = None
         for after, deflated in kept:
-            text = zlib.decompress(deflated).decode()
+            text = inflated(deflated) or ""
             made = ComparedText(text)
             yield Version(after, text, "" if before is None else before.diff_to(made))
             before = made

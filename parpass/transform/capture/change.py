@@ -77,12 +77,12 @@ class FunctionChange(msgspec.Struct, frozen=True):
     @property
     def before(self) -> str | None:
         """The text before; None if the pass added the function."""
-        return _inflated(self.deflated[0])
+        return inflated(self.deflated[0])
 
     @property
     def after(self) -> str | None:
         """The text after; None if the pass removed the function."""
-        return _inflated(self.deflated[1])
+        return inflated(self.deflated[1])
 
     @property
     def verb(self) -> str:
@@ -131,7 +131,7 @@ def _deflated(text: str | None) -> bytes | None:
     return zlib.compress(text.encode(errors="backslashreplace"), 1)
 
 
-def _inflated(data: bytes | None) -> str | None:
+def inflated(data: bytes | None) -> str | None:
     return None if data is None else zlib.decompress(data).decode()
 
 
