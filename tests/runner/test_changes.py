@@ -179,6 +179,17 @@ def test_the_text_of_a_huge_function_is_cut():
     assert len(change.after or "") < MAX_TEXT_CHARS + 100
 
 
+@pytest.mark.parametrize("title", ["", "=", "x", "äö\n" * 3, "ä" * 5000])
+def test_the_texts_of_a_change_are_those_of_the_functions(title: str):
+    log = ChangeLog()
+    mod = Program(program(1).functions, title)
+    made = told(serially, mod, Add(1), log)
+    (change,) = log.changes
+    assert change.before == str(mod)
+    assert change.after == str(Program({"f0": Fn((2,))}, title))
+    assert len(made) == 3
+
+
 def test_a_hook_that_raises_ends_the_run_and_is_named(runner: Runner):
     class Refuses(PassInstrument):
         observes_ir = False

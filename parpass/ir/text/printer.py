@@ -25,7 +25,7 @@ def render_parts(parts: Sequence[Part]) -> str:
     waiting = [*reversed(parts)]
     while waiting:
         part = waiting.pop()
-        if type(part) is str:
+        if isinstance(part, str):
             text.append(part)
         else:
             waiting += part()[::-1]

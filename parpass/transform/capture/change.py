@@ -20,6 +20,8 @@ from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
+_LEAST_BYTES = 4096  # of a text that is deflated, for which zlib takes 256 kB
+_AS_IT_IS = b"="  # before a shorter one; what is deflated begins with another byte
 
 # What a watcher wants: globs of passes, globs of functions.
 Wanted = tuple[tuple[str, ...], tuple[str, ...]]
@@ -52,8 +54,8 @@ class FunctionChange(msgspec.Struct, frozen=True):
 
     Attributes:
         function: The name of the function.
-        deflated: Its text before and after, deflated; None where there is none, as the
-            pass added or removed the function.
+        deflated: Its text before and after, as bytes, deflated if it is long; None
+            where there is none, as the pass added or removed the function.
         is_hidden: Whether something differs that the text does not show.
         origin: How to run the pass again; set when instruments get it.
     """
@@ -128,11 +130,15 @@ class FunctionChange(msgspec.Struct, frozen=True):
 def _deflated(text: str | None) -> bytes | None:
     if text is None:
         return None
-    return zlib.compress(text.encode(errors="backslashreplace"), 1)
+    data = text.encode(errors="backslashreplace")
+    return _AS_IT_IS + data if len(data) < _LEAST_BYTES else zlib.compress(data, 1)
 
 
 def inflated(data: bytes | None) -> str | None:
-    return None if data is None else zlib.decompress(data).decode()
+    if data is None:
+        return None
+    is_short = data.startswith(_AS_IT_IS)
+    return (data[1:] if is_short else zlib.decompress(data)).decode()
 
 
 class _Adapter(Protocol):

@@ -165,7 +165,7 @@ def _lines(text: str) -> Iterator[_Line]:
         parts = split(rest)  # text and tokens by turns
         names = parts[1::2]
         if '"' in rest or defined:
-            tokens, names = names, []
+            tokens, names = names, list[str]()
             for at, one in enumerate(tokens):
                 if one[0] in "%[" or one in defined:
                     names.append(one)

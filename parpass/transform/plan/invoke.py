@@ -132,8 +132,8 @@ def transform_function(
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
     watch_changes = context.change_watch
-    is_told = recorder is not None and recorder.pass_name is not None
-    if watch_changes is not None and is_told:
+    # A version that is made on demand for another function has no pass's recorder.
+    if watch_changes is not None and recorder is not None and recorder.pass_name:
         about = pass_, name, function, result, mod, adapter
         recorder.changes = watch_changes.in_function(*about)
     return result
