@@ -170,12 +170,15 @@ class ExprPrinter:
         self._is_typed = typed and not isinstance(root, Constant)
         self._vars = VarNames()
         self._names: dict[Node, str] = {}  # of the lines written so far
-        order = post_order(root)
+        nodes = post_order(root)
+        # Nothing is below the others, and they are written where they are used.
+        order = [one for one in nodes if children(one) or isinstance(one, Tuple)]
+        order = order or [root]
         self._scopes = ScopeTree(order)
         self._in_place = _written_in_place(order)
         self._lines: dict[Scope, list[Any]] = {}
         for node in order:
-            if not (node in self._in_place or self._is_inline(node)):
+            if node not in self._in_place and not self._is_inline(node):
                 self._lines.setdefault(self._scopes.around[node], []).append(node)
 
     def expression(self) -> str:
@@ -365,12 +368,9 @@ class ExprPrinter:
         A projection of a projection has one, or the text of a long chain of them
         would be repeated at each use.
         """
-        if isinstance(expr, (Call, Tuple)):
-            return False
         if isinstance(expr, TupleGetItem):
             return not isinstance(expr.tuple_value, TupleGetItem)
-        # What is part of a match is written where it stands.
-        return isinstance(expr, (Clause, Pattern)) or not children(expr)
+        return isinstance(expr, (Clause, Pattern))  # written where they stand
 
 
 def _written_in_place(order: Sequence[Node]) -> set[Node]:
