@@ -307,6 +307,19 @@ def test_elements_that_are_combined_are_left_to_numpy(reduction: str) -> None:
         lowered(built)
 
 
+@pytest.mark.parametrize("run", [interpreted, by_machine])
+@pytest.mark.parametrize("dtypes", [("int16", "int8"), ("uint8", "int8")])
+def test_narrow_ints_of_two_kinds_are_multiplied(
+    dtypes: tuple[str, str], run: Run
+) -> None:
+    draw = np.random.default_rng(0).integers
+    data, weight = (
+        const(draw(max(np.iinfo(dtype).min, -255), 128, shape).astype(dtype))
+        for dtype, shape in zip(dtypes, [(3, 75), (19, 75)], strict=True)
+    )
+    assert_means_the_same(nn.dense(data, weight, out_dtype="int32"), run)
+
+
 BY_MACHINE = [
     "add", "concatenate", "nn.avg_pool2d", "nn.bias_add", "nn.conv2d", "nn.dense",
     "nn.global_avg_pool2d", "nn.lrn", "nn.max_pool2d", "nn.relu", "nn.softmax",

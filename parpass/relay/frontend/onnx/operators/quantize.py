@@ -201,15 +201,16 @@ def _mat_mul(node: OnnxNode) -> Expr:
 def centred(node: OnnxNode, data: Expr, point: Expr | None, *, rows: bool) -> Expr:
     """Return ints without their zero point, one for all or for each row or column.
 
-    Differences of bytes are ints of 16 bits, whose products take half the time.
+    Differences of bytes are ints of 16 bits, whose products take half the time. Bytes
+    whose zero point is 0 remain bytes.
     """
-    dtype = "int16" if node.dtype(data) in _BYTES else "int32"
-    data = op.cast(data, dtype)
-    if point is None:
+    known = None if point is None else node.value(point)
+    if point is None or (known is not None and not known.any()):
         return data
+    dtype = "int16" if node.dtype(data) in _BYTES else "int32"
     if node.rank(point) == 1 and rows and node.rank(data) > 1:
         point = op.expand_dims(point, 1)
-    return op.subtract(data, op.cast(point, dtype))
+    return op.subtract(op.cast(data, dtype), op.cast(point, dtype))
 
 
 def on_own_grid(node: OnnxNode, data: Expr) -> Quantized:
