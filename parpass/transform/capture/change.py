@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import msgspec
 
@@ -64,12 +64,6 @@ class FunctionChange(msgspec.Struct, frozen=True):
     deflated: tuple[bytes | None, bytes | None]
     is_hidden: bool = False
     origin: Origin | None = None
-
-    @classmethod
-    def of(cls, function: str, before: str | None, after: str | None) -> Self:
-        """Return the change from one text to another; of equal ones a hidden one."""
-        deflated = _deflated(before), _deflated(after)
-        return cls(function, deflated, before == after)
 
     @property
     def is_real(self) -> bool:
