@@ -9,13 +9,14 @@ source it is none.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
+from parpass.transform.codecs import BlobSink, LargeValue
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
 
@@ -131,21 +132,12 @@ def _inflated(data: bytes | None) -> str | None:
     return None if data is None else zlib.decompress(data).decode()
 
 
-class _LargeValue(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-    def raw(self) -> memoryview: ...
-
-
 class _Adapter(Protocol):
     """The part of a module adapter, which imports contexts, that is needed here."""
 
     def functions(self, mod: Any) -> Mapping[str, Any]: ...
 
-    def encode_function(
-        self, function: Any, blob_sink: Callable[[Any], int | None]
-    ) -> bytes: ...
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes: ...
 
     def function_text(self, name: str, function: Any, mod: Any) -> str: ...
 
@@ -162,7 +154,7 @@ class _Version:
     def __init__(self, name: str, function: Any) -> None:
         self.name, self.function = name, function
         self._encoded: bytes | None = None
-        self._large: list[_LargeValue] = []
+        self._large: list[LargeValue] = []
         self._deflated: bytes | None = None
 
     def deflated(self, mod: Any, adapter: _Adapter) -> bytes | None:
@@ -184,7 +176,7 @@ class _Version:
             self._encoded = adapter.encode_function(self.function, self._keep_large)
         return self._encoded
 
-    def _keep_large(self, value: _LargeValue) -> int:
+    def _keep_large(self, value: LargeValue) -> int:
         self._large.append(value)
         return len(self._large) - 1
 
@@ -281,7 +273,7 @@ def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
     )
 
 
-def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:
+def _is_equal(one: LargeValue, other: LargeValue) -> bool:
     if one is other:
         return True
     return one.nbytes == other.nbytes and one.raw() == other.raw()

@@ -42,7 +42,6 @@ from parpass.transform.debug.bisect import Gate
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
-from parpass.transform.plan.change_origin import Origins
 from parpass.transform.plan.commands import (
     Command,
     Emit,
@@ -120,12 +119,8 @@ def plan(
     instrumented: bool = True,
 ) -> Plan:
     """Yield the commands that run a pass on a module; return the new module."""
-    walk = _Interpreter(
-        context,
-        flatten(root, context, adapter),
-        Origins(adapter, mod),
-        instrumented=instrumented,
-    )
+    program = flatten(root, context, adapter)
+    walk = _Interpreter(context, program, adapter, mod, instrumented=instrumented)
     instrumentor = walk.instrumentor
     if current_recorder() is None:
         warn_of_unknown_names(root, context, adapter)
@@ -162,7 +157,8 @@ class _Interpreter:
         self,
         context: PassContext,
         program: Sequence[Event],
-        origins: Origins,
+        adapter: ModuleAdapter,
+        given: Any,
         *,
         instrumented: bool,
     ) -> None:
@@ -172,7 +168,7 @@ class _Interpreter:
         self.at = 0
         self.cursor = StageCursor()
         self.instrumentor = PassInstrumentor(
-            context, self.cursor, origins, instrumented=instrumented
+            context, self.cursor, adapter, given, instrumented=instrumented
         )
         self.failure: BaseException | None = None  # the exception of a body
         inside = current_recorder() is not None
