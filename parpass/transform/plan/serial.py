@@ -74,7 +74,6 @@ def run_stage_serially(
     checkpoint: Callable[[int, Any], object] | None = None,
     *,
     budgets: Sequence[Budget] | None = None,
-    keeps: bool = False,
     analyses: AnalysisManager | None = None,
 ) -> StageResult:
     """Run function-wise passes one after the other, each on all functions.
@@ -86,7 +85,6 @@ def run_stage_serially(
     `checkpoint` is called before each function, with its index and itself, and may
     raise to end the run. By default `budgets` are those of the passes and the context,
     and `analyses` are kept for the stage alone.
-    With `keeps`, emissions are left in the records, and all passes run.
     """
     began = time.perf_counter()
     records: list[StepRecord] = []
@@ -102,11 +100,9 @@ def run_stage_serially(
     with function_pass_body(), tagging_log_records, analyses:
         for pass_, budget in zip(steps, budgets, strict=True):
             step = _SerialStep(pass_, budget, mod, context, adapter, analyses)
-            run = step.run_capturing if keeps else step.run
-            mod, record = run(checkpoint)
+            mod, record = step.run(checkpoint)
             records.append(record)
-            is_heard = (is_watched or record.diagnostics) and not keeps
-            if is_heard or ends_stage(record):
+            if is_watched or record.diagnostics or record.failure is not None:
                 break
     return StageResult(mod, records, began, time.perf_counter())
 
@@ -198,15 +194,6 @@ class _SerialStep:
             if result is not function:
                 self._changed[name] = result
         return self._outcome(recorder)
-
-    def run_capturing(
-        self, checkpoint: Callable[[int, Any], object] | None
-    ) -> tuple[Any, StepRecord]:
-        """Run the pass; its emissions are left in the record."""
-        with allowing_capture(), capturing() as tape:
-            mod, record = self.run(checkpoint)
-            record.emissions = tape.take()
-        return mod, record
 
     def _outcome(self, recorder: Recorder) -> tuple[Any, StepRecord]:
         began, failed_on = self._began, self._failed_on
@@ -328,9 +315,12 @@ def _reproduce(
     command: Reproduce, context: PassContext, adapter: ModuleAdapter
 ) -> None:
     before, mod = command.steps[: command.at], command.mod
-    if before:
-        # The emissions have been emitted, so they are dropped from the record.
-        mod = run_stage_serially(before, mod, context, adapter, keeps=True).mod
+    with allowing_capture(), capturing():  # all that is emitted has been emitted before
+        while before:
+            result = run_stage_serially(before, mod, context, adapter)
+            mod, before = result.mod, before[len(result.records) :]
+            if ends_stage(result.records[-1]):
+                break
     command.write(mod, context, adapter)
 
 
