@@ -30,6 +30,7 @@ from parpass.errors import (
     UnreadFunctionError,
 )
 from parpass.limits import LIMITS, Limit
+from parpass.transform.capture.bodies import pausing_observers
 from parpass.transform.capture.recorder import Recorder, current_recorder, recording
 from parpass.transform.config import ON_FAILURE, OnFailure
 from parpass.transform.passes import Pass, declared
@@ -335,13 +336,17 @@ _LIFTED = [one.lifted for one in LIMITS if one.lifted is not None]
 
 @contextlib.contextmanager
 def uncounted() -> Generator[None]:
-    """Count the block, in a body, for no limit of it: it is not the body's own work."""
+    """Count the block, in a body, for nothing: it is not the body's own work.
+
+    That is for no limit of the body, and for no observer of bodies.
+    """
     meter = _meter.get()
     token = _meter.set(None)  # it is paused once, however deep the blocks are
     if meter is not None:
         meter.pause()
     try:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(pausing_observers())
             for lifted in _LIFTED:
                 stack.enter_context(lifted())
             yield

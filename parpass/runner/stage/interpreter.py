@@ -51,7 +51,6 @@ from parpass.transform.budget import (
     report_skipped,
     uncounted,
 )
-from parpass.transform.capture.bodies import pausing_body
 from parpass.transform.capture.intercept import EmissionBuffer, capturing
 from parpass.transform.capture.recorder import (
     Recorder,
@@ -406,7 +405,7 @@ class StageInterpreter:
         if self._slot is not None:
             outer = self._slot.enter(self._index[name], step, phase)
         try:
-            with uncounted(), pausing_body():
+            with uncounted():
                 yield
         finally:
             if self._slot is not None and outer is not None:
