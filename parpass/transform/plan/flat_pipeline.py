@@ -41,8 +41,9 @@ class Leave(msgspec.Struct, frozen=True, gc=False):
     pass_: Pass
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
-    """The body of a pass that works function by function.
+@final
+class Body(msgspec.Struct, frozen=True, gc=False):
+    """The body of a pass that works function by function, or on the whole module.
 
     Attributes:
         is_counted: Whether bisection counts it; False for passes that others run, that
@@ -55,13 +56,6 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     restores: Pass | None = None
 
 
-class ModuleStep(msgspec.Struct, frozen=True, gc=False):
-    """The body of a pass that works on the whole module; see `Step`."""
-
-    pass_: Pass
-    is_counted: bool = True
-
-
 @final
 class Unresolved(msgspec.Struct, frozen=True):
     """A pass that cannot be run; an error if the run reaches it."""
@@ -69,7 +63,6 @@ class Unresolved(msgspec.Struct, frozen=True):
     error: ParpassError
 
 
-Body = Step | ModuleStep
 Event = Enter | Leave | Body | Unresolved
 
 
@@ -107,15 +100,12 @@ class _Flattener:
                 about = pass_.preserves, pass_.info.name
                 check_preserved(*about, functionwise=pass_.is_functionwise)
             is_counted = is_counted and not self._is_required(pass_)
-            if pass_.is_functionwise:
-                events.append(Step(pass_, is_counted, restores))
-                restoring = self._restoring(pass_)
-                if isinstance(pass_, FunctionPass) and restoring is not None:
-                    if pass_.preserves:
-                        restoring = _inheriting(restoring, pass_)
-                    self.add(restoring, is_counted=False, restores=pass_)
-            else:
-                events.append(ModuleStep(pass_, is_counted))
+            events.append(Body(pass_, is_counted, restores))
+            restoring = self._restoring(pass_)
+            if isinstance(pass_, FunctionPass) and restoring is not None:
+                if pass_.preserves:
+                    restoring = _inheriting(restoring, pass_)
+                self.add(restoring, is_counted=False, restores=pass_)
         events.append(Leave(pass_))
         enter.end = len(events)
 
