@@ -41,9 +41,12 @@ def is_value(adapter: ModuleAdapter, function: Any) -> bool:
 def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     """Return the module that a run begins with; `mod` stays as it is.
 
-    No pass is given its functions, but copies of them. So they are copied here only if
-    they would get to know another module.
+    Where passes can observe round trips, its functions have had one. Otherwise no pass
+    is given its functions, but copies of them. So they are copied here only if they
+    would get to know another module.
     """
+    if adapter.round_trip_between_passes:
+        return round_trip_all(adapter, mod)
     mutability = adapter.mutability
     assert isinstance(mutability, FoundMutability)
     began, faults = time.perf_counter(), dict[str, Exception]()

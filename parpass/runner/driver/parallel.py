@@ -23,7 +23,6 @@ from parpass.transform.adapter_registry import Unwrap
 from parpass.transform.capture.recorder import inside_function_pass
 from parpass.transform.checked_adapter import warning_of_violations
 from parpass.transform.config import CHECK_CONTRACT
-from parpass.transform.function_copies import take_in
 from parpass.transform.plan.commands import (
     CallHook,
     Command,
@@ -32,9 +31,7 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
@@ -141,12 +138,12 @@ class ParallelDriver:
                 return self._module_pass(command)
             case CallHook():
                 return self._hook(command)
-            case RoundTrip() | TakeIn() | HandOut():
-                return self._copied(command)
+            case TakeIn():
+                return self._store.take_in(command.mod)
+            case HandOut():
+                return self._store.own_functions(command.mod)
             case NameFunctions():
                 return list(self._store.wrap(command.mod).handles)
-            case ReportVerdicts():
-                return command.report()
             case Reproduce():
                 return reproduce(self._state, command, self._stages.quarantined)
             case Emit():
@@ -156,15 +153,6 @@ class ParallelDriver:
                 return command.render(
                     self._state.load(command.mod), self._state.context
                 )
-
-    def _copied(self, command: RoundTrip | TakeIn | HandOut) -> Any:
-        match command:
-            case RoundTrip():
-                return self._store.encode_all(command.mod)
-            case TakeIn():
-                return take_in(self._state.adapter, command.mod)
-            case HandOut():
-                return self._store.own_functions(command.mod)
 
     def _hook(self, command: CallHook) -> Any:
         seen = self._state.load(command.mod)

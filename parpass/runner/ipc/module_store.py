@@ -21,7 +21,7 @@ from parpass.runner.ipc.shared_dir import Extent, KeptDirectories, SharedDirecto
 from parpass.transform import ModuleAdapter, Source
 from parpass.transform.adapter import FoundMutability, keep_inline, own_copy
 from parpass.transform.config import Optimizations
-from parpass.transform.function_copies import assemble, cuts_modules
+from parpass.transform.function_copies import assemble, cuts_modules, take_in
 from parpass.transform.gc_pause import gc_paused
 
 
@@ -126,8 +126,13 @@ class ModuleStore:
             handles[name] = known
         return StoredModule(mod, handles, built)
 
-    def encode_all(self, mod: Any) -> StoredModule:
-        """Return a module of which all functions are encoded, and none is an object."""
+    def take_in(self, mod: Any) -> Any:
+        """Return the module that the run begins with, as `function_copies.take_in`.
+
+        A round trip only encodes; functions are decoded when they are read.
+        """
+        if not self.adapter.round_trip_between_passes:
+            return take_in(self.adapter, mod)
         encoder = FunctionEncoder(self.adapter, keep_inline)
         handles: dict[str, FunctionHandle] = {}
         with gc_paused:

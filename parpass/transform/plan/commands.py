@@ -18,7 +18,6 @@ from parpass.transform.capture.emission import BufferedRendering, Emission
 from parpass.transform.capture.intercept import emit_all
 from parpass.transform.capture.recorder import Recorder
 from parpass.transform.context import PassContext
-from parpass.transform.debug.bisect import ReportVerdicts
 from parpass.transform.debug.reproducer import Failure, write_reproducer
 from parpass.transform.instrument_hooks import (
     Hooks,
@@ -152,16 +151,11 @@ class CallEventHook(CallHook, frozen=True):
             call_event_hook(self.hooks, self.hook_name, info, event)
 
 
-class RoundTrip(msgspec.Struct, frozen=True):
-    """Command: encode and decode the functions of a module; the result is a module."""
-
-    mod: Any
-
-
 class TakeIn(msgspec.Struct, frozen=True):
     """Command: take in the caller's module, which stays as it is.
 
-    The result is a module for the run.
+    The result is a module for the run, whose functions have been through the codec if
+    the adapter has `round_trip_between_passes`.
     """
 
     mod: Any
@@ -283,13 +277,11 @@ class Render(msgspec.Struct, frozen=True):
 
 Command = (
     CallHook
-    | RoundTrip
     | TakeIn
     | HandOut
     | RunModulePass
     | RunStage
     | NameFunctions
-    | ReportVerdicts
     | Reproduce
     | Emit
     | Render

@@ -38,7 +38,7 @@ from parpass.errors.core import add_note, safe_getattr
 from parpass.transform.adapter import FoundMutability, ModuleAdapter
 from parpass.transform.capture.recorder import current_recorder
 from parpass.transform.context import PassContext
-from parpass.transform.debug.bisect import Gate
+from parpass.transform.debug.bisect import Gate, report
 from parpass.transform.debug.reproducer import Failure, wants_reproducer
 from parpass.transform.instrument_hooks import Hooks, hooks_of
 from parpass.transform.passes import Pass, Sequential
@@ -49,9 +49,7 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
@@ -125,9 +123,7 @@ def plan(
     try:
         copies = isinstance(adapter.mutability, FoundMutability)
         given = mod
-        if adapter.round_trip_between_passes:
-            mod = yield RoundTrip(mod)
-        elif copies:
+        if copies or adapter.round_trip_between_passes:
             mod = yield TakeIn(mod)
         begun, mod = mod, (yield from walk.run(mod))
         if not copies:
@@ -221,7 +217,7 @@ class _Interpreter:
                 if self.cursor.is_over():
                     yield from self._begin_stage(event, mod)
                 result = yield self.cursor.remaining_command(mod)
-            elif self.gate is not None and (yield from self._is_vetoed(event)):
+            elif event.is_counted and not self._may_run(event.pass_):
                 return mod
             else:
                 self.cursor.begin((event,), mod)
@@ -257,18 +253,17 @@ class _Interpreter:
             if self.gate is not None and step.is_counted:
                 names: Sequence[str] = yield NameFunctions(mod)
                 pass_, verdicts = self.gate.on_functions(pass_, names)
-                yield ReportVerdicts(verdicts)
+                report(verdicts)
             passes.append(pass_)
         is_last = steps[-1] is self.last_step
         self.cursor.begin(steps, mod, RunStage(tuple(passes), mod, wanted, is_last))
 
-    def _is_vetoed(self, event: Body) -> Generator[Command, Any, bool]:
-        assert self.gate is not None
-        if not event.is_counted:
-            return False
-        verdict = self.gate.on_module(event.pass_)
-        yield ReportVerdicts([verdict])
-        return not verdict.runs
+    def _may_run(self, module_pass: Pass) -> bool:
+        if self.gate is None:
+            return True
+        verdict = self.gate.on_module(module_pass)
+        report([verdict])
+        return verdict.runs
 
     def _finish(self, record: StepRecord) -> Generator[Command, Any, None]:
         if record.emissions:

@@ -35,7 +35,6 @@ from parpass.transform.context import PassContext
 from parpass.transform.function_copies import (
     OwnCopies,
     own_module,
-    round_trip_all,
     take_in,
     with_members,
 )
@@ -48,9 +47,7 @@ from parpass.transform.plan.commands import (
     NameFunctions,
     Plan,
     Render,
-    ReportVerdicts,
     Reproduce,
-    RoundTrip,
     RunModulePass,
     RunStage,
     StageResult,
@@ -287,28 +284,18 @@ def execute_serially(
             return run_stage_serially(*about, analyses=analyses)
         case CallHook():
             return call_hook(command, command.mod)
-        case RoundTrip() | TakeIn() | HandOut():
-            return _copied(command, adapter)
+        case TakeIn():
+            return take_in(adapter, command.mod)
+        case HandOut():
+            return own_module(adapter, command.mod)
         case NameFunctions():
             return list(adapter.functions(command.mod))
-        case ReportVerdicts():
-            return command.report()
         case Reproduce():
             return _reproduce(command, context, adapter)
         case Emit():
             return command.emit(command.mod)
         case Render():
             return command.render(command.mod, context)
-
-
-def _copied(command: RoundTrip | TakeIn | HandOut, adapter: ModuleAdapter) -> Any:
-    match command:
-        case RoundTrip():
-            return round_trip_all(adapter, command.mod)
-        case TakeIn():
-            return take_in(adapter, command.mod)
-        case HandOut():
-            return own_module(adapter, command.mod)
 
 
 def _reproduce(
