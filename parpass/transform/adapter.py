@@ -137,7 +137,11 @@ class FoundMutability:
         return self._encode(function)
 
     def to_change(self, function: Any, mod: Any = None) -> Any:
-        """Return a copy of a function as a member of `mod`; itself if it is frozen."""
+        """Return a copy of a function as a member of `mod`.
+
+        It is the function itself if that is frozen, or cannot be copied; a run warns of
+        the latter when it begins.
+        """
         began = time.perf_counter()
         try:
             if self.is_frozen(function):
@@ -145,6 +149,8 @@ class FoundMutability:
             encoded = self.encoded(function)
             with gc_paused:
                 return self._decode(encoded, mod)
+        except Exception:  # noqa: BLE001 -- of the codec
+            return function
         finally:
             self.seconds += time.perf_counter() - began
 
@@ -161,10 +167,7 @@ class FoundMutability:
         Returns:
             The result; `function` itself if the body returned the copy unchanged.
         """
-        try:
-            given = self.to_change(function, mod)
-        except Exception:  # noqa: BLE001 -- of the codec; the run warned of it
-            given = function
+        given = self.to_change(function, mod)
         if given is function:
             return body(given)
         began = time.perf_counter()
@@ -491,20 +494,13 @@ class BatchCodec(Protocol):
 
 
 def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:
-    """Return a copy of a function, as a member of `mod`.
-
-    It is the function itself if that is frozen, or cannot be copied; a run warns of the
-    latter when it begins.
-    """
+    """Return a copy of a function, as a member of `mod`, if passes may change it."""
     mutability = adapter.mutability
-    if mutability is None or adapter.consumes_functions:
+    if mutability is None:
         return function
-    if not isinstance(mutability, FoundMutability):
-        return mutability.to_change(function)
-    try:
+    if isinstance(mutability, FoundMutability):
         return mutability.to_change(function, mod)
-    except Exception:  # noqa: BLE001 -- of the codec
-        return function
+    return mutability.to_change(function)
 
 
 def copying_seconds(adapter: ModuleAdapter) -> float:

@@ -66,7 +66,7 @@ def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     warn_of_reached(adapter, mod)
     if cuts_modules(adapter) or attaches_functions(adapter, mod):
         loaders = {
-            name: functools.partial(_kept, mutability, one)
+            name: functools.partial(mutability.to_keep, one)
             for name, one in functions.items()
         }
         return assemble(adapter, own_shell(adapter, mod), loaders)
@@ -218,17 +218,10 @@ def with_members(adapter: ModuleAdapter, mod: Any, changed: Mapping[str, Any]) -
         return adapter.replace_functions(mod, changed)
     functions = {**adapter.functions(mod), **changed}
     loaders = {
-        name: functools.partial(_kept, mutability, one)
+        name: functools.partial(mutability.to_keep, one)
         for name, one in functions.items()
     }
     return assemble(adapter, mod, loaders)
-
-
-def _kept(mutability: FoundMutability, function: Any, mod: Any) -> Any:
-    try:
-        return mutability.to_keep(function, mod)
-    except Exception:  # noqa: BLE001 -- of the codec: the run says so
-        return function
 
 
 def attaches_functions(adapter: ModuleAdapter, mod: Any) -> bool:
