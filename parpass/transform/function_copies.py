@@ -232,20 +232,3 @@ def cuts_modules(adapter: ModuleAdapter) -> bool:
     """Return whether functions of this run refer to their module."""
     is_found = isinstance(adapter.mutability, FoundMutability)
     return is_found and cast("CheckedAdapter", adapter).cuts_modules
-
-
-class OwnCopies:
-    """The functions that one pass reads from a module, each copied when it is read.
-
-    `mod` is the module of which the copies are members.
-    """
-
-    def __init__(self, adapter: ModuleAdapter) -> None:
-        self._adapter = adapter
-        self._copies: dict[str, Any] = {}
-        self.mod: Any = None
-
-    def of(self, name: str, function: Any) -> Any:
-        if name not in self._copies:
-            self._copies[name] = own_copy(self._adapter, function, self.mod)
-        return self._copies[name]

@@ -6,7 +6,7 @@ It defines what a pipeline does; the parallel driver must agree with it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -33,7 +33,6 @@ from parpass.transform.capture.recorder import (
 )
 from parpass.transform.context import PassContext
 from parpass.transform.function_copies import (
-    OwnCopies,
     own_module,
     take_in,
     with_members,
@@ -60,7 +59,7 @@ from parpass.transform.plan.invoke import (
     transform_function,
 )
 from parpass.transform.plan.plan import plan
-from parpass.transform.read_only_functions import ReadOnlyFunctions
+from parpass.transform.read_only_functions import ReadOnlyFunctions, read_only_view
 
 
 def run_stage_serially(
@@ -155,7 +154,8 @@ class _SerialStep:
         pass_, adapter, context = self._pass, self._adapter, self._context
         pass_name, budget = pass_.info.name, self._budget
         functions = adapter.functions(self._mod)
-        view = _read_only_view(adapter, self._mod, functions, pass_name)
+        shown = ReadOnlyFunctions(functions, pass_name, adapter)
+        view = read_only_view(adapter, self._mod, shown)
         analyses = self._analyses
         analyses.share(self._mod, view)
         # Of the pass; a body sees its own diagnostics only.
@@ -208,17 +208,6 @@ class _SerialStep:
                 self._analyses.share(recorder.module, made)
             self._analyses.retain([made, *self._adapter.functions(made).values()])
         return made, record
-
-
-def _read_only_view(
-    adapter: ModuleAdapter, mod: Any, functions: Mapping[str, Any], reader: str
-) -> Any:
-    copies = None if adapter.mutability is None else OwnCopies(adapter)
-    shown = ReadOnlyFunctions(functions, reader, copies)
-    view = adapter.read_only(mod, shown, reader)
-    if copies is not None:
-        copies.mod = view
-    return view
 
 
 def run_serial(root: Pass, given: Any) -> Any:
