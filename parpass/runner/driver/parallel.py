@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from parpass.runner.driver.local import reproduce
@@ -38,7 +38,7 @@ from parpass.transform.plan.commands import (
     StepRecord,
     TakeIn,
 )
-from parpass.transform.plan.invoke import run_module_pass
+from parpass.transform.plan.invoke import PendingResult, run_module_pass
 from parpass.transform.plan.serial import Suspended, call_hook, drive_plan
 
 if TYPE_CHECKING:
@@ -196,12 +196,10 @@ class ParallelDriver:
             )
         if isinstance(answer, StageResult):
             return answer
-        return Suspended(
-            functools.partial(self._async_module_pass, name, answer.waiting)
-        )
+        return Suspended(functools.partial(self._async_module_pass, name, answer))
 
     async def _async_module_pass(
-        self, name: str, waiting: Generator[AsyncBody, Any, StageResult]
+        self, name: str, waiting: PendingResult
     ) -> StageResult:
         advance = waiting.__next__
         with timing(self._state.observers, Activity.MODULE_PASS, name):

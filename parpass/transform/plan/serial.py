@@ -322,8 +322,8 @@ def _run_module_pass(
         return answer
     name = command.pass_.info.name
     try:
-        next(answer.waiting)
-        answer.waiting.throw(
+        next(answer)
+        answer.throw(
             RuntimeUseError(
                 f"module pass '{name}' is async, and nothing here can wait for it; use "
                 "'await parpass.run_pipeline(mod, ...)' or "
