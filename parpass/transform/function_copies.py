@@ -62,7 +62,8 @@ def take_in(adapter: ModuleAdapter, mod: Any) -> Any:
     mutability.seconds += time.perf_counter() - began
     if is_same:
         return mod
-    warn_of_no_copies(adapter, faults)
+    if faults:
+        warn_of_no_copies(adapter, faults)
     warn_of_reached(adapter, mod)
     if cuts_modules(adapter) or attaches_functions(adapter, mod):
         loaders = {
@@ -99,18 +100,16 @@ def own_module(adapter: ModuleAdapter, mod: Any, *, for_pass: bool = False) -> A
 
 def warn_of_no_copies(adapter: ModuleAdapter, faults: Mapping[str, Exception]) -> None:
     """Warn, once, of functions that can be changed and cannot be copied."""
-    for name, error in faults.items():
-        others = f", and {len(faults) - 1} others" if len(faults) > 1 else ""
-        warn(
-            f"adapter '{adapter_name(adapter)}': function '{name}'{others} can be "
-            "changed in place, and cannot be copied "
-            f"({type(error).__name__}: {error}), so passes are given the function "
-            "itself, and a pass that changes it changes the module that you passed in; "
-            "let 'encode_function' encode it, or set mutability = None if passes "
-            "change nothing in place",
-            AdapterWarning,
-        )
-        return
+    name, error = next(iter(faults.items()))
+    others = f", and {len(faults) - 1} others" if len(faults) > 1 else ""
+    warn(
+        f"adapter '{adapter_name(adapter)}': function '{name}'{others} can be changed "
+        f"in place, and cannot be copied ({type(error).__name__}: {error}), so passes "
+        "are given the function itself, and a pass that changes it changes the module "
+        "that you passed in; let 'encode_function' encode it, or set mutability = None "
+        "if passes change nothing in place",
+        AdapterWarning,
+    )
 
 
 _MOST_WALKED = 500  # parts of one function, those first to which the way is short

@@ -72,12 +72,12 @@ class ConstantFactory:
         return self.made
 
 
-def registered_passes(*, declared: bool = True) -> Mapping[str, Callable[..., Pass]]:
+def registered_passes() -> Mapping[str, Callable[..., Pass]]:
     """Return the factories of all registered passes by short name, sorted.
 
-    By default, modules that declare passes are imported first.
+    Modules that declare passes are imported first.
     """
-    return {_short_name(key): made for key, made in _factories(declared=declared)}
+    return {_short_name(key): made for key, made in _factories(declared=True)}
 
 
 def pass_keys() -> Mapping[str, str]:
