@@ -7,7 +7,6 @@ replaced meanwhile.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -189,11 +188,7 @@ class ModuleStore:
         """Return a module as an object, with functions that are its members."""
         adapter, handles = self.adapter, mod.handles
         if cuts_modules(adapter):
-            loaders = {
-                name: functools.partial(self._load_member, handle)
-                for name, handle in handles.items()
-            }
-            return assemble(adapter, mod.base, loaders)
+            return assemble(adapter, mod.base, handles, self._load_member)
         functions = {name: self.load(one, mod.base) for name, one in handles.items()}
         return adapter.replace_functions(mod.base, functions)
 
