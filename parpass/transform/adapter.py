@@ -22,7 +22,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from parpass.errors.adapters import function_note
 from parpass.errors.core import add_note
@@ -462,35 +462,6 @@ class ModuleAdapter(ProgramFormat):
     def decode_shell(self, encoded: bytes) -> Any:
         """Decode a module without functions from the result of `encode_shell`."""
         return by_value.unpickle(encoded)
-
-
-@runtime_checkable
-class BatchCodec(Protocol):
-    """An optional part of an adapter that encodes small functions in batches.
-
-    The bytes of a function may refer to bytes that the same encoder returned before,
-    for names of classes, types and shared parts. Functions are decoded in the order of
-    encoding, from the first one up to any other.
-    """
-
-    def open_encoder(self, blob_sink: BlobSink) -> Callable[[Any], bytes | None]:
-        """Return an encoder, which is called with the functions of a batch in order.
-
-        It returns None for a function that is better encoded alone, by
-        `encode_function`. If it raises, that function is encoded alone, and the encoder
-        is not called again.
-        """
-        ...
-
-    def open_decoder(
-        self, encoded: bytes | memoryview, sources: Sequence[Source], mod: Any
-    ) -> Callable[[], Any]:
-        """Return a decoder, which returns the next function of a batch at each call.
-
-        The functions are members of `mod`. `encoded` holds the concatenated bytes of
-        the batch's first functions, or of all of them.
-        """
-        ...
 
 
 def own_copy(adapter: ModuleAdapter, function: Any, mod: Any) -> Any:

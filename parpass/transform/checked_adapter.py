@@ -33,13 +33,13 @@ from parpass.errors.adapters import describe_value, method_note
 from parpass.errors.core import add_note, safe_getattr
 from parpass.errors.warning import AdapterWarning, warn
 from parpass.transform.adapter import (
-    BatchCodec,
     FoundMutability,
     ModuleAdapter,
     Mutability,
     keep_inline,
     own_copy,
 )
+from parpass.transform.codecs import BatchCodec
 from parpass.transform.member_codec import MemberCodec
 from parpass.transform.program_format import ProgramFormat
 
