@@ -19,6 +19,7 @@ from parpass.transform.capture.structural_diff import structural_diff
 from parpass.transform.codecs import BlobSink, LargeValue
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
+from parpass.transform.pass_info import is_restoring
 
 _MOST_KEPT = 512  # versions: more functions than go through passes in turn
 # Of the text of one function; what is longer is cut, and says so.
@@ -211,10 +212,8 @@ class ChangeWatch:
             return ()
         if not wants(self.wanted, pass_.info.name, name):
             restoring = adapter.restoring_pass(pass_.function_kind)
-            is_restoring = (
-                restoring is not None and restoring.info.name == pass_.info.name
-            )
-            if not (is_restoring and wants_function(self.wanted, name)):
+            wanted = is_restoring(pass_, restoring)
+            if not (wanted and wants_function(self.wanted, name)):
                 return ()
         with gc_paused:  # of what a printer makes, nothing is left
             return self._difference(name, before, after, mod, adapter)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.capture.change import FunctionChange, Origin
 from parpass.transform.checked_adapter import overrides
+from parpass.transform.pass_info import is_restoring
 from parpass.transform.passes import Pass
 from parpass.transform.pipeline.printer import print_pipeline
 
@@ -24,10 +25,11 @@ def real_changes(
     """
     programs = adapter.programs(mod)
     restoring = adapter.restoring_pass(pass_.function_kind)
-    is_itself = restoring is not None and restoring.info.name == pass_.info.name
+    if is_restoring(pass_, restoring):
+        restoring = None
     origin = Origin(
         pipeline=_text(pass_),
-        restoring=None if restoring is None or is_itself else _text(restoring),
+        restoring=None if restoring is None else _text(restoring),
         ir_name=programs.ir_name,
         suffix=next(iter(programs.suffixes), ".txt"),
         line_comment=programs.line_comment,

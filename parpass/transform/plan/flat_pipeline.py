@@ -21,8 +21,9 @@ from parpass.transform.analysis import check_preserved
 from parpass.transform.analysis_manager import Inherited
 from parpass.transform.config import STRICT_REQUIRED
 from parpass.transform.context import PassContext
+from parpass.transform.pass_info import is_restoring
 from parpass.transform.pass_registry import create_pass
-from parpass.transform.passes import FunctionPass, Pass, Sequential
+from parpass.transform.passes import Pass, Sequential, restoring_after
 from parpass.transform.plan.commands import RunStage, StageResult, StepRecord
 
 
@@ -101,8 +102,8 @@ class _Flattener:
                 check_preserved(*about, functionwise=pass_.is_functionwise)
             is_counted = is_counted and not self._is_required(pass_)
             events.append(Body(pass_, is_counted, restores))
-            restoring = self._restoring(pass_)
-            if isinstance(pass_, FunctionPass) and restoring is not None:
+            restoring = restoring_after(pass_, self._restoring(pass_))
+            if restoring is not None:
                 if pass_.preserves:
                     restoring = _inheriting(restoring, pass_)
                 self.add(restoring, is_counted=False, restores=pass_)
@@ -116,7 +117,7 @@ class _Flattener:
         return known[kind]
 
     def _is_required(self, pass_: Pass) -> bool:
-        if type(pass_) is type(self._restoring(pass_)):
+        if is_restoring(pass_, self._restoring(pass_)):
             return True
         return bool(self._required) and pass_.info.name in self._required
 

@@ -49,7 +49,13 @@ from parpass.transform.checked_adapter import function_fault
 from parpass.transform.config import CHECK_CONTRACT, IMMUTABLE_MODULE
 from parpass.transform.context import PassContext, in_force
 from parpass.transform.function_copies import own_module
-from parpass.transform.passes import FunctionPass, FunctionwisePass, ModulePass, Pass
+from parpass.transform.passes import (
+    FunctionPass,
+    FunctionwisePass,
+    ModulePass,
+    Pass,
+    restoring_after,
+)
 from parpass.transform.plan.commands import StageResult, StepRecord
 
 _owned: ContextVar[Any] = ContextVar("parpass_handed_over", default=None)
@@ -127,8 +133,7 @@ def transform_function(
         result = round_trip(adapter, result, mod)
     if check is not None:
         restoring = adapter.restoring_pass(pass_.function_kind)
-        is_restored = isinstance(pass_, FunctionPass) and restoring is not None
-        check.check(result, name, restoring if is_restored else None, mod)
+        check.check(result, name, restoring_after(pass_, restoring), mod)
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
     watch_changes = context.change_watch
