@@ -39,7 +39,7 @@ from parpass.transform.plan.commands import (
     TakeIn,
 )
 from parpass.transform.plan.invoke import PendingResult, run_module_pass
-from parpass.transform.plan.serial import Suspended, call_hook, drive_plan
+from parpass.transform.plan.serial import Suspended, drive_plan
 
 if TYPE_CHECKING:
     from parpass.runner.check.checker import ContractChecker
@@ -162,7 +162,7 @@ class ParallelDriver:
         if hooks.observes_ir:
             activity = Activity.READING_INSTRUMENT
         with timing(self._state.observers, activity, hooks.name):
-            return call_hook(command, seen)
+            return command.call(seen)
 
     def _start_checked(self, command: RunStage) -> StageResult | Suspended:
         return Suspended(functools.partial(self._checked_stage, command))

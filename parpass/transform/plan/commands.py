@@ -23,6 +23,7 @@ from parpass.transform.instrument_hooks import (
     Hooks,
     call_event_hook,
     call_pass_hook,
+    replayed_time,
 )
 from parpass.transform.passes import Pass
 
@@ -135,6 +136,15 @@ class CallHook(msgspec.Struct, frozen=True):
 
     def call(self, mod: Any) -> Any:
         """Call the hook with the module that `self.mod` refers to, as an object."""
+        if self.hook_time is None:
+            return self._call(mod)
+        token = replayed_time.set(self.hook_time)
+        try:
+            return self._call(mod)
+        finally:
+            replayed_time.reset(token)
+
+    def _call(self, mod: Any) -> Any:
         return call_pass_hook(self.hooks, self.hook_name, mod, *self.args)
 
 
@@ -144,7 +154,7 @@ class CallEventHook(CallHook, frozen=True):
     `args` are the PassInfo, and these.
     """
 
-    def call(self, mod: Any) -> None:
+    def _call(self, mod: Any) -> None:
         del mod
         info, events = self.args
         for event in events:

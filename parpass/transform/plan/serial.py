@@ -14,7 +14,6 @@ import msgspec
 from parpass.diagnostic import extend_error, renderer_is_overridden
 from parpass.errors import BudgetWarning, Hint, HintedMessage, RuntimeUseError
 from parpass.errors.warning import warn
-from parpass.transform import instrument_hooks
 from parpass.transform.adapter import ModuleAdapter
 from parpass.transform.adapter_registry import adapter_for, lift_to_module
 from parpass.transform.analysis_manager import AnalysisManager
@@ -272,7 +271,7 @@ def execute_serially(
             about = command.steps, command.mod, context, adapter
             return run_stage_serially(*about, analyses=analyses)
         case CallHook():
-            return call_hook(command, command.mod)
+            return command.call(command.mod)
         case TakeIn():
             return take_in(adapter, command.mod)
         case HandOut():
@@ -298,17 +297,6 @@ def _reproduce(
             if ends_stage(result.records[-1]):
                 break
     command.write(mod, context, adapter)
-
-
-def call_hook(command: CallHook, mod: Any) -> Any:
-    """Call the hook of a command, under the clock that it has."""
-    if command.hook_time is None:
-        return command.call(mod)
-    token = instrument_hooks.replayed_time.set(command.hook_time)
-    try:
-        return command.call(mod)
-    finally:
-        instrument_hooks.replayed_time.reset(token)
 
 
 def _run_module_pass(
