@@ -329,7 +329,7 @@ class ModuleAdapter(ProgramFormat):
         """Return the pass that restores the IR's invariants after a function pass.
 
         It receives functions of one kind, as the function pass does. Relay's is
-        InferType.
+        InferType. It is known by its name, which no other pass should have.
         """
         del kind
         return None
