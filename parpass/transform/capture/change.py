@@ -10,13 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
+from parpass.transform.pass_info import is_restoring
 
 # Of the text of one function; what is longer is cut, and says so.
 MAX_TEXT_CHARS = 1_000_000
@@ -64,12 +65,6 @@ class FunctionChange(msgspec.Struct, frozen=True):
     deflated: tuple[bytes | None, bytes | None]
     is_hidden: bool = False
     origin: Origin | None = None
-
-    @classmethod
-    def of(cls, function: str, before: str | None, after: str | None) -> Self:
-        """Return the change from one text to another; of equal ones a hidden one."""
-        deflated = _deflated(before), _deflated(after)
-        return cls(function, deflated, before == after)
 
     @property
     def is_real(self) -> bool:
@@ -127,9 +122,7 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return mime_bundle(text, self._repr_html_())
 
 
-def _deflated(text: str | None) -> bytes | None:
-    if text is None:
-        return None
+def _deflated(text: str) -> bytes:
     data = text.encode(errors="backslashreplace")
     return _AS_IT_IS + data if len(data) < _LEAST_BYTES else zlib.compress(data, 1)
 
@@ -183,10 +176,8 @@ class ChangeWatch:
             return ()
         if not wants(self.wanted, pass_.info.name, name):
             restoring = adapter.restoring_pass(pass_.function_kind)
-            is_restoring = (
-                restoring is not None and restoring.info.name == pass_.info.name
-            )
-            if not (is_restoring and wants_function(self.wanted, name)):
+            wanted = is_restoring(pass_, restoring)
+            if not (wanted and wants_function(self.wanted, name)):
                 return ()
         with gc_paused:  # of what a printer makes, nothing is left
             return self._difference(name, before, after, mod, adapter)
