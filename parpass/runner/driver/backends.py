@@ -46,7 +46,7 @@ class AsyncBackend(Protocol):
     async def call_cancellable(
         self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
     ) -> ValueT:
-        """Call code of parpass likewise; if cancelled, call `cancel`, and await its end."""
+        """Call code of parpass likewise; if cancelled, call `cancel` and await it."""
         ...
 
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
@@ -122,7 +122,7 @@ class BlockingBackend:
         try:
             if running_async_library() is None:
                 return trio.run(in_context)
-            return TrioCall().run(in_context, keeps_loop=False)
+            return TrioCall(keeps_loop=False).run(in_context)
         finally:
             restore_context(context)
 

@@ -1,20 +1,19 @@
 """Trio event loops in threads of their own, which are kept for the next stage.
 
-A stage is coordinated on such a loop, wherever its run was called, and nothing of it
-runs on an event loop of the caller's. To begin and end a loop takes longer than all
-that a small stage has it do.
+A stage is coordinated on such a loop, wherever its run was called, and none of it runs
+on an event loop of the caller's. To begin and end a loop takes longer than a small
+stage needs it for.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import outcome
 import trio
@@ -24,8 +23,8 @@ from parpass.runner.ipc.messages import AbandonedError
 
 IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
 
-ValueT = TypeVar("ValueT")
 MessageT = TypeVar("MessageT")
+ValueT = TypeVar("ValueT")
 
 
 class Inbox(Generic[MessageT]):
@@ -54,35 +53,36 @@ class Inbox(Generic[MessageT]):
 
 
 class TrioCall:
-    """A call of an async function on an event loop in another thread."""
+    """A call of an async function on an event loop in another thread.
 
-    def __init__(self) -> None:
+    Args:
+        keeps_loop: Whether its event loop may make other calls before and after.
+    """
+
+    def __init__(self, *, keeps_loop: bool = True) -> None:
+        self.keeps_loop = keeps_loop
+        self.result = SimpleQueue[outcome.Outcome[Any]]()
+        self._function: Callable[[], Awaitable[Any]] | None = None
         self._is_cancelled = False
         self._interrupt: Callable[[], None] | None = None  # once it is made
 
-    def run(
-        self, function: Callable[[], Awaitable[ValueT]], *, keeps_loop: bool = True
-    ) -> ValueT:
-        """Make the call, and wait for its end.
+    def run(self, function: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Call a function, and wait for its end.
 
         What is raised here meanwhile, such as by Ctrl-C, cancels it.
-
-        Args:
-            function: What is called.
-            keeps_loop: Whether its event loop may make other calls before and after.
 
         Raises:
             AbandonedError: It was cancelled.
             NoWorkersError: There is no event loop for it, or no thread.
         """
-        results = SimpleQueue[outcome.Outcome[ValueT]]()
-        make = functools.partial(self._make, function)
-        _start(_Task(make, results.put, keeps_loop))
+        self._function, self._interrupt = function, None
         try:
-            result = results.get()
+            _assign(self)
+            result = self.result.get()
         except BaseException:
             self.cancel()
-            results.get()
+            if self._interrupt is not None:  # else it is not going to be made
+                self.result.get()
             raise
         return result.unwrap()
 
@@ -93,76 +93,69 @@ class TrioCall:
             with contextlib.suppress(trio.RunFinishedError):
                 self._interrupt()
 
-    async def _make(self, function: Callable[[], Awaitable[ValueT]]) -> ValueT:
+    async def make(self) -> Any:
+        """Make the call, on the event loop."""
+        assert self._function is not None
         token = trio.lowlevel.current_trio_token()
         with trio.CancelScope() as scope:
             self._interrupt = lambda: token.run_sync_soon(scope.cancel)
-            if self._is_cancelled:
-                scope.cancel()
-            return await function()
+            if not self._is_cancelled:
+                return await self._function()
         raise AbandonedError
 
 
-class _Task(NamedTuple):
-    make: Callable[[], Awaitable[Any]]
-    deliver: Callable[[outcome.Outcome[Any]], object]
-    keeps_loop: bool
-
-
 class _LoopThread:
-    """A thread with an event loop, which runs one task after another."""
+    """A thread with an event loop, which makes one call after another."""
 
-    def __init__(self, first: _Task) -> None:
-        self._first: _Task | None = first  # until the loop has begun
+    def __init__(self, first: TrioCall) -> None:
+        self._first: TrioCall | None = first  # until the loop has begun
         thread = threading.Thread(target=self._run, name="parpass-loop", daemon=True)
         thread.start()
 
-    def put(self, task: _Task) -> None:
-        self._tasks.put(task)
+    def assign(self, call: TrioCall) -> None:
+        self._calls.put(call)
 
     def _run(self) -> None:
         try:
             trio.run(self._serve)
-        except Exception as error:  # noqa: BLE001 -- an event loop needs descriptors
-            if self._first is not None:
-                self._first.deliver(outcome.Error(_no_loop_error(error)))
+        except OSError as error:  # it needs descriptors
+            if self._first is None:
+                raise
+            self._first.result.put(outcome.Error(_no_loop_error(error)))
 
     async def _serve(self) -> None:
-        self._tasks = Inbox[_Task]()
-        task, self._first = self._first, None
-        while task is not None:
-            result = await outcome.acapture(task.make)
-            deliver, is_kept = task.deliver, task.keeps_loop
-            del task  # it may hold a module, as does the result
-            if is_kept:  # before its end is known, after which the next one may come
+        self._calls = Inbox[TrioCall]()
+        call, self._first = self._first, None
+        while call is not None:
+            result, is_kept = await outcome.acapture(call.make), call.keeps_loop
+            if is_kept:  # before the end is known: the next call may come right then
                 _idle.append(self)
-            deliver(result)
-            del deliver, result
-            task = await self._next() if is_kept else None
+            call.result.put(result)
+            del call, result  # which may hold a module
+            call = await self._next_call() if is_kept else None
 
-    async def _next(self) -> _Task | None:
-        """Wait for the next task; return None once there has been none for long."""
-        while (task := await self._tasks.take(IDLE_SECONDS)) is None:
-            with contextlib.suppress(ValueError):  # who removed it has a task for it
+    async def _next_call(self) -> TrioCall | None:
+        while (call := await self._calls.take(IDLE_SECONDS)) is None:
+            with contextlib.suppress(ValueError):  # who removed it has a call for it
                 _idle.remove(self)
                 return None
-        return task
+        return call
 
 
-# The kept loops that run no task. Who removes one has it to himself.
+# The threads that make no call. Who removes one has it to himself.
 _idle: list[_LoopThread] = []
 
-if hasattr(os, "register_at_fork"):  # their threads are not in a forked child
+if hasattr(os, "register_at_fork"):  # a forked child does not have these threads
     os.register_at_fork(after_in_child=_idle.clear)
 
 
-def _start(task: _Task) -> None:
-    if task.keeps_loop:
+def _assign(call: TrioCall) -> None:
+    if call.keeps_loop:
         with contextlib.suppress(IndexError):
-            _idle.pop().put(task)
+            _idle.pop().assign(call)
             return
     try:
-        _LoopThread(task)
+        _LoopThread(call)
     except RuntimeError as error:  # at exit, or beyond a limit
         raise _no_loop_error(error) from error
 
