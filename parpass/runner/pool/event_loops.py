@@ -1,8 +1,8 @@
 """Trio event loops in threads of their own, which are kept for the next stage.
 
 A stage is coordinated on such a loop, wherever its run was called, and none of it runs
-on an event loop of the caller's. To begin and end a loop takes longer than a small
-stage needs it for.
+on the event loop of the caller. To begin and end a loop takes longer than a small stage
+needs it for.
 """
 
 from __future__ import annotations
