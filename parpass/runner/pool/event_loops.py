@@ -84,7 +84,10 @@ class TrioCall:
             if self._interrupt is not None:  # else it is not going to be made
                 self.result.get()
             raise
-        return result.unwrap()
+        try:
+            return result.unwrap()
+        finally:
+            del result  # its error refers to this frame
 
     def cancel(self) -> None:
         """Cancel it, in any thread, also before it is made."""
@@ -108,7 +111,7 @@ class _LoopThread:
     """A thread with an event loop, which makes one call after another."""
 
     def __init__(self, first: TrioCall) -> None:
-        self._first: TrioCall | None = first  # until the loop has begun
+        self._call: TrioCall | None = first  # the one that is not answered yet
         thread = threading.Thread(target=self._run, name="parpass-loop", daemon=True)
         thread.start()
 
@@ -118,21 +121,23 @@ class _LoopThread:
     def _run(self) -> None:
         try:
             trio.run(self._serve)
-        except OSError as error:  # it needs descriptors
-            if self._first is None:
-                raise
-            self._first.result.put(outcome.Error(_no_loop_error(error)))
+        except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
+            with contextlib.suppress(ValueError):
+                _idle.remove(self)
+            if self._call is not None:
+                self._call.result.put(outcome.Error(_no_loop_error(error)))
 
     async def _serve(self) -> None:
         self._calls = Inbox[TrioCall]()
-        call, self._first = self._first, None
-        while call is not None:
-            result, is_kept = await outcome.acapture(call.make), call.keeps_loop
+        while (call := self._call) is not None:
+            result = await outcome.acapture(call.make)
+            self._call, is_kept = None, call.keeps_loop
             if is_kept:  # before the end is known: the next call may come right then
                 _idle.append(self)
             call.result.put(result)
             del call, result  # which may hold a module
-            call = await self._next_call() if is_kept else None
+            if is_kept:
+                self._call = await self._next_call()
 
     async def _next_call(self) -> TrioCall | None:
         while (call := await self._calls.take(IDLE_SECONDS)) is None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -95,6 +96,19 @@ def test_an_idle_loop_ends_in_time(monkeypatch: pytest.MonkeyPatch):
     ended.join(60)
     assert not ended.is_alive()
     assert TrioCall().run(this_thread) is not ended
+
+
+def test_an_idle_loop_that_breaks_is_not_used_again():
+    async def give() -> tuple[threading.Thread, trio.lowlevel.TrioToken]:
+        return threading.current_thread(), trio.lowlevel.current_trio_token()
+
+    def fail() -> None:
+        raise ValueError("an event loop cannot go on after this")
+
+    broken, token = TrioCall().run(give)
+    token.run_sync_soon(fail)
+    broken.join(60)
+    assert TrioCall().run(this_thread) is not broken
 
 
 def test_a_call_that_comes_as_an_idle_loop_would_end_is_made(
@@ -207,20 +221,29 @@ def test_without_a_thread_or_a_loop_there_are_no_workers(
     TrioCall().run(this_thread)
 
 
-class Result:
-    """What a call returns."""
+class Result(Exception):  # noqa: N818 -- it may be returned or raised
+    """What comes of a call."""
 
 
-def test_a_kept_loop_holds_no_result():
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_comes_of_a_call_goes_with_its_last_reference(fails: bool):
     async def give() -> Result:
+        if fails:
+            raise Result
         return Result()
 
-    async def look() -> Result | None:
+    async def look() -> Result | None:  # when the loop is done with the first call
         return given()
 
-    given = weakref.ref(result := TrioCall().run(give))
-    del result
-    assert TrioCall().run(look) is None
+    gc.disable()
+    try:
+        try:
+            given = weakref.ref(TrioCall().run(give))
+        except Result as error:
+            given = weakref.ref(error)
+        assert TrioCall().run(look) is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
