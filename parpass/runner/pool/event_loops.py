@@ -53,14 +53,9 @@ class Inbox(Generic[MessageT]):
 
 
 class TrioCall:
-    """A call of an async function on an event loop in another thread.
+    """A call of an async function on an event loop in another thread."""
 
-    Args:
-        keeps_loop: Whether its event loop may make other calls before and after.
-    """
-
-    def __init__(self, *, keeps_loop: bool = True) -> None:
-        self.keeps_loop = keeps_loop
+    def __init__(self) -> None:
         self.result = SimpleQueue[outcome.Outcome[Any]]()
         self._function: Callable[[], Awaitable[Any]] | None = None
         self._is_cancelled = False
@@ -131,13 +126,11 @@ class _LoopThread:
         self._calls = Inbox[TrioCall]()
         while (call := self._call) is not None:
             result = await outcome.acapture(call.make)
-            self._call, is_kept = None, call.keeps_loop
-            if is_kept:  # before the end is known: the next call may come right then
-                _idle.append(self)
+            self._call = None
+            _idle.append(self)  # before its end is known: then the next one may come
             call.result.put(result)
             del call, result  # which may hold a module
-            if is_kept:
-                self._call = await self._next_call()
+            self._call = await self._next_call()
 
     async def _next_call(self) -> TrioCall | None:
         while (call := await self._calls.take(IDLE_SECONDS)) is None:
@@ -155,10 +148,9 @@ if hasattr(os, "register_at_fork"):  # a forked child does not have these thread
 
 
 def _assign(call: TrioCall) -> None:
-    if call.keeps_loop:
-        with contextlib.suppress(IndexError):
-            _idle.pop().assign(call)
-            return
+    with contextlib.suppress(IndexError):
+        _idle.pop().assign(call)
+        return
     try:
         _LoopThread(call)
     except RuntimeError as error:  # at exit, or beyond a limit

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from queue import SimpleQueue
-from typing import Any
 
 import pytest
 import trio
@@ -20,6 +20,18 @@ from parpass.runner.pool.event_loops import Inbox, TrioCall
 
 async def this_thread() -> threading.Thread:
     return threading.current_thread()
+
+
+@contextlib.contextmanager
+def none_idle() -> Generator[None]:
+    """Have no idle loop, so that a call has a new one."""
+    idle = event_loops._idle  # pyright: ignore[reportPrivateUsage] -- nobody else asks
+    others = idle.copy()
+    idle.clear()
+    try:
+        yield
+    finally:
+        idle.extend(others)
 
 
 async def test_messages_of_a_thread_are_taken_in_their_order():
@@ -81,18 +93,10 @@ def test_calls_at_once_have_loops_of_their_own():
     assert found.get() is busy
 
 
-def test_a_loop_that_is_not_kept_serves_one_call():
-    kept = TrioCall().run(this_thread)
-    own = TrioCall(keeps_loop=False).run(this_thread)
-    own.join(60)
-    assert not own.is_alive()
-    assert own is not kept is TrioCall().run(this_thread)
-
-
 def test_an_idle_loop_ends_in_time(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(event_loops, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(event_loops, "_idle", [])
-    ended = TrioCall().run(this_thread)
+    with none_idle():
+        ended = TrioCall().run(this_thread)
     ended.join(60)
     assert not ended.is_alive()
     assert TrioCall().run(this_thread) is not ended
@@ -114,11 +118,10 @@ def test_an_idle_loop_that_breaks_is_not_used_again():
 def test_a_call_that_comes_as_an_idle_loop_would_end_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    idle: list[Any] = []
     monkeypatch.setattr(event_loops, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(event_loops, "_idle", idle)
-    for _ in range(300):
-        TrioCall().run(this_thread)
+    with none_idle():
+        for _ in range(300):
+            TrioCall().run(this_thread)
 
 
 def test_an_error_arrives_as_it_was_raised():
@@ -173,8 +176,11 @@ def test_a_call_that_ends_before_it_is_cancelled_has_its_result():
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="of POSIX")
-@pytest.mark.parametrize("keeps_loop", [True, False])
-def test_what_a_handler_of_signals_raises_ends_a_call(keeps_loop: bool):
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_handler_of_signals_raises_ends_a_call(
+    is_new: bool,
+):
+    TrioCall().run(this_thread)
     late, noted = TimeoutError("late"), list[str]()
 
     def handle(*_: object) -> None:
@@ -190,8 +196,11 @@ def test_what_a_handler_of_signals_raises_ends_a_call(keeps_loop: bool):
 
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        with pytest.raises(TimeoutError) as caught:
-            TrioCall(keeps_loop=keeps_loop).run(work)
+        with (
+            none_idle() if is_new else contextlib.nullcontext(),
+            pytest.raises(TimeoutError) as caught,
+        ):
+            TrioCall().run(work)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert caught.value is late
@@ -211,12 +220,12 @@ def test_without_a_thread_or_a_loop_there_are_no_workers(
         (threading.Thread, "start", refuse),
         (event_loops.trio, "run", run_out),
     ):
-        with monkeypatch.context() as lacking:
+        with none_idle(), monkeypatch.context() as lacking:
             lacking.setattr(place, name, lack)
             with pytest.raises(
                 NoWorkersError, match="there is no event loop, "
             ) as caught:
-                TrioCall(keeps_loop=False).run(this_thread)
+                TrioCall().run(this_thread)
         assert caught.value.why == "none"
     TrioCall().run(this_thread)
 
