@@ -26,8 +26,8 @@ class Executor(ABC):
     A subclass must define `workers`, `submit` and `end`. The other members are optional
     abilities; their defaults suit an executor without them.
 
-    Methods are called from several threads. `submit`, `end` and `withdraw` are also
-    called on event loops, so they must not block.
+    Methods are called from several threads. `submit`, `end` and `withdraw` must not
+    block: the run does nothing else meanwhile.
 
     Jobs name files in the directory of their run. If the workers do not see this
     directory, the executor must transfer the files.

@@ -109,8 +109,7 @@ class RunObserver:
     """Notified of the events of one run; a subclass has the methods that it needs.
 
     The driver calls them where the events are, in its own threads, and waits: they are
-    short. They do not raise, and no result depends on them. Methods for encoding,
-    decoding and jobs may be called at the same time in two threads.
+    short. They do not raise, and no result depends on them.
 
     Attributes:
         watches_functions: Whether it is notified of each function that passes run on in

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
+import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import Any
@@ -17,7 +19,9 @@ from parpass.instrument import PassInstrument
 from parpass.runner import run_pipeline, run_pipeline_sync
 from parpass.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from tests.support.runner.notebook import prompt
-from tests.support.toy.ir import Program, program
+from tests.support.runner.pooled import pooled
+from tests.support.toy.ir import Fn, Program, program, values_of
+from tests.support.toy.passes import Add
 
 seen: ContextVar[tuple[str, ...]] = ContextVar("seen", default=())
 around: ContextVar[str] = ContextVar("around", default="nothing")
@@ -133,6 +137,54 @@ def test_async_passes_see_and_set_what_the_others_do(host: str, fails: bool):
     expected = ("caller", "one", "after one", "later")
     rest = ("after later", "two", "after two", "last", "after last", "after sequential")
     assert seen_by_caller(host, passes) == (expected if fails else expected + rest)
+
+
+pickled: list[tuple[threading.Thread, str]] = []  # in this process, or a worker
+
+
+class Watched(Fn):
+    """A function that notes where it is pickled and unpickled, and for whom."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        pickled.append((threading.current_thread(), around.get()))
+        return _watched, (self.values,)
+
+
+def _watched(values: tuple[int, ...]) -> Watched:
+    pickled.append((threading.current_thread(), around.get()))
+    return Watched(values)
+
+
+def run_watched(host: str) -> Any:
+    around.set("the caller")
+    mod = Program({f"f{number}": Watched((number,)) for number in range(300)})
+    if host in ("trio", "asyncio"):
+        run = functools.partial(run_pipeline, mod, Add(1), context=pooled(), workers=1)
+        return trio.run(run) if host == "trio" else asyncio.run(run())
+    sync = functools.partial(
+        run_pipeline_sync, mod, Add(1), context=pooled(), workers=1
+    )
+    if host == "blocking":
+        return sync()
+
+    async def in_a_task() -> Any:
+        with prompt():
+            return sync()
+
+    return asyncio.run(in_a_task())
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_functions_are_pickled_in_the_callers_context_and_beside_its_event_loop(
+    host: str,
+):
+    pickled.clear()
+    made = contextvars.copy_context().run(run_watched, host)
+    assert values_of(made) == {f"f{number}": (number + 1,) for number in range(300)}
+    assert len(pickled) >= 600  # some are encoded again, for a job of one
+    assert {seen_by for _, seen_by in pickled} == {"the caller"}
+    if host in ("trio", "asyncio"):
+        assert threading.current_thread() not in {thread for thread, _ in pickled}
 
 
 async def test_a_run_that_is_cancelled_leaves_the_callers_context_current():

@@ -7,14 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from parpass.runner import open_runner
 from parpass.runner.ipc.shared_dir import SharedDirectory, remove_stale
 from tests.support.cells import by_turns
-from tests.support.runner.pooled import folders, new_pipe
+from tests.support.runner.pooled import folders, new_pipe, run_pooled
+from tests.support.toy.hard_passes import Hang
+from tests.support.toy.ir import program, values_of
+from tests.support.toy.passes import Add
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +99,32 @@ def test_ctrl_c_ends_all(form: str, whole_group: bool, tmp_path: Path):
     assert "\nKeyboardInterrupt" in said
     assert program.returncode in (-signal.SIGINT, 1)
     assert not folders(program.pid)
+
+
+def test_what_a_handler_of_signals_raises_ends_the_run_and_no_other(tmp_path: Path):
+    late, begun = TimeoutError("late"), new_pipe(tmp_path)
+
+    def handle(*_: object) -> None:
+        raise late
+
+    def send() -> None:
+        begun.read_bytes()
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    sending = threading.Thread(target=send)
+    sending.start()
+    try:
+        with open_runner(workers=1) as runner:
+            with pytest.raises(TimeoutError) as caught:
+                run_pooled(runner, Hang(str(begun)), program(1))
+            assert caught.value is late
+            after = run_pooled(runner, Add(1), program(1))
+    finally:
+        sending.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert values_of(after) == {"f0": (2,)}
+    assert not folders()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import outcome
 import trio
@@ -14,43 +13,6 @@ if TYPE_CHECKING:
     import asyncio
 
 ValueT = TypeVar("ValueT")
-
-
-class TrioThread:
-    """A trio event loop in another thread, that can be cancelled from this one."""
-
-    def __init__(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        self.future: Future[Any] = Future()
-        self._function = function
-        self._args = args
-        self._scope = trio.CancelScope()
-        self._token: trio.lowlevel.TrioToken | None = None
-        self._cancelled = False
-
-    def run(self) -> Any:
-        """Run it in this thread."""
-        return trio.run(self._main)
-
-    def run_into_future(self) -> None:
-        """Run it in this thread; its result goes to `future`."""
-        try:
-            self.future.set_result(self.run())
-        except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
-            self.future.set_exception(error)
-
-    def cancel(self) -> None:
-        """Cancel it, from another thread."""
-        self._cancelled = True
-        if self._token is not None:
-            with contextlib.suppress(trio.RunFinishedError):
-                self._token.run_sync_soon(self._scope.cancel)
-
-    async def _main(self) -> Any:
-        self._token = trio.lowlevel.current_trio_token()
-        with self._scope:
-            if self._cancelled:
-                self._scope.cancel()
-            return await self._function(*self._args)
 
 
 def to_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
@@ -81,7 +43,7 @@ def to_asyncio_thread(call: Callable[[], ValueT]) -> asyncio.Future[ValueT]:
 
 
 async def shielded_wait(
-    running: asyncio.Future[ValueT], cancel: Callable[[], None] | None = None
+    running: asyncio.Future[ValueT], cancel: Callable[[], object] | None = None
 ) -> ValueT:
     """Wait for the end of a future, however often this task is cancelled meanwhile."""
     import asyncio  # running by now

@@ -1,8 +1,8 @@
 """Async backends: how the caller of a run waits, and where its code is called.
 
-Stages run under trio in all of them (`pool.coordinator`). `task_backends` has those of
-tasks of trio and asyncio; here are the protocol, the backend of a plain thread, which
-loads no event loop until it needs one, and what all of them do with contextvars.
+`task_backends` has those of tasks of trio and asyncio, which make calls in threads.
+Here are the protocol, the backend of a plain thread, which loads no event loop until it
+needs one, and what all of them do with contextvars.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextvars
 import functools
 import sys
-import threading
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Protocol, TypeVar
 
@@ -44,6 +43,12 @@ class AsyncBackend(Protocol):
         """Call code of parpass likewise, shielded from cancellation."""
         ...
 
+    async def call_cancellable(
+        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
+    ) -> ValueT:
+        """Call code of parpass likewise; if cancelled, call `cancel` and await it."""
+        ...
+
     async def wait(self, body: Callable[[], Awaitable[ValueT]]) -> ValueT:
         """Await the body of an async module pass, on the event loop of the caller."""
         ...
@@ -58,12 +63,6 @@ class AsyncBackend(Protocol):
 
     def restore_context(self) -> None:
         """Set in the context of the caller the contextvars that a run has set."""
-        ...
-
-    async def run(
-        self, function: Callable[..., Awaitable[ValueT]], *args: Any
-    ) -> ValueT:
-        """Run an async function of trio."""
         ...
 
 
@@ -98,6 +97,12 @@ class BlockingBackend:
         """Call here."""
         return convert_stop_iteration(function, *args)
 
+    async def call_cancellable(
+        self, cancel: Callable[[], object], function: Callable[..., ValueT], *args: Any
+    ) -> ValueT:
+        """Call here."""
+        return convert_stop_iteration(function, *args)
+
     def poster(self) -> None:
         """There is no event loop that goes on meanwhile."""
 
@@ -108,36 +113,21 @@ class BlockingBackend:
         async def in_context() -> ValueT:
             return await ContextAwaitable(context, body())
 
+        with forks_wait():
+            # Few passes are async, and it takes longer than most runs.
+            import trio
+
+            from parpass.runner.pool.event_loops import TrioCall
+
         try:
-            return await self.run(in_context)
+            if running_async_library() is None:
+                return trio.run(in_context)
+            return TrioCall().run(in_context)
         finally:
             restore_context(context)
 
     def restore_context(self) -> None:
         """Do nothing: all calls were in the context of the caller."""
-
-    async def run(
-        self, function: Callable[..., Awaitable[ValueT]], *args: Any
-    ) -> ValueT:
-        """Run a trio event loop here, or in a thread beside the loop that runs here."""
-        with forks_wait():
-            # Not for runs that need no workers: it takes longer than most of them.
-            import trio
-
-            # Likewise: it loads trio.
-            from parpass.runner.driver.async_util import TrioThread
-
-        if running_async_library() is None:
-            return trio.run(function, *args)
-        elsewhere = TrioThread(function, *args)
-        thread = threading.Thread(target=elsewhere.run_into_future, daemon=True)
-        thread.start()
-        try:
-            return elsewhere.future.result()
-        except KeyboardInterrupt:
-            elsewhere.cancel()
-            thread.join()
-            raise
 
 
 def _in_asyncio_loop() -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Sequence
 
 from parpass.errors import PassStateWarning, RuntimeUseError
 from parpass.errors.adapters import format_with_method
 from parpass.errors.warning import warn
 from parpass.replicated_tables import exclude, program_entries
+from parpass.runner.driver.backends import ContextAwaitable
 from parpass.runner.driver.state import FallbackError, RunState, StageInProgress
 from parpass.runner.executor import Executor, NoWorkersError
 from parpass.runner.follow.payload import UnloadableError, UnsendableError
@@ -17,6 +19,7 @@ from parpass.runner.ipc.shared_dir import StorageError
 from parpass.runner.ipc.status_board import StatusBoard
 from parpass.runner.placement import PlacementReason
 from parpass.runner.pool.coordinator import run_stage
+from parpass.runner.pool.event_loops import TrioCall
 from parpass.runner.pool.remote_stage import RemoteStage
 from parpass.transform import Pass
 
@@ -47,8 +50,20 @@ async def run_in_workers(
         RuntimeUseError: The settings cannot be pickled, the executor is closed, or
             workers hang or end before they begin.
     """
-    call, steps = state.backend.call_shielded, stage.command.steps
-    snapshot = await call(Snapshot.take, state.context)
+    coordination = TrioCall()
+    return await state.backend.call_cancellable(
+        coordination.cancel, _run, state, stage, executor, local_seconds, coordination
+    )
+
+
+def _run(
+    state: RunState,
+    stage: StageInProgress,
+    executor: Executor,
+    local_seconds: float | None,
+    coordination: TrioCall,
+) -> RemoteStage:
+    steps, snapshot = stage.command.steps, Snapshot.take(state.context)
     while True:
         remote = RemoteStage(
             stage.command,
@@ -63,10 +78,11 @@ async def run_in_workers(
         )
         try:
             try:
-                await call(_begin, remote, executor)
-                await _coordinate(state, remote, executor)
+                _encode_spec(remote)
+                executor.start(remote.start_seconds)
+                _coordinate(state, remote, executor, coordination)
             finally:
-                await call(remote.end)
+                remote.end()
         except tuple(_FALLBACK_REASONS) as error:
             raise FallbackError(_FALLBACK_REASONS[type(error)], str(error)) from error
         except UnloadableError as error:
@@ -76,17 +92,17 @@ async def run_in_workers(
             continue
         except _PublishError as failed:
             raise _unsendable(steps, snapshot, failed) from failed
+        _warn_of_written(remote)
         return remote
 
 
-def _begin(stage: RemoteStage, executor: Executor) -> None:
-    """Encode what jobs have in common, and a first slice of functions.
+def _encode_spec(stage: RemoteStage) -> None:
+    """Encode what jobs have in common.
 
     Raises:
         StorageError: There is no room.
-        UnsendableError: A function cannot be encoded.
+        UnsendableError: The state of the process cannot be encoded.
         _PublishError: The passes or the settings cannot be.
-        RuntimeUseError: The executor is closed.
     """
     try:
         stage.encode_spec()
@@ -94,35 +110,22 @@ def _begin(stage: RemoteStage, executor: Executor) -> None:
         raise
     except Exception as error:
         raise _PublishError from error
-    executor.start(stage.start_seconds)
-    stage.encode_first()
 
 
-async def _coordinate(state: RunState, stage: RemoteStage, executor: Executor) -> None:
-    """Run a stage by the coordinator, on a trio event loop.
-
-    Raises:
-        NoWorkersError: There is no event loop.
-    """
+def _coordinate(
+    state: RunState, stage: RemoteStage, executor: Executor, coordination: TrioCall
+) -> None:
     board = StatusBoard(state.store.folder, stage.number)
-    has_begun, why_none = False, ""
-
-    async def run() -> None:
-        nonlocal has_begun
-        has_begun = True
-        await run_stage(stage, executor, board)
-
     state.observers.board_opened(board)
-    try:
-        await state.backend.run(run)
-    except OSError as error:
-        if has_begun:
-            raise
-        # An event loop needs descriptors; those that it has got are closed with the
-        # error.
-        why_none = f"there is no event loop, {type(error).__name__}: {error}"
-    if why_none:
-        raise NoWorkersError("none", why_none)
+    context = contextvars.copy_context()  # for adapters, which encode
+
+    def run() -> ContextAwaitable:
+        return ContextAwaitable(context, run_stage(stage, executor, board))
+
+    coordination.run(run)
+
+
+def _warn_of_written(stage: RemoteStage) -> None:
     for pass_name, attribute in stage.written:
         warn(
             f"pass '{pass_name}' changed its attribute '{attribute}' in a worker, "

@@ -13,7 +13,6 @@ import trio
 
 from parpass.errors import RuntimeUseError
 from parpass.runner.driver.async_util import (
-    TrioThread,
     shielded_wait,
     to_asyncio_thread,
 )
@@ -91,6 +90,28 @@ class TrioBackend(TaskBackend):
             done.append(await _in_thread(self._bound(function, *args)))
         return done[0]
 
+    @trio.lowlevel.enable_ki_protection  # Ctrl-C comes while it waits
+    async def call_cancellable(
+        self, cancel: Callable[[], object], function: Callable[..., ResultT], *args: Any
+    ) -> ResultT:
+        """Call in a thread, and wait for its end even if cancelled."""
+        results: list[outcome.Outcome[ResultT]] = []
+        ended, post = trio.Event(), self.poster()
+
+        def deliver(result: outcome.Outcome[ResultT]) -> None:
+            results.append(result)
+            post(ended.set)
+
+        trio.lowlevel.start_thread_soon(self._bound(function, *args), deliver)
+        try:
+            await ended.wait()
+        except BaseException:
+            cancel()
+            with trio.CancelScope(shield=True):
+                await ended.wait()
+            raise
+        return results.pop().unwrap()
+
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return trio's way from another thread to the event loop."""
         token = trio.lowlevel.current_trio_token()
@@ -101,15 +122,9 @@ class TrioBackend(TaskBackend):
 
         return post
 
-    async def run(
-        self, function: Callable[..., Awaitable[ResultT]], *args: Any
-    ) -> ResultT:
-        """Run in this task."""
-        return await function(*args)
-
 
 class AsyncioBackend(TaskBackend):
-    """The backend under asyncio; a trio loop runs in a thread beside its loop."""
+    """The backend under asyncio."""
 
     async def call(self, function: Callable[..., ResultT], *args: Any) -> ResultT:
         """Call in a thread, so that the event loop stays responsive."""
@@ -122,19 +137,18 @@ class AsyncioBackend(TaskBackend):
         run = self._bound(function, *args)
         return await shielded_wait(to_asyncio_thread(run))
 
+    async def call_cancellable(
+        self, cancel: Callable[[], object], function: Callable[..., ResultT], *args: Any
+    ) -> ResultT:
+        """Call in a thread, and wait for its end even if cancelled."""
+        run = self._bound(function, *args)
+        return await shielded_wait(to_asyncio_thread(run), cancel)
+
     def poster(self) -> Callable[[Callable[[], object]], object]:
         """Return asyncio's way from another thread to the event loop."""
         import asyncio  # running by now
 
         return asyncio.get_running_loop().call_soon_threadsafe
-
-    async def run(
-        self, function: Callable[..., Awaitable[ResultT]], *args: Any
-    ) -> ResultT:
-        """Run a trio event loop in a thread; a cancellation is passed on to it."""
-        elsewhere = TrioThread(function, *args)
-        running = to_asyncio_thread(elsewhere.run)
-        return await shielded_wait(running, elsewhere.cancel)
 
 
 def current_backend() -> AsyncBackend:

@@ -1,19 +1,19 @@
 """The coordinator: runs one stage on a pool, under trio.
 
-It carries out the commands of the scheduler, and passes events to it. Encoding, jobs
-and decoding overlap, and nothing long runs on the event loop.
+It carries out the commands of the scheduler, and passes events to it. It is one task
+on an event loop of its own. The ends of jobs come first, so that no worker waits long
+for its next job. While there are none, it encodes functions, or decodes some that
+workers returned, for some milliseconds at a time: other threads would not be done
+sooner, as each holds the GIL meanwhile.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import math
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import cast
 
 import trio
 
@@ -29,6 +29,7 @@ from parpass.runner.ipc.messages import Cutoff
 from parpass.runner.ipc.module_store import FunctionHandle
 from parpass.runner.ipc.status_board import Phase, Status, StatusBoard
 from parpass.runner.observers import WorkerEnd
+from parpass.runner.pool.event_loops import Inbox
 from parpass.runner.pool.failure_attribution import (
     Overrun,
     Watchdog,
@@ -60,13 +61,6 @@ from parpass.runner.worker.jobs import run_job
 # until the rest is taken back; and seconds, which a pause of the machine may take.
 _MOST_LOST_SHARE = 0.05
 _MOST_LOST_SECONDS = 0.05
-_MAX_SEND_DELAY = 0.01  # seconds from encoding functions to submitting them, mostly
-_MAX_LOOP_DECODE_BYTES = 16_384  # of functions; a thread takes longer to wake
-
-_in_thread = trio.to_thread.run_sync
-_Message = Event | tuple[int, Future[bytes]]
-_open_message_channel = trio.open_memory_channel[_Message]
-_open_handle_channel = trio.open_memory_channel[list[FunctionHandle]]
 
 
 class LossCheck:
@@ -117,7 +111,7 @@ async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) 
     """Run a stage; its outcomes are in `stage.outcomes` afterwards.
 
     Args:
-        stage: The stage, with its spec and a first slice of functions encoded.
+        stage: The stage, with its spec encoded.
         executor: The pool. If this is cancelled or fails, the jobs of the stage are
             cancelled.
         board: The status slots of the workers.
@@ -126,31 +120,26 @@ async def run_stage(stage: RemoteStage, executor: Executor, board: StatusBoard) 
         RuntimeUseError: The workers die or hang before they begin, or the executor is
             closed.
         NoWorkersError: No worker can be started here.
+        StorageError: There is no room.
+        UnsendableError: A function cannot be encoded.
     """
-    run = None
+    # Encoded first: the scheduler plans for one worker if that is all.
+    ready = stage.writer.encode_some()
+    run = _StageRun(stage, executor, board)
     try:
-        async with trio.open_nursery() as nursery:
-            run = _StageRun(stage, executor, board, nursery)
-            await run.run()
-    except BaseException as error:  # noqa: BLE001 -- raised again, unwrapped
-        if run is not None:
-            run.cancel_jobs()
-        leaf = _unwrapped(error)
-        raise leaf from leaf.__cause__
+        await run.run(ready or FunctionsReady((), ()))
+    except BaseException:
+        run.cancel_jobs()
+        raise
 
 
 class _StageRun:
     def __init__(
-        self,
-        stage: RemoteStage,
-        executor: Executor,
-        board: StatusBoard,
-        nursery: trio.Nursery,
+        self, stage: RemoteStage, executor: Executor, board: StatusBoard
     ) -> None:
         self._stage = stage
         self._executor = executor
         self._board = board
-        self._nursery = nursery
         self._schedule = Scheduler(
             stage.total,
             1 if stage.writer.is_one_message else executor.workers,
@@ -164,53 +153,54 @@ class _StageRun:
         self._losses = LossCheck(stage.local_seconds)
         self._cause = ""  # of the last death that is attributed to no function
         self._loading = ""  # the pass that the worker loaded
-        self._encoding = trio.CancelScope()  # cancelled at the end
-        self._token = trio.lowlevel.current_trio_token()
-        self._submitted = trio.Event()  # set when the last encoded functions are
-        self._send, self._receive = _open_message_channel(math.inf)
-        # To functions that a thread is to decode, once there are some.
-        self._new: trio.MemorySendChannel[list[FunctionHandle]] | None = None
+        self._to_decode = deque[FunctionHandle]()
+        self._ended = Inbox[tuple[int, Future[bytes]]]()  # jobs that have ended
 
-    async def run(self) -> None:
-        try:
-            await self._handle_events()
-        finally:
-            self._encoding.cancel()
-            if self._new is not None:
-                self._new.close()
+    async def run(self, event: Event | None) -> None:
+        """Run the stage; the event is the first one."""
+        while event is None or self._handle(event):
+            self._watchdog.check()
+            event = await self._next_event()
+        while self._to_decode:
+            await trio.lowlevel.checkpoint()
+            self._stage.decode_some(self._to_decode)
 
-    async def _handle_events(self) -> None:
-        if not self._stage.writer.is_complete:
-            self._nursery.start_soon(self._encode)
-        # If the stage has no functions, there is no other event to finish on.
-        self._send.send_nowait(self._stage.first_ready or FunctionsReady((), ()))
-        with self._receive:
-            while True:
-                known = await self._translate(await self._next_event())
-                if known is None:
-                    continue
-                # Truncated first, so that no job beyond the end is submitted.
-                commands = deque(self._truncate_schedule())
-                commands.extend(self._schedule.handle(known))
-                while commands:
-                    command = commands.popleft()
-                    if isinstance(command, Finish):
-                        return
-                    commands.extend(self._execute(command))
-                if isinstance(known, FunctionsReady):
-                    self._submitted.set()
-                if isinstance(known, JobFinished):
-                    self._count_losses(known)
+    async def _next_event(self) -> Event | None:
+        """Return the next event, or use the time until there is one; then None."""
+        writer, to_decode = self._stage.writer, self._to_decode
+        is_idle = writer.is_complete and not to_decode
+        seconds = self._watchdog.seconds_left if is_idle else 0.0
+        ended = await self._ended.take(seconds)
+        if ended is not None:
+            return self._translate(*ended)
+        if not writer.is_complete:
+            return writer.encode_some()
+        if to_decode:
+            self._stage.decode_some(to_decode)
+        return None
 
-    def _count_losses(self, job: JobFinished) -> None:
+    def _handle(self, event: Event) -> bool:
+        """Carry out what follows from an event; return whether the stage goes on."""
+        # Truncated first, so that no job beyond the end is submitted.
+        commands = deque(self._truncate_schedule())
+        commands.extend(self._schedule.handle(event))
+        while commands:
+            command = commands.popleft()
+            if isinstance(command, Finish):
+                return False
+            commands.extend(self._execute(command))
+        return not isinstance(event, JobFinished) or self._count_losses(event)
+
+    def _count_losses(self, job: JobFinished) -> bool:
         """Take back the functions in no job once workers have lost too much."""
         done = self._schedule.fraction_done
         self._losses.job_finished(job.process, time.perf_counter(), done)
         are_behind = self._losses.is_too_much and self._schedule.outlasts_giants
-        if are_behind and not self._stage.is_reclaimed:
-            self._send.send_nowait(Reclaimed())
-            self._stage.is_reclaimed = True
-            self._note("the rest is taken back")
+        if not are_behind or self._stage.is_reclaimed:
+            return True
+        self._stage.is_reclaimed = True
+        self._note("the rest is taken back")
+        return self._handle(Reclaimed())
 
     def _truncate_schedule(self) -> list[Command]:
         """Send the scheduler a new cutoff of the stage, if there is one."""
@@ -223,58 +213,11 @@ class _StageRun:
         )
 
     def cancel_jobs(self) -> None:
-        """Cancel all jobs.
-
-        Their futures fail at once, so `_deliver` is called when the channel is closed,
-        or the event loop has finished; it suppresses both errors.
-        """
         for _, answer in self._in_flight.values():
             self._executor.end(answer)
 
-    async def _next_event(self) -> _Message:
-        """Wait for an event; the watchdog looks at the workers meanwhile, and between.
-
-        Raises:
-            RuntimeUseError: Workers hang before they begin.
-        """
-        while True:
-            with trio.move_on_at(self._watchdog.due):
-                return await self._receive.receive()
-            await self._watchdog.check()
-
-    async def _encode(self) -> None:
-        with self._encoding:
-            while True:
-                # Encoding would keep the GIL from the event loop, which submits jobs.
-                # But the scheduler may wait for a suspect that reads a function which
-                # is not encoded.
-                with trio.move_on_after(_MAX_SEND_DELAY):
-                    await self._submitted.wait()
-                ready = await _in_thread(self._stage.writer.encode_some)
-                if ready is None:
-                    return
-                # Replaced before the event is sent: it may be handled before we wait.
-                self._submitted = trio.Event()
-                with contextlib.suppress(trio.BrokenResourceError):
-                    self._send.send_nowait(ready)
-
-    def _decode_in_thread(self, functions: list[FunctionHandle]) -> None:
-        if self._new is None:
-            self._new, to_decode = _open_handle_channel(math.inf)
-            self._nursery.start_soon(self._decode, to_decode)
-        self._new.send_nowait(functions)
-
-    async def _decode(
-        self, to_decode: trio.MemoryReceiveChannel[list[FunctionHandle]]
-    ) -> None:
-        async for functions in to_decode:
-            await _in_thread(self._stage.decode_all, functions)
-
-    async def _translate(self, event: _Message) -> Event | None:
+    def _translate(self, job: int, answer: Future[bytes]) -> Event | None:
         """Return the scheduler's event for the end of a job; None if there is none."""
-        if not isinstance(event, tuple):
-            return event
-        job, answer = event
         if job not in self._in_flight:
             return None  # it was cancelled
         command, _ = self._in_flight.pop(job)
@@ -282,17 +225,13 @@ class _StageRun:
         if isinstance(error, NoWorkersError):
             raise self._no_workers_error(error)
         if isinstance(error, JobLostError):
-            return await self._on_worker_death(command, error)
+            return self._on_worker_death(command, error)
         if isinstance(error, JobCancelledError):
             return self._on_job_cancelled(command)
         self._watchdog.take_overdue(job)  # it finished just before it was cancelled
         times, new = self._stage.accept_result(answer.result())
-        if new and self._stage.wanted:
-            encoded = [held.encoded for held in new if held.encoded is not None]
-            if sum([one.size for one in encoded]) <= _MAX_LOOP_DECODE_BYTES:
-                self._stage.decode_all(new)
-            else:
-                self._decode_in_thread(new)
+        if self._stage.wanted:
+            self._to_decode.extend(new)
         least = self._executor.least_job_seconds
         return JobFinished(job, times.seconds, least, times.process)
 
@@ -330,13 +269,13 @@ class _StageRun:
         end = WorkerEnd(what, process, since, during)
         self._stage.observers.worker_ended(end)
 
-    async def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
+    def _on_worker_death(self, command: SubmitJob, error: JobLostError) -> Event:
         """Return the scheduler's event for a job whose worker died."""
         late = self._watchdog.take_overdue(command.job)
         if late is not None:
             return self._on_overdue(command, late)
         killed = was_killed(error.cause)
-        work = await _in_thread(self._board.take_for_process, error.process)
+        work = self._board.take_for_process(error.process)
         self._notify_of_end(f"died: {error.cause}", error.process, work)
         if (
             work is None
@@ -348,7 +287,7 @@ class _StageRun:
             return JobLost(command.job, None, killed, error.host_died)
         if work.step >= self._stage.outcomes.cutoff.steps_on(work.function):
             return Superseded(command.job)  # beyond the end of a serial run
-        traceback = await _in_thread(self._board.traceback, work.owner)
+        traceback = self._board.traceback(work.owner)
         self._failures.tracebacks[work.owner] = traceback
         self._failures.record_failure(work, error.cause)
         return JobLost(command.job, work.function, killed, error.host_died)
@@ -362,7 +301,9 @@ class _StageRun:
                     run_job, message, command.seconds, owner=self._stage.store
                 )
                 self._in_flight[command.job] = command, answer
-                answer.add_done_callback(functools.partial(self._notify, command.job))
+                answer.add_done_callback(
+                    lambda done, job=command.job: self._ended.put((job, done))
+                )
             case CancelJob():
                 _, answer = self._in_flight.pop(command.job)
                 self._executor.end(answer, at_once=True)
@@ -381,6 +322,9 @@ class _StageRun:
                 pass
         return ()
 
+    def _on_end(self, job: int, answer: Future[bytes]) -> None:
+        self._ended.put((job, answer))
+
     def _withdraw_jobs(self) -> Withdrawn:
         """Withdraw the jobs that no worker has begun, and return them."""
         withdraw = self._executor.withdraw
@@ -388,27 +332,6 @@ class _StageRun:
         for job in jobs:
             del self._in_flight[job]
         return Withdrawn(jobs)
-
-    def _notify(self, job: int, answer: Future[bytes]) -> None:
-        """Forward the end of a job from a thread of the executor to the event loop."""
-        with contextlib.suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._deliver, job, answer)
-
-    def _deliver(self, job: int, answer: Future[bytes]) -> None:
-        with contextlib.suppress(trio.BrokenResourceError):
-            self._send.send_nowait((job, answer))
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    """Return the first error in nested groups that is no cancellation."""
-    leaf = error
-    while isinstance(leaf, BaseExceptionGroup):
-        inside = cast("Sequence[BaseException]", leaf.exceptions)
-        rest = [one for one in inside if not isinstance(one, trio.Cancelled)]
-        if not rest:
-            return error
-        leaf = rest[0]
-    return leaf
 
 
 def _workers_die_error(cause: str, loading: str = "") -> RuntimeUseError:

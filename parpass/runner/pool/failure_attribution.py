@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-import trio
-
 from parpass.errors import (
     FunctionFailure,
     Hint,
@@ -36,8 +34,6 @@ from parpass.runner.stage.outcomes import StageOutcomes
 from parpass.transform import Pass
 from parpass.transform.budget import Budget
 from parpass.transform.config import OnFailure
-
-_in_thread = trio.to_thread.run_sync
 
 _MAX_POLL_SECONDS = 0.1  # seconds between two reads of the status board
 TRANSFER_SECONDS = 10.0  # minimum limit for pickling or unpickling a function
@@ -182,9 +178,6 @@ class Watchdog:
     Args:
         failures: Has the time limits, and records which function was overdue.
         in_flight: The current jobs; a live mapping.
-
-    Attributes:
-        due: When the next check is due, by trio's clock.
     """
 
     def __init__(
@@ -203,7 +196,12 @@ class Watchdog:
         self._killed: set[str] = set()  # slots of workers killed here
         least = failures.least_limit
         self._interval = 1.0 if least is None else min(_MAX_POLL_SECONDS, least / 4)
-        self.due = trio.current_time() + self._interval
+        self._due = time.monotonic() + self._interval
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the next check is due."""
+        return max(0.0, self._due - time.monotonic())
 
     def take_overdue(self, job: int) -> Overrun | None:
         """Return what a job was cancelled for, once; else None."""
@@ -216,18 +214,20 @@ class Watchdog:
         self._superseded.discard(job)
         return True
 
-    async def check(self) -> None:
-        """Check the status board.
+    def check(self) -> None:
+        """Check the status board, if that is due.
 
         Raises:
             RuntimeUseError: Workers hang before they begin.
         """
+        if self.seconds_left:
+            return
         if self._in_flight:
-            await self._check()
-        self.due = trio.current_time() + self._interval
+            self._check()
+        self._due = time.monotonic() + self._interval
 
-    async def _check(self) -> None:
-        now, works = time.monotonic_ns(), await _in_thread(self._board.read)
+    def _check(self) -> None:
+        now, works = time.monotonic_ns(), self._board.read()
         hanging = [work for work in works if self._failures.hangs_at_start(work, now)]
         found = [(work, self._failures.overrun(work, now)) for work in works]
         overdue = [Overrun(work, limit) for work, limit in found if limit is not None]
@@ -251,7 +251,7 @@ class Watchdog:
             raise workers_hang_error(
                 self._failures.start_seconds, self._failures.name_loading(hung[0])
             )
-        await self._cancel_overdue(late, jobs)
+        self._cancel_overdue(late, jobs)
 
     def _cancel_superseded(
         self, works: Sequence[Status], jobs: Mapping[int, int]
@@ -267,14 +267,12 @@ class Watchdog:
                 self._killed.add(work.owner)
                 self._executor.end(self._in_flight[job][1], at_once=True)
 
-    async def _cancel_overdue(
-        self, late: Sequence[Overrun], jobs: Mapping[int, int]
-    ) -> None:
+    def _cancel_overdue(self, late: Sequence[Overrun], jobs: Mapping[int, int]) -> None:
         """Cancel the jobs of overdue workers; `jobs` maps functions to jobs."""
         works = [one.work for one in late]
-        found = await _in_thread(self._executor.dump_tracebacks, works)
+        found = self._executor.dump_tracebacks(works)
         if found is None:
-            found = await _in_thread(self._board.dump_tracebacks, works)
+            found = self._board.dump_tracebacks(works)
         self._failures.tracebacks |= found
         for one in late:
             job = jobs[one.work.function]

@@ -1,13 +1,13 @@
 """A stage that runs on a pool: its payload, its functions, its jobs, their results.
 
-It knows no event loop. The coordinator calls its methods in threads, never two at the
-same time that write.
+The coordinator calls its methods, in one thread.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 
 from parpass.runner.cost_model import BYTES_PER_NODE, COST_MODEL
@@ -24,13 +24,12 @@ from parpass.runner.ipc.module_store import (
 )
 from parpass.runner.observers import Activity, RunObserver, SentStage, timing
 from parpass.runner.pool.failure_attribution import FailureAttribution
-from parpass.runner.pool.scheduler_events import FunctionsReady
 from parpass.runner.pool.stage_writer import StageWriter
 from parpass.runner.stage.outcomes import StageOutcomes
+from parpass.transform import gc_pause
 from parpass.transform.budget import budgets_of, call_limits
 from parpass.transform.checked_adapter import add_violations
 from parpass.transform.config import START_TIMEOUT
-from parpass.transform.gc_pause import in_gc_pauses
 from parpass.transform.plan.commands import RunStage
 
 
@@ -44,7 +43,6 @@ class RemoteStage:
         was_warm: Whether there were workers when the stage began.
 
     Attributes:
-        first_ready: The functions of the first slice that are to run.
         is_reclaimed: Whether functions in no job run in this process.
         number: Its number in the shared directory; 0 before it is encoded.
         start_seconds: The time limit for a worker to start, and to load the stage.
@@ -74,7 +72,6 @@ class RemoteStage:
         self.is_reclaimed = False
         self.written: dict[tuple[str, str], None] = {}
         self.number = 0
-        self.first_ready: FunctionsReady | None = None
         self.budgets = budgets_of(self.steps, snapshot.config)
         self.start_seconds = snapshot.config.get(START_TIMEOUT, DEFAULT_START_SECONDS)
         self.failures = FailureAttribution(
@@ -143,15 +140,6 @@ class RemoteStage:
         assert self._writer is not None
         return self._writer
 
-    def encode_first(self) -> None:
-        """Encode a first slice of functions, which `first_ready` is then.
-
-        Raises:
-            StorageError: There is no room.
-            UnsendableError: A function cannot be encoded.
-        """
-        self.first_ready = self.writer.encode_some()
-
     def job(self, functions: Sequence[int]) -> bytes:
         quarantined = self.outcomes.quarantined
         message = Job(
@@ -190,13 +178,20 @@ class RemoteStage:
                 new.append(held)
         return times, new
 
-    def decode_all(self, functions: Sequence[FunctionHandle]) -> None:
-        decoding = timing(self.observers, Activity.DECODING)
-        with decoding, in_gc_pauses(functions) as handles:
-            for held in handles:
+    def decode_some(self, functions: deque[FunctionHandle]) -> None:
+        """Decode the first functions, for as long as the collector may rest; drop them.
+
+        With many small functions, that is for some milliseconds.
+        """
+        until = time.perf_counter() + gc_pause.MAX_GC_PAUSE_SECONDS
+        with timing(self.observers, Activity.DECODING), gc_pause.gc_paused:
+            while functions:
+                held = functions.popleft()
                 self.store.load(held, self._mod.base)
                 if not self._keeps_bytes:
                     held.encoded = None
+                if time.perf_counter() > until:
+                    break
 
     def starting_seconds(self) -> float:
         """Return how long workers took until their first jobs, summed over all."""

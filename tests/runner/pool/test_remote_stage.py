@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -295,7 +296,9 @@ def collections_while_looked_at(adapter: WastefulAdapter, functions: int) -> int
     encoder.close()
     seen: list[str] = []
     gc.callbacks.append(watch := lambda phase, info: seen.append(phase))
-    stage.decode_all([FunctionHandle(encoded=one) for one in packed])
+    waiting = deque([FunctionHandle(encoded=one) for one in packed])
+    while waiting:
+        stage.decode_some(waiting)
     gc.callbacks.remove(watch)
     store.close()
     return seen.count("stop")

@@ -1,0 +1,163 @@
+"""Trio event loops in threads of their own, which are kept for the next stage.
+
+A stage is coordinated on such a loop, wherever its run was called, and none of it runs
+on the event loop of the caller. To begin and end a loop takes longer than a small stage
+needs it for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+import outcome
+import trio
+
+from parpass.runner.executor import NoWorkersError
+from parpass.runner.ipc.messages import AbandonedError
+
+IDLE_SECONDS = 10.0  # as threads of trio, and reusable pools
+
+MessageT = TypeVar("MessageT")
+ValueT = TypeVar("ValueT")
+
+
+class Inbox(Generic[MessageT]):
+    """Messages from other threads to a task of trio, which creates it."""
+
+    def __init__(self) -> None:
+        self._messages = deque[MessageT]()
+        self._waiting = trio.lowlevel.ParkingLot()
+        self._post = trio.lowlevel.current_trio_token().run_sync_soon
+
+    def put(self, message: MessageT) -> None:
+        """Add a message, in any thread; it is lost if the loop has ended."""
+        self._messages.append(message)
+        with contextlib.suppress(trio.RunFinishedError):
+            self._post(self._waiting.unpark_all, idempotent=True)
+
+    async def take(self, seconds: float) -> MessageT | None:
+        """Return the next message; None if there is none in so many seconds."""
+        if self._messages or seconds <= 0:
+            await trio.lowlevel.checkpoint()  # messages hold up no cancellation
+        else:
+            with trio.move_on_after(seconds):
+                while not self._messages:
+                    await self._waiting.park()
+        return self._messages.popleft() if self._messages else None
+
+
+class TrioCall:
+    """A call of an async function on an event loop in another thread."""
+
+    def __init__(self) -> None:
+        self.result = SimpleQueue[outcome.Outcome[Any]]()
+        self._function: Callable[[], Awaitable[Any]] | None = None
+        self._is_cancelled = False
+        self._interrupt: Callable[[], None] | None = None  # once it is made
+
+    def run(self, function: Callable[[], Awaitable[ValueT]]) -> ValueT:
+        """Call a function, and wait for its end.
+
+        What is raised here meanwhile, such as by Ctrl-C, cancels it.
+
+        Raises:
+            AbandonedError: It was cancelled.
+            NoWorkersError: There is no event loop for it, or no thread.
+        """
+        self._function, self._interrupt = function, None
+        try:
+            _assign(self)
+            result = self.result.get()
+        except BaseException:
+            self.cancel()
+            if self._interrupt is not None:  # else it is not going to be made
+                self.result.get()
+            raise
+        try:
+            return result.unwrap()
+        finally:
+            del result  # its error refers to this frame
+
+    def cancel(self) -> None:
+        """Cancel it, in any thread, also before it is made."""
+        self._is_cancelled = True
+        if self._interrupt is not None:
+            with contextlib.suppress(trio.RunFinishedError):
+                self._interrupt()
+
+    async def make(self) -> Any:
+        """Make the call, on the event loop."""
+        assert self._function is not None
+        token = trio.lowlevel.current_trio_token()
+        with trio.CancelScope() as scope:
+            self._interrupt = lambda: token.run_sync_soon(scope.cancel)
+            if not self._is_cancelled:
+                return await self._function()
+        raise AbandonedError
+
+
+class _LoopThread:
+    """A thread with an event loop, which makes one call after another."""
+
+    def __init__(self, first: TrioCall) -> None:
+        self._call: TrioCall | None = first  # the one that is not answered yet
+        thread = threading.Thread(target=self._run, name="parpass-loop", daemon=True)
+        thread.start()
+
+    def assign(self, call: TrioCall) -> None:
+        self._calls.put(call)
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._serve)
+        except Exception as error:  # noqa: BLE001 -- its descriptors may be gone
+            with contextlib.suppress(ValueError):
+                _idle.remove(self)
+            if self._call is not None:
+                self._call.result.put(outcome.Error(_no_loop_error(error)))
+
+    async def _serve(self) -> None:
+        self._calls = Inbox[TrioCall]()
+        while (call := self._call) is not None:
+            result = await outcome.acapture(call.make)
+            self._call = None
+            _idle.append(self)  # before its end is known: then the next one may come
+            call.result.put(result)
+            del call, result  # which may hold a module
+            self._call = await self._next_call()
+
+    async def _next_call(self) -> TrioCall | None:
+        while (call := await self._calls.take(IDLE_SECONDS)) is None:
+            with contextlib.suppress(ValueError):  # who removed it has a call for it
+                _idle.remove(self)
+                return None
+        return call
+
+
+# The threads that make no call. Who removes one has it to himself.
+_idle: list[_LoopThread] = []
+
+if hasattr(os, "register_at_fork"):  # a forked child does not have these threads
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _assign(call: TrioCall) -> None:
+    with contextlib.suppress(IndexError):
+        _idle.pop().assign(call)
+        return
+    try:
+        _LoopThread(call)
+    except RuntimeError as error:  # at exit, or beyond a limit
+        raise _no_loop_error(error) from error
+
+
+def _no_loop_error(error: Exception) -> NoWorkersError:
+    return NoWorkersError(
+        "none", f"there is no event loop, {type(error).__name__}: {error}"
+    )
