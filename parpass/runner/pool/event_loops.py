@@ -56,7 +56,8 @@ class TrioCall:
     """A call of an async function on an event loop in another thread."""
 
     def __init__(self) -> None:
-        self.result = SimpleQueue[outcome.Outcome[Any]]()
+        self._result: outcome.Outcome[Any] | None = None
+        self._ended = SimpleQueue[None]()  # something, once there is a result
         self._function: Callable[[], Awaitable[Any]] | None = None
         self._is_cancelled = False
         self._interrupt: Callable[[], None] | None = None  # once it is made
@@ -70,19 +71,32 @@ class TrioCall:
             AbandonedError: It was cancelled.
             NoWorkersError: There is no event loop for it, or no thread.
         """
-        self._function, self._interrupt = function, None
+        self._function, self._interrupt, self._result = function, None, None
         try:
             _assign(self)
-            result = self.result.get()
+            result = self._wait()
         except BaseException:
             self.cancel()
             if self._interrupt is not None:  # else it is not going to be made
-                self.result.get()
+                self._wait()
             raise
+        finally:
+            self._result = None  # its error refers to frames that refer to this
         try:
             return result.unwrap()
         finally:
-            del result  # its error refers to this frame
+            del result  # likewise
+
+    def _wait(self) -> outcome.Outcome[Any]:
+        # Kept until it is returned: what is raised here may come as it is there.
+        while self._result is None:
+            self._ended.get()
+        return self._result
+
+    def settle(self, result: outcome.Outcome[Any]) -> None:
+        """Give the result to the thread that waits for it."""
+        self._result = result
+        self._ended.put(None)
 
     def cancel(self) -> None:
         """Cancel it, in any thread, also before it is made."""
@@ -120,7 +134,7 @@ class _LoopThread:
             with contextlib.suppress(ValueError):
                 _idle.remove(self)
             if self._call is not None:
-                self._call.result.put(outcome.Error(_no_loop_error(error)))
+                self._call.settle(outcome.Error(_no_loop_error(error)))
 
     async def _serve(self) -> None:
         self._calls = Inbox[TrioCall]()
@@ -128,7 +142,7 @@ class _LoopThread:
             result = await outcome.acapture(call.make)
             self._call = None
             _idle.append(self)  # before its end is known: then the next one may come
-            call.result.put(result)
+            call.settle(result)
             del call, result  # which may hold a module
             self._call = await self._next_call()
 

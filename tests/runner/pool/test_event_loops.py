@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator
 from queue import SimpleQueue
+from types import FrameType
 
 import pytest
 import trio
@@ -205,6 +208,53 @@ def test_what_a_handler_of_signals_raises_ends_a_call(
         signal.signal(signal.SIGUSR1, before)
     assert caught.value is late
     assert noted == ["begun", "ended"]
+
+
+def test_what_is_raised_at_any_moment_of_a_call_ends_it():
+    late, noted, is_waiting = TimeoutError("late"), list[str](), threading.Event()
+
+    async def work() -> None:
+        noted.append("begun")
+        try:
+            while not is_waiting.is_set():
+                await trio.lowlevel.checkpoint()
+        finally:
+            noted.append("ended")
+
+    def is_interrupted_at(moment: int) -> bool:
+        """Make a call; return whether it has so many moments, of which this raises.
+
+        Python calls handlers of signals when a function begins, and when a built-in one
+        has returned: what that returned is lost.
+        """
+        moments = itertools.count()
+
+        def profile(frame: FrameType, event: str, called: object) -> None:
+            is_ours = frame.f_code.co_filename == event_loops.__file__
+            if event == "c_call" and getattr(called, "__name__", "") == "get":
+                is_waiting.set()
+            if is_ours and event in ("call", "c_return") and next(moments) == moment:
+                raise late
+
+        sys.setprofile(profile)
+        try:
+            TrioCall().run(work)
+        except TimeoutError as error:
+            assert error is late
+            return True
+        finally:
+            sys.setprofile(None)
+        return False
+
+    TrioCall().run(this_thread)
+    moment = 0
+    while is_interrupted_at(moment):
+        assert noted in ([], ["begun", "ended"])
+        noted.clear()
+        is_waiting.clear()
+        moment += 1
+    assert is_waiting.is_set()
+    assert TrioCall().run(this_thread).name == "parpass-loop"
 
 
 def test_without_a_thread_or_a_loop_there_are_no_workers(
