@@ -72,8 +72,8 @@ class BlockingBackend:
     abandons = False
 
     def __init__(self) -> None:
-        trio = sys.modules.get("trio")
-        if trio is not None and trio.lowlevel.in_trio_run():
+        # Not asked of trio, which another thread may be importing.
+        if running_async_library() == "trio":
             raise RuntimeUseError(
                 "run_pipeline_sync was called inside a running trio event loop, which "
                 "it would block; write 'await parpass.run_pipeline(...)' instead"
