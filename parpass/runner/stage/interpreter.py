@@ -12,10 +12,12 @@ signature of a function changes after all, its dependents run again, and from th
 the function is unstable: its signature is computed
 (`outcomes.StageOutcomes.invalidate_dependents`).
 
-A pass may cache an analysis with the module that it was given, and then not read the
-module for the next function. So a module whose answers relied on an assumption is not
-given to other functions. A module that was scanned as a whole is an exception, since
-scanning again is expensive: the functions that get it inherit its dependencies.
+A pass may leave something with the module that it was given, such as an analysis, and
+then not read the module for the next function. What it leaves may be of the module, or
+of the function that it ran on. So the module of a function that relied on an
+assumption, in this step or an earlier one, is not given to other functions. A module
+that was scanned as a whole is an exception, since scanning again is expensive: the
+functions that get it inherit its dependencies.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from parpass.runner.ipc.messages import (
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
 from parpass.runner.stage.content_digest import ContentDigests
-from parpass.runner.stage.module_view import FunctionView
+from parpass.runner.stage.module_view import FunctionView, Reads
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
@@ -299,27 +301,26 @@ class StageInterpreter:
             self._views[at] = view = module, functions
         return view
 
-    def _track_reads(self, at: int, functions: FunctionView) -> None:
-        """Keep or drop a module that a step has read, and may cache analyses with."""
-        if functions.reads.was_scanned:
-            functions.reads.add_dependencies(self._dependencies)
+    def _keep_or_drop(self, at: int, reads: Reads) -> None:
+        """Keep or drop the module of a step, with which it may have left something."""
+        if reads.was_scanned:
+            reads.add_dependencies(self._dependencies)
         else:
             self._views.pop(at, None)
 
     def names(self) -> Mapping[str, int]:
         return self._index
 
-    def note(self, kind: ReadKind, name: str = "") -> bool:
-        """Note a read of a pass; return whether reads are recorded.
+    def note(self, kind: ReadKind, name: str = "") -> None:
+        """Note a read of a pass, if reads are recorded.
 
         To look up the name of the function that it runs on is no read: InferType does.
         """
         if not self._records_reads:
-            return False
+            return
         is_own = kind is ReadKind.NAME and name == self._running_on
         if not is_own or self._analyses.is_of_module:  # others get that, too
             self._dependencies.add((kind, name))
-        return True
 
     def signature(self, name: str, at: int) -> Any | None:
         if self._assumes_stable_signature(name, at):
@@ -454,8 +455,8 @@ class StageInterpreter:
             )
         finally:
             self._running_on = outer
-            if functions.reads.was_read and self._dependencies:
-                self._track_reads(at, functions)
+            if self._dependencies:
+                self._keep_or_drop(at, functions.reads)
             if not (known or transfers_ownership):
                 del self._versions[key]
 

@@ -362,6 +362,29 @@ def test_after_a_result_that_differed_passes_are_told_apart(
     assert "from now on" not in one
 
 
+class AddLength(FunctionPass):
+    """Appends the length of `f0`, which it leaves with the module where it has it."""
+
+    pass_info = PassInfo(0, "AddLength")
+    cacheable = "1"
+
+    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
+        left: dict[str, int] = vars(mod).setdefault("left", {})
+        left[str(ctx.function_name)] = len(func.values)
+        if "f0" not in left:
+            left["f0"] = len(mod["f0"].values)
+        return func.with_values((*func.values, left["f0"]))
+
+
+def test_verification_finds_what_one_function_leaves_for_the_next():
+    cache = FunctionCache(verify=1.0)
+    told = pytest.warns(CacheMismatchWarning, match="'f1' 'AddLength' gave another")
+    with told, open_runner(workers=0, cache=cache) as runner:
+        for values in ((), (1,)):
+            mod = Program({"f0": Fn(values), "f1": Fn(())})
+            assert runner.run_sync(mod, AddLength()) == AddLength()(mod)
+
+
 def test_results_that_are_verified_and_hold_are_said_nothing_of():
     with open_runner(workers=0, cache=FunctionCache(verify=1.0)) as runner:
         for _ in range(3):
