@@ -48,7 +48,6 @@ from parpass.runner.stage.module_view import FunctionView, Reads
 from parpass.transform import ModuleAdapter, Pass, PassContext
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
-    Enforcer,
     budgets_of,
     report_skipped,
     uncounted,
@@ -95,7 +94,6 @@ class StageInterpreter:
         names: The names of all functions, in module order.
         load: Returns a function as it was at the start of the stage.
         slot: The status slot of a worker; None in the process of the caller.
-        enforcer: Returns the block around each body that has a budget.
         unstable: The names of functions that are not assumed to keep their signatures.
 
     Attributes:
@@ -112,7 +110,6 @@ class StageInterpreter:
         names: Sequence[str],
         load: Callable[[str], Any],
         slot: StatusSlot | None = None,
-        enforcer: Enforcer | None = None,
         *,
         unstable: Collection[str] = (),
         recording: Recording = Recording.NOTHING,
@@ -122,7 +119,6 @@ class StageInterpreter:
         self.adapter = adapter
         self._load = load
         self._slot = slot
-        self._enforcer = enforcer
         self._budgets = budgets_of(steps, context.config)
         self._index = {name: at for at, name in enumerate(names)}
         kept = optimizations_in(context.config).stable_signatures
@@ -449,7 +445,6 @@ class StageInterpreter:
                 self._context,
                 self.adapter,
                 self._budgets[at],
-                self._enforcer,
                 self._restart_clock,
                 transfers_ownership=transfers_ownership,
             )
