@@ -127,7 +127,6 @@ class StageInterpreter:
         self.quarantined: Verdicts = {}
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
-        self._undigested: Any = None  # what a step made
         self._modules = set(sys.modules) if self._records_reads else set[str]()
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
@@ -178,26 +177,30 @@ class StageInterpreter:
         name, outcome = cursor.name, cursor.outcome
         if at:
             self._dependencies = {*outcome.dependencies, *outcome.reads}
-            if self._records_results:  # which other functions do not depend on
-                self._dependencies.difference_update(_results_in(outcome))
         else:
             self._dependencies = set()
             cursor.original = outcome.function = self._load(name)
-        began = time.perf_counter()
+        before, began = outcome.function, time.perf_counter()
         if self._slot is not None:
             self._slot.write(cursor.index, at)
         view = self._view(at)
         recorder = Recorder(view[0], view[1].reader, self._analyses)
         self._run(at, name, outcome, recorder, view)
         outcome.seconds = (*outcome.seconds, time.perf_counter() - began)
-        emitted = emissions.take()
-        if emitted or not recorder.is_empty:
+        emitted, result = emissions.take(), None
+        if self._records_results and outcome.failure is None:
+            is_same = at > 0 and outcome.function is before
+            result = (
+                outcome.effects[at - 1].result if is_same else self._digest(outcome)
+            )
+        if emitted or result is not None or not recorder.is_empty:
             effects = Effects(
                 recorder.diagnostics,
                 recorder.counted,
                 emitted,
                 recorder.remarks,
                 recorder.changes,
+                result,
             )
             outcome.effects = {**outcome.effects, at: effects}
         if self._records_reads:
@@ -250,15 +253,11 @@ class StageInterpreter:
     def _put_reads(self, outcome: FunctionOutcome) -> None:
         found = self._dependencies
         outcome.dependencies = [one for one in found if isinstance(one, int)]
-        results = _results_in(outcome)
-        if self._undigested is not None:
-            results.append(self._result(len(outcome.seconds) - 1, self._undigested))
-            self._undigested = None
         reads = [one for one in found if isinstance(one, tuple)]
         reads = [one for one in reads if one[0] is not ReadKind.IMPORT]
         self._note_imports()
         imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
-        outcome.reads = (*listed_reads(reads), *imports, *results)
+        outcome.reads = (*listed_reads(reads), *imports)
 
     def _note_imports(self) -> None:
         """Note which modules of the program were loaded since the stage began."""
@@ -267,16 +266,13 @@ class StageInterpreter:
             self._modules |= new
             _imported.update(name for name in new if is_of_program(name))
 
-    def _result(self, at: int, function: Any) -> Read:
-        """Return the record of the function that a step made."""
+    def _digest(self, outcome: FunctionOutcome) -> str:
         if self._digests is None:
             self._digests = ContentDigests(self.adapter, self._module)
-        return ReadKind.RESULT, f"{at} {self._digests.of(function)}"
+        return self._digests.of(outcome.function)
 
     def _put(self, outcome: FunctionOutcome, before: Any, after: Any) -> None:
         outcome.function = after
-        if self._records_results:
-            self._undigested = after
         if not outcome.signature_changed:
             kept = self.adapter.keeps_signature(before, after)
             outcome.signature_changed = not kept
@@ -476,7 +472,3 @@ class StageInterpreter:
 
 # The modules of the program that passes have loaded in this process, while they ran.
 _imported: set[str] = set()
-
-
-def _results_in(outcome: FunctionOutcome) -> list[Read]:
-    return [one for one in outcome.reads if one[0] is ReadKind.RESULT]
