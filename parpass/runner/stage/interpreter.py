@@ -76,14 +76,17 @@ class FunctionCursor:
     Attributes:
         index: Its index in the module.
         original: The function at the start of the stage, if its first step ran by this.
+        outcome: Its outcome; it has dependencies and reads once all steps have run.
+        dependencies: The dependencies and reads of the steps so far.
     """
 
-    __slots__ = ("index", "name", "original", "outcome")
+    __slots__ = ("dependencies", "index", "name", "original", "outcome")
 
     def __init__(self, name: str, index: int) -> None:
         self.name, self.index = name, index
         self.outcome = FunctionOutcome(None)
         self.original: Any = None
+        self.dependencies: set[int | Read] = set()
 
 
 class StageInterpreter:
@@ -169,16 +172,16 @@ class StageInterpreter:
                         self._step(cursor, at, emissions)
                         if after_step is not None:
                             after_step(cursor)
+        for cursor in cursors:
+            self._put_dependencies(cursor)
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.
 
     def _step(self, cursor: FunctionCursor, at: int, emissions: EmissionBuffer) -> None:
         name, outcome = cursor.name, cursor.outcome
-        if at:
-            self._dependencies = {*outcome.dependencies, *outcome.reads}
-        else:
-            self._dependencies = set()
+        self._dependencies = cursor.dependencies
+        if not at:
             cursor.original = outcome.function = self._load(name)
         before, began = outcome.function, time.perf_counter()
         if self._slot is not None:
@@ -203,10 +206,6 @@ class StageInterpreter:
                 result,
             )
             outcome.effects = {**outcome.effects, at: effects}
-        if self._records_reads:
-            self._put_reads(outcome)
-        elif self._dependencies:
-            outcome.dependencies = cast("set[int]", self._dependencies)
         if outcome.effects or outcome.failure is not None:
             cutoff = outcome.cutoff(cursor.index)
             if cutoff is not None:
@@ -250,11 +249,13 @@ class StageInterpreter:
             others = [*self._versions.values(), *self._in_progress.values()]
             self._analyses.retain([*views, *others])
 
-    def _put_reads(self, outcome: FunctionOutcome) -> None:
-        found = self._dependencies
+    def _put_dependencies(self, cursor: FunctionCursor) -> None:
+        found, outcome = cursor.dependencies, cursor.outcome
+        if not self._records_reads:
+            outcome.dependencies = cast("set[int]", found)
+            return
         outcome.dependencies = [one for one in found if isinstance(one, int)]
         reads = [one for one in found if isinstance(one, tuple)]
-        reads = [one for one in reads if one[0] is not ReadKind.IMPORT]
         self._note_imports()
         imports = [(ReadKind.IMPORT, name) for name in sorted(_imported)]
         outcome.reads = (*listed_reads(reads), *imports)
@@ -384,7 +385,8 @@ class StageInterpreter:
             if self._dependencies:
                 self._version_dependencies[name, step + 1] = self._dependencies
         finally:
-            self._dependencies = outer | self._dependencies
+            outer |= self._dependencies
+            self._dependencies = outer
 
     def _load_on_demand(self, name: str, at: int) -> Any:
         with self._on_demand(name, at, Phase.UNPICKLE):
