@@ -132,12 +132,12 @@ def decode_entries(
 def _written(entry: CacheEntry, codec: StoreCodec | None, large_bytes: int) -> _Entry:
     result, has_large = entry.result, False
 
-    def keep_inline(value: LargeValue) -> None:
+    def note_large(value: LargeValue) -> None:
         nonlocal has_large
         has_large = has_large or value.nbytes >= large_bytes
 
     if result is not None:
-        result = None if codec is None else codec.encode(result, keep_inline)
+        result = None if codec is None else codec.encode(result, note_large)
         if result is None:
             raise _NotStorableError
     return _Entry(
