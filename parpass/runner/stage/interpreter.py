@@ -26,6 +26,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, cast
 
 from parpass.errors.core import add_note
@@ -43,9 +44,10 @@ from parpass.runner.ipc.messages import (
     listed_reads,
 )
 from parpass.runner.ipc.status_board import Phase, StatusSlot
-from parpass.runner.stage.content_digest import ContentDigests
+from parpass.runner.stage.content_bytes import content_bytes, store_codec_of
 from parpass.runner.stage.module_view import FunctionView, Reads
 from parpass.transform import ModuleAdapter, Pass, PassContext
+from parpass.transform.adapter import keep_inline
 from parpass.transform.analysis_manager import AnalysisManager
 from parpass.transform.budget import (
     budgets_of,
@@ -130,6 +132,7 @@ class StageInterpreter:
         self.quarantined: Verdicts = {}
         self._records_reads = recording >= Recording.READS
         self._records_results = recording >= Recording.RESULTS
+        self._codec = store_codec_of(adapter, module) if self._records_results else None
         self._modules = set(sys.modules) if self._records_reads else set[str]()
         self._running_on: str | None = None
         # Of the function, or the version of another function, that is being made; with
@@ -139,7 +142,6 @@ class StageInterpreter:
         self._signatures: dict[str, Any] = {}
         self._versions: dict[tuple[str, int], Any] = {}
         self._analyses = AnalysisManager(context, adapter)
-        self._digests: ContentDigests | None = None
         self._in_progress: dict[str, Any] = {}  # functions that have results
         self._module = module
         self._copies = adapter.mutability is not None  # of functions that are read
@@ -194,7 +196,9 @@ class StageInterpreter:
         if self._records_results and outcome.failure is None:
             is_same = at > 0 and outcome.function is before
             result = (
-                outcome.effects[at - 1].result if is_same else self._digest(outcome)
+                outcome.effects[at - 1].result
+                if is_same
+                else self._digest(outcome.function)
             )
         if emitted or result is not None or not recorder.is_empty:
             effects = Effects(
@@ -267,10 +271,11 @@ class StageInterpreter:
             self._modules |= new
             _imported.update(name for name in new if is_of_program(name))
 
-    def _digest(self, outcome: FunctionOutcome) -> str:
-        if self._digests is None:
-            self._digests = ContentDigests(self.adapter, self._module)
-        return self._digests.of(outcome.function)
+    def _digest(self, function: Any) -> str:
+        """Return a short digest of a function; empty if it has none."""
+        about = self.adapter, self._codec, function, self._module
+        encoded = content_bytes(*about, keep_inline)
+        return "" if encoded is None else blake2b(encoded, digest_size=8).hexdigest()
 
     def _put(self, outcome: FunctionOutcome, before: Any, after: Any) -> None:
         outcome.function = after

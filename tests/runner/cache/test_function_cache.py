@@ -34,7 +34,14 @@ from parpass.transform import (
 )
 from parpass.transform.config import ON_FAILURE
 from tests.support.runner.pooled import POOLED
-from tests.support.toy.ir import Fn, Program, ToyAdapter, program, values_of
+from tests.support.toy.ir import (
+    Fn,
+    Program,
+    ReadOnlyProgram,
+    ToyAdapter,
+    program,
+    values_of,
+)
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
 from tests.support.toy.signed_ir import Change, SignedProgram
 from tests.support.toy.talking import LOGGER, Talk
@@ -368,7 +375,9 @@ class AddLength(FunctionPass):
     pass_info = PassInfo(0, "AddLength")
     cacheable = "1"
 
-    def transform_function(self, func: Fn, mod: Any, ctx: PassContext) -> Fn:
+    def transform_function(
+        self, func: Fn, mod: ReadOnlyProgram, ctx: PassContext
+    ) -> Fn:
         left: dict[str, int] = vars(mod).setdefault("left", {})
         left[str(ctx.function_name)] = len(func.values)
         if "f0" not in left:
@@ -383,6 +392,26 @@ def test_verification_finds_what_one_function_leaves_for_the_next():
         for values in ((), (1,)):
             mod = Program({"f0": Fn(values), "f1": Fn(())})
             assert runner.run_sync(mod, AddLength()) == AddLength()(mod)
+
+
+class _Storeless(Program):
+    """A module whose adapter cannot say how functions are stored."""
+
+
+class _StorelessAdapter(ToyAdapter):
+    def store_codec(self, mod: Any) -> Any:
+        raise ValueError("no codec")
+
+
+register_adapter(_Storeless, _StorelessAdapter())
+
+
+@pytest.mark.parametrize("verify", [0.0, 1.0])
+def test_an_adapter_whose_store_codec_raises_has_its_results_in_memory(verify: float):
+    mod = _Storeless(program(1, 2).functions)
+    with open_runner(workers=0, cache=FunctionCache(verify=verify)) as runner:
+        for recalled in (0, 0 if verify else 2):
+            assert run(runner, mod, Add(1))[0] == recalled
 
 
 def test_results_that_are_verified_and_hold_are_said_nothing_of():
