@@ -44,6 +44,7 @@ from tests.support.toy.ir import (
 )
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
 from tests.support.toy.signed_ir import Change, SignedProgram
+from tests.support.toy.storeless_ir import StorelessProgram
 from tests.support.toy.talking import LOGGER, Talk
 
 
@@ -394,21 +395,9 @@ def test_verification_finds_what_one_function_leaves_for_the_next():
             assert runner.run_sync(mod, AddLength()) == AddLength()(mod)
 
 
-class _Storeless(Program):
-    """A module whose adapter cannot say how functions are stored."""
-
-
-class _StorelessAdapter(ToyAdapter):
-    def store_codec(self, mod: Any) -> Any:
-        raise ValueError("no codec")
-
-
-register_adapter(_Storeless, _StorelessAdapter())
-
-
 @pytest.mark.parametrize("verify", [0.0, 1.0])
 def test_an_adapter_whose_store_codec_raises_has_its_results_in_memory(verify: float):
-    mod = _Storeless(program(1, 2).functions)
+    mod = StorelessProgram(program(1, 2).functions)
     with open_runner(workers=0, cache=FunctionCache(verify=verify)) as runner:
         for recalled in (0, 0 if verify else 2):
             assert run(runner, mod, Add(1))[0] == recalled
