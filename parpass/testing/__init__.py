@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from parpass.testing.arrays import assert_allclose
+from parpass.testing.allclose import assert_allclose
 from parpass.testing.codec_trips import check_codec
 from parpass.testing.copies_check import check_copies
 from parpass.testing.methods_check import check_methods

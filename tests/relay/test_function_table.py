@@ -41,7 +41,7 @@ KILLED = textwrap.dedent(
     before, after = TEXT, TEXT.replace("negative", "exp")
     expected = made(after)[0]
     made(before, folder / "kept")  # two functions are the same, so times are written
-    most = ObjectStore(folder / "kept").size().nbytes  # so one is dropped
+    most = ObjectStore(folder / "kept").state().size.nbytes  # so one is dropped
     for number in range(first, 1000, step):
         left = folder / str(number)
         shutil.copytree(folder / "kept", left)

@@ -33,6 +33,7 @@ from parpass.transform import (
     register_adapter,
 )
 from parpass.transform.config import ON_FAILURE
+from tests.runner.cache.storeless_ir import StorelessProgram
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import (
     Fn,
@@ -44,7 +45,6 @@ from tests.support.toy.ir import (
 )
 from tests.support.toy.passes import Add, AddFrom, Duplicate, FailOn, Say, Toil
 from tests.support.toy.signed_ir import Change, SignedProgram
-from tests.support.toy.storeless_ir import StorelessProgram
 from tests.support.toy.talking import LOGGER, Talk
 
 
