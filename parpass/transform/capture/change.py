@@ -9,15 +9,17 @@ source it is none.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import msgspec
 
 from parpass.transform.capture.structural_diff import structural_diff
+from parpass.transform.codecs import BlobSink, LargeValue
 from parpass.transform.gc_pause import gc_paused
 from parpass.transform.name_globs import matches_any_function, matches_any_pass
+from parpass.transform.pass_info import is_restoring
 
 _MOST_KEPT = 512  # versions: more functions than go through passes in turn
 # Of the text of one function; what is longer is cut, and says so.
@@ -64,12 +66,6 @@ class FunctionChange(msgspec.Struct, frozen=True):
     deflated: tuple[bytes | None, bytes | None]
     is_hidden: bool = False
     origin: Origin | None = None
-
-    @classmethod
-    def of(cls, function: str, before: str | None, after: str | None) -> Self:
-        """Return the change from one text to another; of equal ones a hidden one."""
-        deflated = _deflated(before), _deflated(after)
-        return cls(function, deflated, before == after)
 
     @property
     def is_real(self) -> bool:
@@ -137,21 +133,12 @@ def _inflated(data: bytes | None) -> str | None:
     return None if data is None else zlib.decompress(data).decode()
 
 
-class _LargeValue(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-    def raw(self) -> memoryview: ...
-
-
 class _Adapter(Protocol):
     """The part of a module adapter, which imports contexts, that is needed here."""
 
     def functions(self, mod: Any) -> Mapping[str, Any]: ...
 
-    def encode_function(
-        self, function: Any, blob_sink: Callable[[Any], int | None]
-    ) -> bytes: ...
+    def encode_function(self, function: Any, blob_sink: BlobSink) -> bytes: ...
 
     def function_text(self, name: str, function: Any, mod: Any) -> str: ...
 
@@ -168,7 +155,7 @@ class _Version:
     def __init__(self, name: str, function: Any) -> None:
         self.name, self.function = name, function
         self._encoded: bytes | None = None
-        self._large: list[_LargeValue] = []
+        self._large: list[LargeValue] = []
         self._deflated: bytes | None = None
 
     def deflated(self, mod: Any, adapter: _Adapter) -> bytes | None:
@@ -190,7 +177,7 @@ class _Version:
             self._encoded = adapter.encode_function(self.function, self._keep_large)
         return self._encoded
 
-    def _keep_large(self, value: _LargeValue) -> int:
+    def _keep_large(self, value: LargeValue) -> int:
         self._large.append(value)
         return len(self._large) - 1
 
@@ -225,10 +212,8 @@ class ChangeWatch:
             return ()
         if not wants(self.wanted, pass_.info.name, name):
             restoring = adapter.restoring_pass(pass_.function_kind)
-            is_restoring = (
-                restoring is not None and restoring.info.name == pass_.info.name
-            )
-            if not (is_restoring and wants_function(self.wanted, name)):
+            wanted = is_restoring(pass_, restoring)
+            if not (wanted and wants_function(self.wanted, name)):
                 return ()
         with gc_paused:  # of what a printer makes, nothing is left
             return self._difference(name, before, after, mod, adapter)
@@ -287,7 +272,7 @@ def wants(wanted: tuple[Wanted, ...], pass_name: str, function: str) -> bool:
     )
 
 
-def _is_equal(one: _LargeValue, other: _LargeValue) -> bool:
+def _is_equal(one: LargeValue, other: LargeValue) -> bool:
     if one is other:
         return True
     return one.nbytes == other.nbytes and one.raw() == other.raw()

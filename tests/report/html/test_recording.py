@@ -15,10 +15,10 @@ from parpass.report.progress import Progress
 from parpass.report.progress_text import one_line
 from parpass.runner import Runner
 from parpass.transform import Pass, PassContext, PassInfo, Sequential
-from parpass.transform.capture.change import FunctionChange
 from tests.support.runner.pooled import POOLED
 from tests.support.toy.ir import program
 from tests.support.toy.passes import Add, Duplicate, FailOn, Keep, Say
+from tests.support.toy.texts import change_of
 from tests.support.watching import Blind
 
 PASSES = Sequential([Add(1), Say(), Keep(), Duplicate(), Add(1)])
@@ -94,7 +94,7 @@ def test_versions_for_which_there_is_no_room_are_counted_by_their_bytes_and_told
     monkeypatch: pytest.MonkeyPatch,
 ):
     texts = ["a" + "äöü" * 40 + str(at) for at in range(3)]
-    first, second = (FunctionChange.of("f", *texts[at : at + 2]) for at in range(2))
+    first, second = (change_of("f", *texts[at : at + 2]) for at in range(2))
     room = sum(len(one or b"") for one in first.deflated)
     for nbytes, left_out, count in (
         (room, 1, "1 version"),
