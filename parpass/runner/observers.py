@@ -238,9 +238,11 @@ class RunObservers(RunObserver):
         self.all = tuple(observers)
         self.traces_calls = any(one.traces_calls for one in self.all)
 
-    def of_functions(self) -> RunObservers | None:
-        """Return those that watch functions; None if there are none."""
+    def of_functions(self) -> RunObserver | None:
+        """Return those that watch functions, as one; None if there are none."""
         watching = [one for one in self.all if one.watches_functions]
+        if len(watching) == 1:  # it is told of each call of a pass
+            return watching[0]
         return RunObservers(watching) if watching else None
 
 

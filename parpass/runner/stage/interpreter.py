@@ -175,6 +175,8 @@ class StageInterpreter:
                             after_step(cursor)
         for cursor in cursors:
             self._put_dependencies(cursor)
+        if self._context.change_watch is not None:
+            self._context.change_watch.forget()
 
     # A tiny function takes a pass some microseconds, so this asks for little that is
     # seldom there.

@@ -135,10 +135,11 @@ def transform_function(
         check.check(result, name, restoring_after(pass_, restoring), mod)
     if analyses is not None:
         analyses.after_function(pass_, name, function, result)
-    watch_changes = context.change_watch
-    if watch_changes is not None and recorder is not None:
+    watch = context.change_watch
+    # A version that is made on demand for another function has no pass's recorder.
+    if watch is not None and recorder is not None and recorder.pass_name is not None:
         about = pass_, name, function, result, mod, adapter
-        recorder.changes = watch_changes.in_function(*about)
+        recorder.changes = watch.in_function(*about)
     return result
 
 

@@ -144,6 +144,9 @@ def plan(
         if error is walk.failure:
             yield from instrumentor.call_failure_hooks(error)
         raise
+    finally:
+        if instrumented and context.change_watch is not None:
+            context.change_watch.forget()
 
 
 class _Interpreter:
