@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from parpass.ir.node import Node, post_order
 from parpass.ir.op.op_table import Op
 from parpass.target.target import Target
-from parpass.target.vector_registers import VectorRegisters
+from parpass.target.vector_registers import LONGEST_STRIDE, VectorRegisters
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
@@ -21,7 +21,9 @@ from parpass.tir.expr import (
     BufferLoad,
     Call,
     IntImm,
+    Mul,
     PrimExpr,
+    Sub,
     Var,
     decl_buffer,
 )
@@ -217,7 +219,10 @@ def _above(expr: PrimExpr, var: Var) -> int | None:
 
 
 def is_consecutive(stmt: Stmt, var: Var) -> bool:
-    """Return whether a variable counts neighbours in memory, and nothing else."""
+    """Return whether a variable counts neighbours in memory, and nothing else.
+
+    What is read may be a few elements apart.
+    """
     calls = (one for one in post_order(stmt) if isinstance(one, Call))
     names = {one.op.name for one in calls if isinstance(one.op, Op)}
     if "tir.if_then_else" in names:
@@ -225,16 +230,35 @@ def is_consecutive(stmt: Stmt, var: Var) -> bool:
     return not _reads(_OfNeighbours(var).visit(stmt), var)
 
 
-class _OfNeighbours(AccessMutator):
+class _OfNeighbours(StmtExprMutator):
     """Has accesses that go through neighbours, by a variable, use 0 in its place."""
 
     def __init__(self, var: Var) -> None:
         super().__init__()
         self._var = var
 
-    def place(
-        self, buffer: Buffer, indices: Sequence[PrimExpr]
-    ) -> tuple[Buffer, Sequence[PrimExpr]]:
-        if indices and _above(indices[-1], self._var) is not None:
-            indices = [*indices[:-1], IntImm(INDEX, 0)]
-        return buffer, indices
+    def visit_buffer_load_(self, op: BufferLoad) -> Node:
+        indices = self._without_steps(op.indices, LONGEST_STRIDE)
+        return self.visit_default(BufferLoad(op.buffer, indices))
+
+    def visit_buffer_store_(self, op: BufferStore) -> Node:
+        indices = self._without_steps(op.indices, 1)
+        return self.visit_default(BufferStore(op.buffer, op.value, indices))
+
+    def _without_steps(
+        self, indices: Sequence[PrimExpr], longest: int
+    ) -> Sequence[PrimExpr]:
+        if indices and 1 <= _step(indices[-1], self._var) <= longest:
+            return [*indices[:-1], IntImm(INDEX, 0)]
+        return indices
+
+
+def _step(expr: PrimExpr, var: Var) -> int:
+    """Return by how much an index grows with a variable; 0 for no constant, or none."""
+    if isinstance(expr, Add | Sub) and not _reads(expr.b, var):
+        return _step(expr.a, var)
+    if isinstance(expr, Add) and not _reads(expr.a, var):
+        return _step(expr.b, var)
+    if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
+        return _step(expr.a, var) * expr.b.value
+    return 1 if expr is var else 0

@@ -67,12 +67,19 @@ VECTORS = [var(f"v{at}", 5) for at in range(5)]
         ([X, Y], relay.stack([X, Y], 1), ["2", "4v", "7", "8v"] * 2),
         (VECTORS, relay.transpose(relay.stack(VECTORS, 0)), ["5", "5", *["5v"] * 5]),
         ([X], relay.reverse(X, 3), ["24", "5"]),
+        (
+            [row := var("row", 3, 40)],
+            relay.strided_slice(row, (0, 1), (3, 40), (1, 4)),
+            ["3", "2v", "8v"],
+        ),
+        ([row], relay.strided_slice(row, (0, 1), (3, 40), (1, 5)), ["3", "8"]),
         ([X], relay.nn.pad(X, ((0, 0), (0, 0), (1, 1), (0, 0))), ["6", "6", "5"]),
         ([s := var("s", 1, 1)], relay.exp(s), []),
     ],
     ids=[
         *("all at once", "reshaped", "channels", "last", "last moves", "first moves"),
-        *("concatenated", "stacked", "joined of many", "reversed", "padded"),
+        *("concatenated", "stacked", "joined of many", "reversed"),
+        *("every fourth", "every fifth", "padded"),
         "one element",
     ],
 )

@@ -6,6 +6,7 @@ copied nor read.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +14,11 @@ from typing import Any, NamedTuple
 from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import lowest
 from parpass.relay.backend.lowering.loops import allocated, scratch
+from parpass.relay.backend.lowering.reduction_loops import reductions
 from parpass.relay.backend.lowering.rule_registry import (
+    Indices,
     OpCall,
+    Result,
     Source,
     Store,
     register_template,
@@ -34,7 +38,6 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     nested,
     suits_vectors,
 )
-from parpass.target.vector_registers import VectorRegisters
 from parpass.tir.expr import BufferLoad, Cast, PrimExpr, Var
 from parpass.tir.op import (
     add,
@@ -200,78 +203,95 @@ class _BlockPooling(_Pooling):
 class _RowPooling(_Pooling):
     """Pooling in NCHW: a vector is neighbours in a row.
 
-    The rows that windows see are joined to one, whose ends are padding, and then each
-    element to the others of the window that begins with it.
+    The rows that windows see are joined to one, whose ends are padding, and then the
+    elements of each window in it.
     """
 
     def __init__(
         self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
     ) -> None:
         super().__init__(windows, call, store, is_max=is_max)
-        starts = (self._out.shape[3] - 1) * windows.strides[1] + 1
-        within = (windows.size[1] - 1) * windows.dilation[1]
-        self._sees_padding = (
-            windows.before[1] > 0 or starts + within > self._data.shape[3]
-        )
-        # Whole vectors, as others take more instructions; what is too much is not read.
-        lanes = VectorRegisters.of(self._target).lanes(self._out.dtype)
-        self._starts = -(-starts // lanes) * lanes
-        self._length = -(-(self._starts + within) // lanes) * lanes
+        starts = (self._out.shape[3] - 1) * windows.strides[1]
+        self._length = starts + (windows.size[1] - 1) * windows.dilation[1] + 1
+        behind = self._length - windows.before[1]
+        self._seen_columns = max(min(self._data.shape[3], behind), 0)
         self._row = scratch((self._length,), self._out.dtype, "row")
+        self._widths = scratch(self._out.shape[3:], self._out.dtype, "widths")
 
     def stmt(self) -> Stmt:
         """Return the loops."""
         names = ("image", "channel", "row")
         loops = nested(names, self._out.shape[:3], self._results)
-        return allocated(self._row, loops)
+        filled = self._nest(
+            self._length, lambda x: BufferStore(self._row, self._start, [x])
+        )
+        if not self._divides_by_number:
+            return allocated(self._row, stmt_seq(filled, loops))
+        counted = self._nest(
+            self._out.shape[3],
+            lambda x: BufferStore(self._widths, self._factor(self._seen(x, 1)[1]), [x]),
+        )
+        body = allocated(self._widths, stmt_seq(filled, counted, loops))
+        return allocated(self._row, body)
 
-    def _at(self, place: PrimExpr) -> PrimExpr:
-        return BufferLoad(self._row, [place])
+    @property
+    def _divides_by_number(self) -> bool:
+        """Whether sums are divided by the number of elements that their windows see."""
+        return not self._is_max and self._windows.divisor is None
 
     def _nest(self, length: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
         return elementwise_nest((length,), lambda at: body(at[0]), self._target)
 
     def _results(self, place: tuple[PrimExpr, ...]) -> Stmt:
         """Return what computes a row of results."""
-        how, length, y = self._windows, self._length, Var("y", INDEX)
-        image = [*place[:2], self._place(place[2], y, 0)]
-        seen = min(self._data.shape[3], length - how.before[1])
-
-        def joined(x: PrimExpr) -> Stmt:
-            at = add(x, index(how.before[1]))
-            value = self._join(self._at(at), self._data.at([*image, x]))
-            return BufferStore(self._row, value, [at])
-
-        def windowed(x: PrimExpr) -> Stmt:
-            found = self._at(x)
-            for inside in range(1, how.size[1]):
-                at = add(x, index(inside * how.dilation[1]))
-                found = self._join(found, self._at(at))
-            return BufferStore(self._row, found, [x])
+        how = self._windows
 
         def whole(ends: list[PrimExpr]) -> Stmt:
             first, count = ends
 
-            def stored(x: PrimExpr) -> Stmt:
-                value = self._at(multiply(x, index(how.strides[1])))
-                if not self._is_max:
-                    value = div(value, self._divisor(count, self._columns_seen(x)))
-                return self._store((*place, x), value)
+            def element(at: Indices, k: Indices) -> PrimExpr:
+                row = self._place(place[2], add(first, k[0]), 0)
+                return self._data.at([*place[:2], row, at[0]])
 
+            def joined(at: Indices, value: PrimExpr) -> Stmt:
+                return BufferStore(self._row, value, [add(at[0], how.before[1])])
+
+            def windowed(x: PrimExpr) -> Stmt:
+                found = functools.reduce(
+                    self._join,
+                    [
+                        BufferLoad(self._row, [self._column(x, inside)])
+                        for inside in range(how.size[1])
+                    ],
+                )
+                if not self._is_max:
+                    found = div(found, self._divisor_at(count, x))
+                return self._store((*place, x), found)
+
+            row = Result((self._seen_columns,), self._out.dtype)
+            how_joined = self._target, self._start, self._join
             return stmt_seq(
-                self._nest(length, lambda x: BufferStore(self._row, self._start, [x])),
-                For(y, first, count, ForKind.SERIAL, self._nest(max(seen, 0), joined)),
-                self._nest(self._starts, windowed),
-                self._nest(self._out.shape[3], stored),
+                reductions(row, [count], element, joined, *how_joined),
+                self._nest(self._out.shape[3], windowed),
             )
 
         return bound_all("end", self._seen(place[2], 0), whole)
 
-    def _columns_seen(self, x: PrimExpr) -> PrimExpr:
-        """Return how many columns of the image a window sees."""
-        if self._sees_padding:
-            return self._seen(x, 1)[1]
-        return index(self._windows.size[1])
+    def _column(self, x: PrimExpr, inside: int) -> PrimExpr:
+        """Return where in the row an element of a window is."""
+        how = self._windows
+        begin = multiply(x, index(how.strides[1]))
+        return add(begin, index(inside * how.dilation[1]))
+
+    def _divisor_at(self, height: PrimExpr, x: PrimExpr) -> PrimExpr:
+        """Return the divisor of a sum, of a window that sees so many rows."""
+        if self._divides_by_number:
+            return multiply(self._factor(height), BufferLoad(self._widths, [x]))
+        return const(self._windows.divisor, self._out.dtype)
+
+    def _factor(self, seen: PrimExpr) -> PrimExpr:
+        """Return a factor of a divisor; where nothing is seen the sum is 0."""
+        return Cast(self._out.dtype, maximum(seen, index(1)))
 
 
 def _windows(attrs: Any, data: Source) -> _Windows:
