@@ -31,7 +31,16 @@ from parpass.target.elementary_polynomials import (
 )
 from parpass.tir.analysis.function_contents import contents
 from parpass.tir.data_type import data_type
-from parpass.tir.expr import Call, Cast, Let, PrimExpr, Select, Var
+from parpass.tir.expr import (
+    Broadcast,
+    Call,
+    Cast,
+    FloatImm,
+    Let,
+    PrimExpr,
+    Select,
+    Var,
+)
 from parpass.tir.function import PrimFunc
 from parpass.tir.op import (
     add,
@@ -247,6 +256,12 @@ class Elementary:
         is_none = logical_or(x != x, y != y)
         return Select(always, one, Select(is_none, none, of_unlike_one))
 
+    def _square(self, x: PrimExpr) -> PrimExpr:
+        return x * x
+
+    def _cube(self, x: PrimExpr) -> PrimExpr:
+        return x * x * x
+
     def _floor(self, x: PrimExpr) -> PrimExpr:
         return Call(self._dtype, Op.get("tir.floor"), (x,))
 
@@ -262,6 +277,7 @@ FUNCTIONS = (
 # Those in which products may be fused with sums.
 FUSED = frozenset({"erf", "exp", "exp2", "sigmoid", "tanh"})
 _LOWERED = {f"tir.{name}": name for name in FUNCTIONS}
+_POWERS = {2.0: "square", 3.0: "cube"}  # by the exponent
 
 
 @register_pass("parpass.LowerElementary")
@@ -307,5 +323,15 @@ class ElementaryLowerer(StmtExprMutator):
         kind = data_type(new.dtype)
         if name is None or not kind.is_floating or kind.bits > 32:
             return new
+        args = new.args
+        if name == "pow" and (power := _POWERS.get(_constant(args[1]))):
+            name, args = power, args[:1]
         functions = Elementary(kind.lanes)
-        return Cast(new.dtype, functions.compute(name, new.args), new.span)
+        return Cast(new.dtype, functions.compute(name, args), new.span)
+
+
+def _constant(expr: PrimExpr) -> float:
+    """Return the value of a constant, or of a vector of one; NaN of anything else."""
+    if isinstance(expr, Broadcast | Cast):
+        return _constant(expr.value)
+    return expr.value if isinstance(expr, FloatImm) else math.nan

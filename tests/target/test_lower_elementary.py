@@ -12,6 +12,7 @@ import pytest
 from parpass import tir
 from parpass.runtime.dtypes import numpy_dtype
 from parpass.target.lower_elementary import FUNCTIONS, FUSED, MOST_ULP
+from tests.support.special_floats import assert_same_bits
 from tests.support.target.compiled import PLAIN, Elementwise, compiled
 
 
@@ -90,6 +91,20 @@ def test_functions_of_two_are_as_well() -> None:
         with np.errstate(all="ignore"):
             exact = compute(x.astype("float64"), y.astype("float64"))
         assert_near(one, exact, MOST_ULP)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_square_and_a_cube_are_rounded_once(dtype: str) -> None:
+    def power(exponent: int) -> Callable[..., Any]:
+        return lambda x: tir.power(x, tir.const(exponent, dtype))
+
+    with np.errstate(all="ignore"):
+        x = floats(2_000, 5).astype(numpy_dtype(dtype))
+        wide = x.astype("float64")
+        exact = [one.astype(x.dtype) for one in (wide * wide, wide * wide * wide)]
+    made = Elementwise([power(2), power(3)], dtype)
+    for one, other in zip(made.by_machine_code(x), exact, strict=True):
+        assert_same_bits(one, other)
 
 
 @pytest.mark.slow
