@@ -20,6 +20,8 @@ from parpass.tir.expr import (
     Buffer,
     BufferLoad,
     Call,
+    FloorDiv,
+    FloorMod,
     IntImm,
     Mul,
     PrimExpr,
@@ -74,6 +76,9 @@ def joined_loops(
             loops.append(Loop(Var(f"i{at}", INDEX), dim))
             indices.append(loops[-1].var)
     stmt = body(indices)
+    split = _split(stmt, loops[-1]) if loops else None
+    if split is not None:
+        stmt, loops[-1:] = split
     for at in reversed(range(len(loops) - 1)):
         joined = _joined(stmt, *loops[at : at + 2])
         if joined is not None:
@@ -134,6 +139,47 @@ def vector_lanes(stmt: Stmt, target: Target) -> int:
         if isinstance(one, BufferStore)
     ]
     return min(VectorRegisters.of(target).bits // max(bits), _MOST_LANES)
+
+
+def _split(stmt: Stmt, loop: Loop) -> tuple[Stmt, list[Loop]] | None:
+    """Return a loop as two, where its variable is divided, so that it no longer is.
+
+    None where it is not, or by several numbers, or the inner loop would not be of
+    neighbours.
+    """
+    divided = [
+        one
+        for one in post_order(stmt)
+        if isinstance(one, FloorDiv | FloorMod) and one.a is loop.var
+    ]
+    lengths = {one.b.value for one in divided if isinstance(one.b, IntImm)}
+    if len(lengths) != 1 or any(loop.extent % length for length in lengths):
+        return None
+    (length,) = lengths
+    outer, inner = (Var(loop.var.name, INDEX) for _ in range(2))
+    parts = _InParts(loop.var, outer, inner, op.add(op.multiply(outer, length), inner))
+    new = parts.visit(stmt)
+    assert isinstance(new, Stmt)
+    if not is_consecutive(new, inner):
+        return None
+    return new, [Loop(outer, loop.extent // length), Loop(inner, length)]
+
+
+class _InParts(StmtExprMutator):
+    """Replaces a variable by its quotient and its rest, where it is divided."""
+
+    def __init__(self, var: Var, outer: Var, inner: Var, both: PrimExpr) -> None:
+        super().__init__()
+        self._var, self._outer, self._inner, self._both = var, outer, inner, both
+
+    def visit_var_(self, op: Var) -> Node:
+        return self._both if op is self._var else op
+
+    def visit_floor_div_(self, op: FloorDiv) -> Node:
+        return self._outer if op.a is self._var else self.visit_default(op)
+
+    def visit_floor_mod_(self, op: FloorMod) -> Node:
+        return self._inner if op.a is self._var else self.visit_default(op)
 
 
 def _joined(stmt: Stmt, outer: Loop, inner: Loop) -> tuple[Stmt, Loop] | None:
