@@ -1,47 +1,45 @@
 """Loops over results whose elements do not depend on each other.
 
 Dimensions that all accesses run through in the same way become one, and the last one is
-run through in vectors, where all that is read and written there stands side by side.
+run through in vectors, where all that is read and written there stands side by side, or
+does so in blocks that are transposed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from parpass.ir.node import Node, post_order
-from parpass.ir.op.op_table import Op
+from parpass.relay.backend.lowering.access_steps import is_consecutive, reads
+from parpass.relay.backend.lowering.loops import (
+    INDEX,
+    Loop,
+    in_chunks_of,
+    in_lanes,
+    within_loops,
+)
+from parpass.relay.backend.lowering.transposed_blocks import in_transposed_blocks
 from parpass.target.target import Target
-from parpass.target.vector_registers import LONGEST_STRIDE, VectorRegisters
+from parpass.target.vector_registers import VectorRegisters
 from parpass.tir import op
 from parpass.tir.data_type import data_type
 from parpass.tir.expr import (
     Add,
     Buffer,
     BufferLoad,
-    Call,
     FloorDiv,
     FloorMod,
     IntImm,
-    Mul,
     PrimExpr,
-    Sub,
     Var,
     decl_buffer,
 )
-from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt import BufferStore, Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
 
-INDEX = "int64"  # which LLVM may take apart, since it does not wrap around
 _MOST_LANES = 16
-
-
-class Loop(NamedTuple):
-    """A loop over 0 to below an extent."""
-
-    var: Var
-    extent: int
 
 
 def elementwise_nest(
@@ -55,9 +53,12 @@ def elementwise_nest(
         target: The machine; its registers say how long vectors are.
     """
     stmt, loops = joined_loops(shape, body)
-    if loops and loops[-1].extent and is_consecutive(stmt, loops[-1].var):
+    if not loops or not all(one.extent for one in loops):
+        return within_loops(loops, stmt)
+    if is_consecutive(stmt, loops[-1].var):
         stmt = _in_vectors(stmt, loops.pop(), target)
-    return within_loops(loops, stmt)
+        return within_loops(loops, stmt)
+    return in_transposed_blocks(stmt, loops) or within_loops(loops, stmt)
 
 
 def joined_loops(
@@ -76,48 +77,17 @@ def joined_loops(
             loops.append(Loop(Var(f"i{at}", INDEX), dim))
             indices.append(loops[-1].var)
     stmt = body(indices)
-    split = _split(stmt, loops[-1]) if loops else None
-    if split is not None:
-        stmt, loops[-1:] = split
+    last = len(loops) - 1
+    for at in reversed(range(len(loops))):
+        split = _split(stmt, loops[at])
+        # In the last one vectors would end where the inner loop does.
+        if split and (at < last or is_consecutive(split[0], split[1][-1].var)):
+            stmt, loops[at : at + 1] = split
     for at in reversed(range(len(loops) - 1)):
         joined = _joined(stmt, *loops[at : at + 2])
         if joined is not None:
             stmt, loops[at : at + 2] = joined[0], [joined[1]]
     return stmt, loops
-
-
-def within_loops(loops: Sequence[Loop], body: Stmt) -> Stmt:
-    """Return loops, the first one outermost."""
-    for var, extent in reversed(loops):
-        body = For(var, IntImm(INDEX, 0), IntImm(INDEX, extent), ForKind.SERIAL, body)
-    return body
-
-
-def in_chunks_of(loop: Loop, size: int, body: Callable[[PrimExpr, int], Stmt]) -> Stmt:
-    """Return a loop over whole chunks, and what is done with a shorter one behind.
-
-    Args:
-        loop: The loop over single rounds.
-        size: How many of them are a chunk.
-        body: Given where a chunk begins, and how many it has.
-    """
-    whole, rest = divmod(loop.extent, size)
-    parts: list[Stmt] = []
-    if whole == 1:
-        parts.append(body(IntImm(INDEX, 0), size))
-    elif whole:
-        each = body(op.multiply(loop.var, size), size)
-        parts.append(within_loops([Loop(loop.var, whole)], each))
-    if rest:
-        parts.append(body(IntImm(INDEX, whole * size), rest))
-    return stmt_seq(*parts)
-
-
-def in_lanes(count: int, body: Callable[[Var], Stmt]) -> Stmt:
-    """Return a loop all of whose rounds are run at once."""
-    lane = Var("lane", INDEX)
-    start, end = IntImm(INDEX, 0), IntImm(INDEX, count)
-    return For(lane, start, end, ForKind.VECTORIZED, body(lane))
 
 
 def _in_vectors(stmt: Stmt, loop: Loop, target: Target) -> Stmt:
@@ -144,8 +114,7 @@ def vector_lanes(stmt: Stmt, target: Target) -> int:
 def _split(stmt: Stmt, loop: Loop) -> tuple[Stmt, list[Loop]] | None:
     """Return a loop as two, where its variable is divided, so that it no longer is.
 
-    None where it is not, or by several numbers, or the inner loop would not be of
-    neighbours.
+    None where it is not, or by several numbers.
     """
     divided = [
         one
@@ -160,8 +129,6 @@ def _split(stmt: Stmt, loop: Loop) -> tuple[Stmt, list[Loop]] | None:
     parts = _InParts(loop.var, outer, inner, op.add(op.multiply(outer, length), inner))
     new = parts.visit(stmt)
     assert isinstance(new, Stmt)
-    if not is_consecutive(new, inner):
-        return None
     return new, [Loop(outer, loop.extent // length), Loop(inner, length)]
 
 
@@ -187,11 +154,7 @@ def _joined(stmt: Stmt, outer: Loop, inner: Loop) -> tuple[Stmt, Loop] | None:
     both = Loop(Var(outer.var.name, INDEX), outer.extent * inner.extent)
     new = _InOneLoop(outer, inner, both.var).visit(stmt)
     assert isinstance(new, Stmt)
-    return None if _reads(new, outer.var, inner.var) else (new, both)
-
-
-def _reads(node: Node, *variables: Var) -> bool:
-    return any(one in variables for one in post_order(node))
+    return None if reads(new, outer.var, inner.var) else (new, both)
 
 
 class AccessMutator(StmtExprMutator):
@@ -262,49 +225,3 @@ def _above(expr: PrimExpr, var: Var) -> int | None:
             if one is var and isinstance(other, IntImm):
                 return other.value
     return None
-
-
-def is_consecutive(stmt: Stmt, var: Var) -> bool:
-    """Return whether a variable counts neighbours in memory, and nothing else.
-
-    What is read may be a few elements apart.
-    """
-    calls = (one for one in post_order(stmt) if isinstance(one, Call))
-    names = {one.op.name for one in calls if isinstance(one.op, Op)}
-    if "tir.if_then_else" in names:
-        return False
-    return not _reads(_OfNeighbours(var).visit(stmt), var)
-
-
-class _OfNeighbours(StmtExprMutator):
-    """Has accesses that go through neighbours, by a variable, use 0 in its place."""
-
-    def __init__(self, var: Var) -> None:
-        super().__init__()
-        self._var = var
-
-    def visit_buffer_load_(self, op: BufferLoad) -> Node:
-        indices = self._without_steps(op.indices, LONGEST_STRIDE)
-        return self.visit_default(BufferLoad(op.buffer, indices))
-
-    def visit_buffer_store_(self, op: BufferStore) -> Node:
-        indices = self._without_steps(op.indices, 1)
-        return self.visit_default(BufferStore(op.buffer, op.value, indices))
-
-    def _without_steps(
-        self, indices: Sequence[PrimExpr], longest: int
-    ) -> Sequence[PrimExpr]:
-        if indices and 1 <= _step(indices[-1], self._var) <= longest:
-            return [*indices[:-1], IntImm(INDEX, 0)]
-        return indices
-
-
-def _step(expr: PrimExpr, var: Var) -> int:
-    """Return by how much an index grows with a variable; 0 for no constant, or none."""
-    if isinstance(expr, Add | Sub) and not _reads(expr.b, var):
-        return _step(expr.a, var)
-    if isinstance(expr, Add) and not _reads(expr.a, var):
-        return _step(expr.b, var)
-    if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
-        return _step(expr.a, var) * expr.b.value
-    return 1 if expr is var else 0

@@ -10,22 +10,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from parpass.relay.backend.lowering.access_steps import is_consecutive
 from parpass.relay.backend.lowering.elementwise_loops import (
-    INDEX,
     AccessMutator,
-    Loop,
-    in_chunks_of,
-    in_lanes,
-    is_consecutive,
     joined_loops,
     vector_lanes,
-    within_loops,
 )
 from parpass.relay.backend.lowering.loops import (
+    INDEX,
+    Loop,
     accumulated_together,
     allocated,
+    in_chunks_of,
+    in_lanes,
     nest,
     scratch,
+    within_loops,
     zero,
 )
 from parpass.relay.backend.lowering.rule_registry import Indices, Result, Store

@@ -66,6 +66,9 @@ VECTORS = [var(f"v{at}", 5) for at in range(5)]
         ([X, Y], relay.concatenate([X, Y], 1), ["2", "4v", "7", "8v"] * 2),
         ([X, Y], relay.stack([X, Y], 1), ["2", "4v", "7", "8v"] * 2),
         (VECTORS, relay.transpose(relay.stack(VECTORS, 0)), ["5", "5", *["5v"] * 5]),
+        ([X], relay.tile(X, (1, 1, 1, 3)), ["24", "3", "5v"]),
+        ([X], relay.repeat(X, 2, 3), ["24", "5", "2v"]),
+        ([X], relay.repeat(X, 2, 2), ["6", "4", "2", "5v"]),
         ([X], relay.reverse(X, 3), ["24", "5"]),
         (
             [row := var("row", 3, 40)],
@@ -78,7 +81,8 @@ VECTORS = [var(f"v{at}", 5) for at in range(5)]
     ],
     ids=[
         *("all at once", "reshaped", "channels", "last", "last moves", "first moves"),
-        *("concatenated", "stacked", "joined of many", "reversed"),
+        *("concatenated", "stacked", "joined of many"),
+        *("tiled", "repeated", "rows repeated", "reversed"),
         *("every fourth", "every fifth", "padded"),
         "one element",
     ],

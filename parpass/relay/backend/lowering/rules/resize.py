@@ -11,19 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parpass.relay.backend.lowering.elementwise_loops import (
-    INDEX,
-    Loop,
-    elementwise_nest,
-    within_loops,
-)
+from parpass.relay.backend.lowering.elementwise_loops import elementwise_nest
 from parpass.relay.backend.lowering.extremes import clamped
 from parpass.relay.backend.lowering.index_maps import (
     axis_lengths,
     axis_values,
     layout_indices,
 )
-from parpass.relay.backend.lowering.loops import allocated, nest, scratch
+from parpass.relay.backend.lowering.loops import (
+    INDEX,
+    Loop,
+    allocated,
+    nest,
+    scratch,
+    within_loops,
+)
 from parpass.relay.backend.lowering.rule_registry import (
     Indices,
     NoRuleError,
