@@ -37,6 +37,7 @@ from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
 
 _SIZES = (4, 8, 16)  # of blocks
+_FEWEST = 64  # elements for which a block is worth its code
 _OF_ELEMENT = 2  # steps that an element outside of all blocks takes
 
 
@@ -82,6 +83,8 @@ def _best_size(rows: int, columns: int) -> int:
         inside = (rows // size * size) * (columns // size * size) / (rows * columns)
         return inside * (log2(size) + 2) / size + (1 - inside) * _OF_ELEMENT
 
+    if rows * columns < _FEWEST:
+        return 0
     sizes = [size for size in _SIZES if size <= min(rows, columns)]
     return min(sizes, key=steps, default=0)
 
