@@ -36,7 +36,7 @@ from parpass.tir.stmt import BufferStore, LetStmt, Stmt, Store, stmt_seq
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 from parpass.tir.stmt_functor import substitute
 
-_SIZES = (4, 8, 16)  # of blocks
+_SIZES = (4, 8)  # of blocks
 _FEWEST = 64  # elements for which a block is worth its code
 _OF_ELEMENT = 2  # steps that an element outside of all blocks takes
 
@@ -187,7 +187,8 @@ class _Blocks:
 def _transposing(block: Buffer, size: int) -> Stmt:
     """Return what transposes a block, by shuffles of pairs of its rows.
 
-    In each step, the lanes of two rows from both halves are taken by turns.
+    First the quarters off the diagonal change places, then those of each quarter, down
+    to elements.
     """
     kind = data_type(block.dtype).with_lanes(size)
     places = [
@@ -199,20 +200,30 @@ def _transposing(block: Buffer, size: int) -> Stmt:
         bound.append((Var("row", kind), value))
         return bound[-1][0]
 
-    turns = [IntImm(INDEX, lane + by) for lane in range(size) for by in (0, size)]
-    half = size // 2
     rows = [named(Load(kind, block.data, at)) for at in places]
-    for _ in range(size.bit_length() - 1):
-        rows = [
-            named(Shuffle(pair, tuple(lanes)))
-            for pair in zip(rows[:half], rows[half:], strict=True)
-            for lanes in (turns[:size], turns[size:])
-        ]
+    by = size // 2
+    while by:
+        for at in range(size):
+            if not at & by:
+                pair = rows[at], rows[at + by]
+                rows[at], rows[at + by] = map(named, _exchanged(*pair, size, by))
+        by //= 2
     pairs = zip(rows, places, strict=True)
     stmt = stmt_seq(*(Store(block.data, row, at) for row, at in pairs))
     for var, value in reversed(bound):
         stmt = LetStmt(var, value, stmt)
     return stmt
+
+
+def _exchanged(above: Var, below: Var, size: int, by: int) -> list[Shuffle]:
+    """Return two rows, of which every other `by` lanes have changed places."""
+    return [
+        Shuffle((above, below), tuple(IntImm(INDEX, lane) for lane in lanes))
+        for lanes in (
+            [lane + (size - by if lane & by else 0) for lane in range(size)],
+            [lane + (size if lane & by else by) for lane in range(size)],
+        )
+    ]
 
 
 class _OfBlocks(StmtExprMutator):

@@ -60,30 +60,30 @@ IMAGE = numbers(2, 16, 5, 7)
 # By whole blocks, with rows, columns or both left over; of some that are smaller, since
 # fewer are left over then; of several operands, and with other operators around it.
 CASES: dict[str, tuple[Expr, list[int]]] = {
-    "whole": (relay.transpose(numbers(32, 16)), [256]),
-    "left over": (relay.transpose(X), [256]),
+    "whole": (relay.transpose(numbers(32, 16)), [64]),
+    "left over": (relay.transpose(X), [64]),
     "smaller": (relay.transpose(numbers(12, 20)), [16]),
     "too few": (relay.transpose(numbers(3, 70)), []),
-    "channels last": (relay.transpose(IMAGE, (0, 2, 3, 1)), [256]),
+    "channels last": (relay.transpose(IMAGE, (0, 2, 3, 1)), [64]),
     "few in the last": (relay.transpose(numbers(3, 9, 2, 10), (1, 2, 3, 0)), []),
     "into blocks of channels": (
         relay.layout_transform(numbers(1, 32, 6, 6), "NCHW", "NCHW16c"),
-        [256],
+        [64],
     ),
     "out of them": (
         relay.layout_transform(numbers(1, 2, 6, 6, 16), "NCHW16c", "NCHW"),
-        [256],
+        [64],
     ),
     "the first one is last": (relay.transpose(numbers(9, 3, 10), (1, 2, 0)), [64]),
     "all turned around": (relay.transpose(numbers(9, 3, 10)), [64]),
-    "behind another operator": (relay.transpose(relay.negative(X)), [256]),
-    "before another": (relay.add(relay.transpose(X), numbers(20, seed=9)), [256]),
-    "with what is not": (relay.add(relay.transpose(X), numbers(33, 20)), [256]),
+    "behind another operator": (relay.transpose(relay.negative(X)), [64]),
+    "before another": (relay.add(relay.transpose(X), numbers(20, seed=9)), [64]),
+    "with what is not": (relay.add(relay.transpose(X), numbers(33, 20)), [64]),
     "two": (
         relay.add(relay.transpose(X), relay.transpose(numbers(20, 33, seed=5))),
-        [256] * 2,
+        [64] * 2,
     ),
-    "of two dtypes": (relay.cast(relay.transpose(X), "float64"), [256]),
+    "of two dtypes": (relay.cast(relay.transpose(X), "float64"), [64]),
 }
 
 
