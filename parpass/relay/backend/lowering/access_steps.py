@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from parpass.ir.node import Node, post_order
 from parpass.ir.op.op_table import Op
 from parpass.relay.backend.lowering.loops import INDEX
 from parpass.target.vector_registers import LONGEST_STRIDE
-from parpass.tir.expr import Add, BufferLoad, Call, IntImm, Mul, PrimExpr, Sub, Var
+from parpass.tir.expr import (
+    Add,
+    BufferLoad,
+    Call,
+    CmpExpr,
+    IntImm,
+    Mul,
+    PrimExpr,
+    Sub,
+    Var,
+)
 from parpass.tir.stmt import BufferStore, Stmt
 from parpass.tir.stmt_expr_functor import StmtExprMutator
 
@@ -19,7 +30,7 @@ def reads(node: Node, *variables: Var) -> bool:
 
 
 def is_consecutive(stmt: Stmt, var: Var) -> bool:
-    """Return whether a variable counts neighbours in memory, and nothing else.
+    """Return whether a variable only counts neighbours in memory, and is compared.
 
     What is read may be a few elements apart.
     """
@@ -31,7 +42,7 @@ def is_consecutive(stmt: Stmt, var: Var) -> bool:
 
 
 class _OfNeighbours(StmtExprMutator):
-    """Has accesses that go through neighbours, by a variable, use 0 in its place."""
+    """Has accesses of neighbours and comparisons use 0 in the place of a variable."""
 
     def __init__(self, var: Var) -> None:
         super().__init__()
@@ -44,6 +55,16 @@ class _OfNeighbours(StmtExprMutator):
     def visit_buffer_store_(self, op: BufferStore) -> Node:
         indices = self._without_steps(op.indices, 1)
         return self.visit_default(BufferStore(op.buffer, op.value, indices))
+
+    def _compared(self, op: CmpExpr) -> Node:
+        # A vector of indices is compared as quickly as it is made.
+        sides: list[Any] = [
+            IntImm(one.dtype, 0) if step_of(one, self._var) else self.visit(one)
+            for one in (op.a, op.b)
+        ]
+        return type(op)(*sides)
+
+    visit_eq_ = visit_ne_ = visit_lt_ = visit_le_ = visit_gt_ = visit_ge_ = _compared
 
     def _without_steps(
         self, indices: Sequence[PrimExpr], longest: int

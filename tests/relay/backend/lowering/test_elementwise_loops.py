@@ -76,6 +76,7 @@ VECTORS = [var(f"v{at}", 5) for at in range(5)]
             ["3", "2v", "8v"],
         ),
         ([row], relay.strided_slice(row, (0, 1), (3, 40), (1, 5)), ["3", "8"]),
+        ([row], relay.trilu(row, relay.const(1), upper=True), ["3", "5", "8v"]),
         ([X], relay.nn.pad(X, ((0, 0), (0, 0), (1, 1), (0, 0))), ["6", "6", "5"]),
         ([s := var("s", 1, 1)], relay.exp(s), []),
     ],
@@ -83,7 +84,7 @@ VECTORS = [var(f"v{at}", 5) for at in range(5)]
         *("all at once", "reshaped", "channels", "last", "last moves", "first moves"),
         *("concatenated", "stacked", "joined of many"),
         *("tiled", "repeated", "rows repeated", "reversed"),
-        *("every fourth", "every fifth", "padded"),
+        *("every fourth", "every fifth", "triangle", "padded"),
         "one element",
     ],
 )

@@ -211,7 +211,7 @@ def _trilu(call: OpCall[Any], indices: Indices) -> PrimExpr:
     above = op.minimum(op.cast_to(above, "int64"), op.const(columns, "int64"))
     diagonal = op.add(row, op.maximum(above, op.const(-rows, "int64")))
     is_kept = column >= diagonal if call.attrs.upper else column <= diagonal
-    return op.if_then_else(is_kept, data.at(indices), op.const(0, call.out.dtype))
+    return Select(is_kept, data.at(indices), op.const(0, call.out.dtype))
 
 
 @register_injective("strided_set")
