@@ -35,6 +35,7 @@ from parpass.relay.backend.lowering.templates.flat_loops import (
     flat,
     index,
     is_flat,
+    looped,
     nested,
     suits_vectors,
 )
@@ -49,10 +50,11 @@ from parpass.tir.op import (
     multiply,
     subtract,
 )
-from parpass.tir.stmt import BufferStore, For, ForKind, Stmt, stmt_seq
+from parpass.tir.stmt import BufferStore, For, ForKind, LetStmt, Stmt, stmt_seq
 
 Pair = tuple[int, int]
 
+_ROWS = 16  # of results that are computed at once, at most
 _WIDEST = 16  # columns of a window whose elements are joined one by one
 
 
@@ -204,84 +206,102 @@ class _RowPooling(_Pooling):
     """Pooling in NCHW: a vector is neighbours in a row.
 
     The rows that windows see are joined to one, whose ends are padding, and then the
-    elements of each window in it.
+    elements of each window in it. It is done for some rows at once, as what was stored
+    just before is read late where it was stored by other vectors.
     """
 
     def __init__(
         self, windows: _Windows, call: OpCall[Any], store: Store, *, is_max: bool
     ) -> None:
         super().__init__(windows, call, store, is_max=is_max)
-        starts = (self._out.shape[3] - 1) * windows.strides[1]
-        self._length = starts + (windows.size[1] - 1) * windows.dilation[1] + 1
-        behind = self._length - windows.before[1]
+        height, width = self._out.shape[2:]
+        within = (windows.size[1] - 1) * windows.dilation[1]
+        length = (width - 1) * windows.strides[1] + within + 1
+        behind = length - windows.before[1]
         self._seen_columns = max(min(self._data.shape[3], behind), 0)
-        self._row = scratch((self._length,), self._out.dtype, "row")
-        self._widths = scratch(self._out.shape[3:], self._out.dtype, "widths")
+        at_once = max(n for n in range(1, _ROWS + 1) if height % n == 0)
+        self._rows = scratch((at_once, length), self._out.dtype, "rows")
+        self._widths = scratch((width,), self._out.dtype, "widths")
 
     def stmt(self) -> Stmt:
         """Return the loops."""
-        names = ("image", "channel", "row")
-        loops = nested(names, self._out.shape[:3], self._results)
-        filled = self._nest(
-            self._length, lambda x: BufferStore(self._row, self._start, [x])
+        images, channels, height, width = self._out.shape
+        at_once, length = (int(dim) for dim in self._rows.shape)
+        filled = elementwise_nest(
+            (at_once, length),
+            lambda at: BufferStore(self._rows, self._start, at),
+            self._target,
         )
+
+        def some(place: tuple[PrimExpr, ...]) -> Stmt:
+            *image, chunk = place
+            first = multiply(chunk, index(at_once))
+
+            def each(body: Callable[..., Stmt]) -> Stmt:
+                return looped(
+                    "row", at_once, lambda row: body(image, add(first, row), row)
+                )
+
+            return stmt_seq(each(self._joined), each(self._windowed))
+
+        extents = images, channels, height // at_once
+        loops = nested(("image", "channel", "rows"), extents, some)
         if not self._divides_by_number:
-            return allocated(self._row, stmt_seq(filled, loops))
-        counted = self._nest(
-            self._out.shape[3],
-            lambda x: BufferStore(self._widths, self._factor(self._seen(x, 1)[1]), [x]),
+            return allocated(self._rows, stmt_seq(filled, loops))
+        counted = elementwise_nest(
+            (width,),
+            lambda at: BufferStore(
+                self._widths, self._factor(self._seen(at[0], 1)[1]), at
+            ),
+            self._target,
         )
         body = allocated(self._widths, stmt_seq(filled, counted, loops))
-        return allocated(self._row, body)
+        return allocated(self._rows, body)
 
     @property
     def _divides_by_number(self) -> bool:
         """Whether sums are divided by the number of elements that their windows see."""
         return not self._is_max and self._windows.divisor is None
 
-    def _nest(self, length: int, body: Callable[[PrimExpr], Stmt]) -> Stmt:
-        return elementwise_nest((length,), lambda at: body(at[0]), self._target)
-
-    def _results(self, place: tuple[PrimExpr, ...]) -> Stmt:
-        """Return what computes a row of results."""
-        how = self._windows
+    def _joined(self, image: list[PrimExpr], y: PrimExpr, row: PrimExpr) -> Stmt:
+        """Return what joins the rows that windows of a row see."""
+        before = index(self._windows.before[1])
 
         def whole(ends: list[PrimExpr]) -> Stmt:
             first, count = ends
 
             def element(at: Indices, k: Indices) -> PrimExpr:
-                row = self._place(place[2], add(first, k[0]), 0)
-                return self._data.at([*place[:2], row, at[0]])
+                seen = self._place(y, add(first, k[0]), 0)
+                return self._data.at([*image, seen, at[0]])
 
-            def joined(at: Indices, value: PrimExpr) -> Stmt:
-                return BufferStore(self._row, value, [add(at[0], how.before[1])])
+            def stored(at: Indices, value: PrimExpr) -> Stmt:
+                return BufferStore(self._rows, value, [row, add(at[0], before)])
 
-            def windowed(x: PrimExpr) -> Stmt:
-                found = functools.reduce(
-                    self._join,
-                    [
-                        BufferLoad(self._row, [self._column(x, inside)])
-                        for inside in range(how.size[1])
-                    ],
-                )
-                if not self._is_max:
-                    found = div(found, self._divisor_at(count, x))
-                return self._store((*place, x), found)
+            columns = Result((self._seen_columns,), self._out.dtype)
+            how = self._target, self._start, self._join
+            return reductions(columns, [count], element, stored, *how)
 
-            row = Result((self._seen_columns,), self._out.dtype)
-            how_joined = self._target, self._start, self._join
-            return stmt_seq(
-                reductions(row, [count], element, joined, *how_joined),
-                self._nest(self._out.shape[3], windowed),
-            )
+        return bound_all("end", self._seen(y, 0), whole)
 
-        return bound_all("end", self._seen(place[2], 0), whole)
-
-    def _column(self, x: PrimExpr, inside: int) -> PrimExpr:
-        """Return where in the row an element of a window is."""
+    def _windowed(self, image: list[PrimExpr], y: PrimExpr, row: PrimExpr) -> Stmt:
+        """Return what computes a row of results, and stores them."""
         how = self._windows
-        begin = multiply(x, index(how.strides[1]))
-        return add(begin, index(inside * how.dilation[1]))
+
+        def result(at: list[PrimExpr]) -> Stmt:
+            begin = multiply(at[0], index(how.strides[1]))
+            places = (
+                add(begin, index(inside * how.dilation[1]))
+                for inside in range(how.size[1])
+            )
+            elements = (BufferLoad(self._rows, [row, place]) for place in places)
+            found = functools.reduce(self._join, elements)
+            if not self._is_max:
+                found = div(found, self._divisor_at(height, at[0]))
+            return self._store((*image, y, *at), found)
+
+        height = Var("height", INDEX)
+        loops = elementwise_nest(self._out.shape[3:], result, self._target)
+        return LetStmt(height, self._seen(y, 0)[1], loops)
 
     def _divisor_at(self, height: PrimExpr, x: PrimExpr) -> PrimExpr:
         """Return the divisor of a sum, of a window that sees so many rows."""
