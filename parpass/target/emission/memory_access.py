@@ -113,16 +113,18 @@ def _every_other(writer: FunctionWriter, dtype: str, place: Access) -> str:
     lanes, stride = data_type(dtype).lanes, place.stride
     pointer, align = address(writer, dtype, place), element_bytes(dtype)
     kind, one = llvm_type(dtype), memory_type(data_type(dtype).element)
-    found = "poison"
+    found, places = "", [0] * lanes
     for part in range(stride):
         begin = min(part * lanes, (lanes - 1) * (stride - 1))
         at = writer.value(f"getelementptr {one}, ptr {pointer}, i64 {begin}")
         some = writer.value(f"load {kind}, ptr {at}, align {align}")
-        picked = [lane * stride - begin for lane in range(lanes)]
-        places = [
-            lanes + at if 0 <= at < lanes else lane for lane, at in enumerate(picked)
-        ]
-        found = writer.shuffled([found, some], dtype, places)
+        here = [lane * stride - begin for lane in range(lanes)]
+        if not part:
+            found, places = some, [min(at, lanes - 1) for at in here]
+            continue
+        chosen = zip(here, places, strict=True)
+        both = [lanes + at if 0 <= at < lanes else old for at, old in chosen]
+        found, places = writer.shuffled([found, some], dtype, both), [*range(lanes)]
     return found
 
 
