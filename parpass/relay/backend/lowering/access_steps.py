@@ -1,4 +1,4 @@
-"""Which memory accesses are of neighbours, as a loop's variable counts them."""
+"""Accesses of neighbours in memory, as a loop's variable counts them."""
 
 from __future__ import annotations
 
