@@ -65,7 +65,7 @@ class _Neighbours(NamedTuple):
     Attributes:
         places: Where they are.
         weights: What each counts; none if there is one, which is taken as it is.
-        outside: Whether the new one is outside of the image; none if it does not matter.
+        outside: Whether the new one is outside of the image; none if all count.
     """
 
     places: list[PrimExpr]
