@@ -104,6 +104,7 @@ def _codemods(setting: Setting) -> Iterator[Line]:
         what,
         f"parpass codemod : libcst.tool codemod -j {jobs}",
         ratio(times, "parpass", "libcst"),
+        Goal(at_most=0.8),
     )
 
 
